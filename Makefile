@@ -1,0 +1,27 @@
+# make reproduce: the main job on real data.  make test: the tests.  make check: style, types, layering.
+# Each sets up what it needs first, in .venv; PYTHON chooses the interpreter that makes it.
+PYTHON ?= python3
+BIN := .venv/bin
+
+.PHONY: help setup test check reproduce clean
+help:
+	@sed -n 's/^# //p' Makefile
+
+.venv/.ready: pyproject.toml
+	test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	touch $@
+
+setup: .venv/.ready
+
+test: setup
+	$(BIN)/python -m pytest -q
+
+check: setup
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+clean:
+	rm -rf .venv build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache

@@ -1,0 +1,3 @@
+"""evenhand: metric-free individual fairness with cooperative contextual bandits."""
+
+__version__ = "0.1.0"

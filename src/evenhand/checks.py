@@ -1,0 +1,58 @@
+"""Checks at the door: every error says what came and what was wanted."""
+
+from __future__ import annotations
+
+import difflib
+import math
+import numbers
+from collections.abc import Iterable
+from typing import Any
+
+
+def number(
+    name: str, value: Any, *, low: float = -math.inf, high: float = math.inf, open_low: bool = False
+) -> float:
+    """Return a finite float within [low, high], or (low, high] with `open_low`; an error names the argument.
+
+    >>> number("learning_rate", 0.1, low=0, open_low=True)
+    0.1
+    >>> number("learning_rate", -1, low=0, open_low=True)
+    Traceback (most recent call last):
+    ...
+    ValueError: Got learning_rate=-1, but expected a finite number above 0.
+    """
+    is_number = isinstance(value, numbers.Real) and not isinstance(value, bool)
+    if is_number and math.isfinite(value) and low <= value <= high and not (open_low and value == low):
+        return float(value)
+    lower = "" if low == -math.inf else (f" above {low:g}" if open_low else f" of at least {low:g}")
+    upper = "" if high == math.inf else f"{' and' if lower else ''} at most {high:g}"
+    raise ValueError(f"Got {name}={value!r}, but expected a finite number{lower}{upper}.")
+
+
+def integer(name: str, value: Any, *, low: int = 1) -> int:
+    """Return an int of at least `low`; an error names the argument."""
+    if isinstance(value, numbers.Integral) and not isinstance(value, bool) and value >= low:
+        return int(value)
+    raise ValueError(f"Got {name}={value!r}, but expected a whole number of at least {low}.")
+
+
+def one_of(name: str, value: Any, options: Iterable[str]) -> str:
+    """Return `value` if it is one of the options; an error lists them and names the nearest.
+
+    >>> one_of("cooperation", "mutal", ("acting", "mutual"))
+    Traceback (most recent call last):
+    ...
+    ValueError: Got cooperation='mutal', but expected one of 'acting', 'mutual'. Did you mean 'mutual'?
+    """
+    options = list(options)
+    if isinstance(value, str) and value in options:
+        return value
+    listed = ", ".join(repr(option) for option in options)
+    raise ValueError(f"Got {name}={value!r}, but expected one of {listed}.{did_you_mean(value, options)}")
+
+
+def did_you_mean(wanted: Any, known: Iterable[Any]) -> str:
+    """Return ' Did you mean 'x'?' for the known names nearest to the wanted one, or nothing."""
+    by_text = {str(name).lower(): str(name) for name in known}
+    near = [by_text[text] for text in difflib.get_close_matches(str(wanted).lower(), by_text, n=3)]
+    return f" Did you mean {' or '.join(repr(name) for name in near)}?" if near else ""

@@ -1,0 +1,103 @@
+"""Groups: the distinct values of the sensitive features, or of their combinations."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+
+class Groups(NamedTuple):
+    """Each person's group as an integer, and the groups' names in sorted order."""
+
+    codes: npt.NDArray[np.int64]
+    names: npt.NDArray[Any]
+
+
+def encode_groups(sensitive_features: Any, n_people: int) -> Groups:
+    """Number the groups: values of one column keep their type, several columns make their combinations.
+
+    `None` puts everybody in one group named 'everyone'.
+
+    >>> encode_groups(["f", "m", "f"], 3)
+    Groups(codes=array([0, 1, 0]), names=array(['f', 'm'], dtype=object))
+    >>> encode_groups({"sex": ["f", "m", "f"], "old": [0, 0, 1]}, 3).names.tolist()
+    ['f & 0', 'f & 1', 'm & 0']
+    """
+    values = group_values(sensitive_features, n_people)
+    names, codes = sorted_unique(values)
+    return Groups(codes, names)
+
+
+def group_values(sensitive_features: Any, n_people: int) -> npt.NDArray[Any]:
+    """Return one group value a person, checked: right length, one value each, none missing."""
+    if sensitive_features is None:
+        return np.full(n_people, "everyone", dtype=object)
+    frame = _as_frame(sensitive_features)
+    if len(frame) != n_people:
+        raise ValueError(
+            f"Got sensitive_features for {len(frame)} people, but X has {n_people}: expected one value a person."
+        )
+    for column in frame.columns:
+        missing = int(frame[column].isna().sum())
+        if missing:
+            where = "" if frame.shape[1] == 1 else f" in column {column!r}"
+            raise ValueError(
+                f"sensitive_features has {missing} missing values{where}; expected a group for every person. "
+                "Drop these people or give the missing their own name."
+            )
+    if frame.shape[1] == 1:
+        return np.asarray(frame.iloc[:, 0].to_numpy(dtype=object))
+    joined = frame.iloc[:, 0].astype(str)
+    for position in range(1, frame.shape[1]):
+        joined = joined + " & " + frame.iloc[:, position].astype(str)
+    return np.asarray(joined.to_numpy(dtype=object))
+
+
+def codes_of(sensitive_features: Any, n_people: int, names: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
+    """Number people by groups known since `fit`; a group never seen is an error that lists the known ones."""
+    values = group_values(sensitive_features, n_people)
+    position = {name: code for code, name in enumerate(names)}
+    seen, inverse = sorted_unique(values)
+    unknown = [name for name in seen if name not in position]
+    if unknown:
+        known = ", ".join(repr(name) for name in names)
+        raise ValueError(f"Got group {unknown[0]!r} in sensitive_features, but fit saw only {known}.")
+    return np.asarray([position[name] for name in seen], dtype=np.int64)[inverse]
+
+
+def sorted_unique(values: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], npt.NDArray[np.int64]]:
+    """Return distinct values in order, and each value's position; mixed types sort by their text."""
+    codes, found = pd.factorize(values)
+    try:
+        order = sorted(range(len(found)), key=lambda at: found[at])
+    except TypeError:
+        order = sorted(range(len(found)), key=lambda at: str(found[at]))
+    rank = np.empty(len(found), dtype=np.int64)
+    rank[order] = np.arange(len(found))
+    names = np.empty(len(found), dtype=object)
+    names[:] = [found[at] for at in order]
+    return names, rank[codes]
+
+
+def _as_frame(sensitive_features: Any) -> pd.DataFrame:
+    if isinstance(sensitive_features, pd.DataFrame):
+        frame = sensitive_features
+    elif isinstance(sensitive_features, pd.Series):
+        frame = sensitive_features.to_frame()
+    elif hasattr(sensitive_features, "to_pandas"):
+        converted = sensitive_features.to_pandas()
+        frame = converted.to_frame() if isinstance(converted, pd.Series) else converted
+    else:
+        try:
+            frame = pd.DataFrame(sensitive_features)
+        except ValueError as error:
+            raise ValueError(
+                "Got sensitive_features of a shape that is no column or table; "
+                f"expected one value a person, or one column a sensitive feature ({error})."
+            ) from error
+    if frame.shape[1] == 0:
+        raise ValueError("Got sensitive_features with no column, but expected at least one.")
+    return frame
