@@ -21,7 +21,7 @@ def number(
     ...
     ValueError: Got learning_rate=-1, but expected a finite number above 0.
     """
-    is_number = isinstance(value, numbers.Real) and not isinstance(value, bool)
+    is_number = isinstance(value, numbers.Real) and value is not True and value is not False
     if is_number and math.isfinite(value) and low <= value <= high and not (open_low and value == low):
         return float(value)
     lower = "" if low == -math.inf else (f" above {low:g}" if open_low else f" of at least {low:g}")
@@ -31,7 +31,8 @@ def number(
 
 def integer(name: str, value: Any, *, low: int = 1) -> int:
     """Return an int of at least `low`; an error names the argument."""
-    if isinstance(value, numbers.Integral) and not isinstance(value, bool) and value >= low:
+    is_whole = isinstance(value, numbers.Integral) and value is not True and value is not False
+    if is_whole and int(value) >= low:
         return int(value)
     raise ValueError(f"Got {name}={value!r}, but expected a whole number of at least {low}.")
 

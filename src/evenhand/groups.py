@@ -38,7 +38,7 @@ def group_values(sensitive_features: Any, n_people: int) -> npt.NDArray[Any]:
     frame = _as_frame(sensitive_features)
     if len(frame) != n_people:
         raise ValueError(
-            f"Got sensitive_features for {len(frame)} people, but X has {n_people}: expected one value a person."
+            f"Got sensitive_features for {len(frame)} people, but expected one value for each of {n_people}."
         )
     for column in frame.columns:
         missing = int(frame[column].isna().sum())

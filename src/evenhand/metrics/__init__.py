@@ -1,0 +1,1 @@
+"""Group and individual fairness metrics."""

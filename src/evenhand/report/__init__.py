@@ -1,0 +1,1 @@
+"""The report: a summary dict, then a page."""
