@@ -1,4 +1,4 @@
-"""One hidden ReLU layer, forward and backward, in plain NumPy: every network of the project is one of these."""
+"""One hidden ReLU layer, forward and backward, in plain NumPy: every network of the project is one."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ Array = npt.NDArray[np.floating[Any]]
 class Network(NamedTuple):
     """The parameters of output = W2 · relu(x · W1 + b1) + b2, or their gradient.
 
-    W1 is (features, hidden), so that a sparse row touches one contiguous stretch per nonzero; W2 is (outputs, hidden).
+    W1 is (features, hidden), so that a sparse row touches one contiguous stretch per nonzero;
+    W2 is (outputs, hidden).
     """
 
     W1: Array
