@@ -1,0 +1,220 @@
+"""The compiled half of Gower's neighbours: a coarse distance finds the candidates, an exact one ranks them.
+
+The coarse distance is made of 16-bit integers, so that the processor compares many people at a time, and it
+never exceeds the exact distance by more than a known margin: whoever it turns away is no neighbour.
+People are laid out in blocks of similar ones. A block is left out when even its bounding box is too far.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from numba import njit
+
+BLOCK = 256
+STAGE = 8  # Features between two looks at whether a block can still hold a neighbour.
+TILE = 32  # Queries that share a block while it is in the first-level cache.
+MISSING = -1
+FARTHEST = 32767
+COARSE_SPAN = 32766  # The coarse length of distance 1: what 16 bits hold.
+
+Integers = npt.NDArray[np.integer[Any]]
+Floats = npt.NDArray[np.float64]
+
+
+@njit(nogil=True, cache=True)
+def similar_first(coarse: Integers, costs: Integers, n_numbers: int) -> Integers:
+    """Order people so that every block of BLOCK holds similar ones, by halving along the widest feature."""
+    n_features, n = coarse.shape
+    order = np.arange(n)
+    stack = [(0, n)]
+    while stack:
+        low, high = stack.pop()
+        if high - low <= BLOCK:
+            continue
+        half = (high - low) // 2
+        step = max(1, half // 256)
+        widest, spread = 0, np.int64(-1)
+        for f in range(n_features):
+            total = np.int64(0)
+            for i in range(low, low + half, step):
+                a, b = coarse[f, order[i]], coarse[f, order[i + half]]
+                if f < n_numbers:
+                    total += abs(np.int64(a) - np.int64(b))
+                elif a != b:
+                    total += costs[f]
+            if total > spread:
+                widest, spread = f, total
+        part = order[low:high].copy()
+        order[low:high] = part[np.argsort(coarse[widest][part], kind="mergesort")]
+        middle = low + max(BLOCK, half // BLOCK * BLOCK)
+        stack.append((low, middle))
+        stack.append((middle, high))
+    return order
+
+
+@njit(nogil=True, cache=True)
+def lay_out(coarse: Integers, order: Integers) -> tuple[Integers, Integers, Integers]:
+    """Return the blocks (blocks, features, BLOCK) and their boxes: low and high (features, blocks).
+
+    A place past the last person repeats that person, and is ignored by the search.
+    """
+    n_features, n = coarse.shape
+    n_blocks = (n + BLOCK - 1) // BLOCK
+    blocks = np.empty((n_blocks, n_features, BLOCK), np.int16)
+    low = np.empty((n_features, n_blocks), np.int16)
+    high = np.empty((n_features, n_blocks), np.int16)
+    for b in range(n_blocks):
+        for f in range(n_features):
+            for j in range(BLOCK):
+                blocks[b, f, j] = coarse[f, order[min(b * BLOCK + j, n - 1)]]
+            low[f, b], high[f, b] = blocks[b, f].min(), blocks[b, f].max()
+    return blocks, low, high
+
+
+@njit(nogil=True, cache=True)
+def box_distances(
+    query: Integers, low: Integers, high: Integers, costs: Integers, n_numbers: int, out: Integers
+) -> None:
+    """Write the least coarse distance from the query to anybody in each box."""
+    out[:] = 0
+    for f in range(low.shape[0]):
+        value, cost = query[f], costs[f]
+        if value == MISSING:
+            continue
+        lows, highs = low[f], high[f]
+        for b in range(len(out)):
+            nearest = min(max(value, lows[b]), highs[b])
+            if lows[b] == MISSING:
+                continue
+            if f < n_numbers:
+                out[b] = np.int16(out[b] + (max(value, nearest) - min(value, nearest)))
+            elif nearest != value:
+                out[b] = np.int16(out[b] + cost)
+
+
+@njit(nogil=True, cache=True)
+def coarse_distances(
+    query: Integers,
+    block: Integers,
+    costs: Integers,
+    may_miss: npt.NDArray[np.bool_],
+    n_numbers: int,
+    limit: int,
+    out: Integers,
+) -> bool:
+    """Write the coarse distance to each person of a block; False as soon as all are beyond the limit."""
+    out[:] = 0
+    n_features = len(costs)
+    for first in range(0, n_features, STAGE):
+        for f in range(first, min(first + STAGE, n_features)):
+            value, cost, column = query[f], costs[f], block[f]
+            if value == MISSING:
+                continue
+            # The four loops are apart so that each becomes vector instructions without a branch.
+            if f < n_numbers and may_miss[f]:
+                for j in range(BLOCK):
+                    apart = np.int16(max(value, column[j]) - min(value, column[j]))
+                    out[j] = np.int16(out[j] + (apart if column[j] >= 0 else np.int16(0)))
+            elif f < n_numbers:
+                for j in range(BLOCK):
+                    out[j] = np.int16(out[j] + (max(value, column[j]) - min(value, column[j])))
+            elif may_miss[f]:
+                for j in range(BLOCK):
+                    differs = (column[j] != value) & (column[j] >= 0)
+                    out[j] = np.int16(out[j] + (cost if differs else np.int16(0)))
+            else:
+                for j in range(BLOCK):
+                    out[j] = np.int16(out[j] + (cost if column[j] != value else np.int16(0)))
+        nearest = np.int16(FARTHEST)
+        for j in range(BLOCK):
+            nearest = min(nearest, out[j])
+        if nearest > limit:
+            return False
+    return True
+
+
+@njit(nogil=True, cache=True)
+def exact_distance(
+    numbers: Floats, codes: Integers, weights: Floats, scales: Floats, i: int, j: int
+) -> float:
+    """Return Gower's distance between two people, over the features that both have; 1.0 if there is none."""
+    total, weight = 0.0, 0.0
+    n_numbers = len(scales)
+    for f in range(n_numbers):
+        apart = abs(numbers[i, f] - numbers[j, f])
+        if apart == apart:  # not NaN
+            total += np.rint(apart * scales[f])
+            weight += weights[f]
+    for c in range(codes.shape[1]):
+        if codes[i, c] != MISSING and codes[j, c] != MISSING:
+            weight += weights[n_numbers + c]
+            if codes[i, c] != codes[j, c]:
+                total += weights[n_numbers + c]
+    return total / weight if weight > 0 else 1.0
+
+
+@njit(nogil=True, cache=True)
+def search(
+    numbers: Floats,
+    codes: Integers,
+    weights: Floats,
+    scales: Floats,
+    costs: Integers,
+    may_miss: npt.NDArray[np.bool_],
+    margin: float,
+    blocks: Integers,
+    low: Integers,
+    high: Integers,
+    order: Integers,
+    places: Integers,
+    k: int,
+) -> tuple[Integers, Floats]:
+    """Return the k nearest others of the people at these places of the order, and their distances.
+
+    Nearest first, equal distances by index.
+    """
+    n_blocks, n_features, _ = blocks.shape
+    n_numbers, n, n_queries = len(scales), len(order), len(places)
+    who = np.full((n_queries, k), n, np.int64)
+    distance = np.full((n_queries, k), np.inf)
+    limits = np.empty(TILE, np.int64)
+    queries = np.empty((TILE, n_features), np.int16)
+    to_box = np.empty((TILE, n_blocks), np.int16)
+    out = np.empty(BLOCK, np.int16)
+    for start in range(0, n_queries, TILE):
+        tile = min(TILE, n_queries - start)
+        for t in range(tile):
+            place = places[start + t]
+            queries[t] = blocks[place // BLOCK, :, place % BLOCK]
+            limits[t] = FARTHEST
+            box_distances(queries[t], low, high, costs, n_numbers, to_box[t])
+        home = places[start] // BLOCK
+        for visit in range(n_blocks):
+            # The home block first: near people early make the limit tight early.
+            b = home if visit == 0 else (visit - 1 if visit <= home else visit)
+            for t in range(tile):
+                if to_box[t, b] > limits[t]:
+                    continue
+                if not coarse_distances(queries[t], blocks[b], costs, may_miss, n_numbers, limits[t], out):
+                    continue
+                i = order[places[start + t]]
+                nearest, near = distance[start + t], who[start + t]
+                for at in range(min(BLOCK, n - b * BLOCK)):
+                    j = order[b * BLOCK + at]
+                    if out[at] > limits[t] or j == i or (nearest[k - 1] == 0 and j > near[k - 1]):
+                        continue
+                    d = exact_distance(numbers, codes, weights, scales, i, j)
+                    p = k
+                    while p > 0 and (d < nearest[p - 1] or (d == nearest[p - 1] and j < near[p - 1])):
+                        p -= 1
+                    if p == k:
+                        continue
+                    for shift in range(k - 1, p, -1):
+                        nearest[shift], near[shift] = nearest[shift - 1], near[shift - 1]
+                    nearest[p], near[p] = d, j
+                    if nearest[k - 1] <= 1:
+                        limits[t] = np.int64(np.floor(nearest[k - 1] * COARSE_SPAN + margin))
+    return who, distance
