@@ -1,0 +1,203 @@
+"""Percentile bootstrap intervals: how much a metric would move had other people been sampled.
+
+Metrics that need only counts are resampled as counts: drawing as many people with replacement is drawing one
+multinomial table, so that a million people take no longer than a hundred. Scores and per-person values are
+counted in fine cells first. Any other metric is computed again on resampled people.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.utils import check_random_state
+
+from evenhand.checks import integer, number
+from evenhand.groups import group_values
+from evenhand.metrics.counts import count
+from evenhand.metrics.group import FROM_COUNTS
+from evenhand.metrics.rates import divide
+from evenhand.metrics.scores import auc, bin_of, calibration_error, claims, rank_auc, read_scores
+
+Array = npt.NDArray[Any]
+
+CELLS = 1024
+
+
+class Interval(NamedTuple):
+    """A metric's value on the people at hand, and the interval around it."""
+
+    estimate: float
+    low: float
+    high: float
+
+
+def bootstrap_interval(
+    metric: Callable[..., float],
+    y_true: Any,
+    y_pred: Any,
+    *,
+    sensitive_features: Any = None,
+    pos_label: Any = None,
+    n: int = 1000,
+    confidence: float = 0.95,
+    random_state: Any = None,
+    **arguments: Any,
+) -> Interval:
+    """Return the metric with its percentile bootstrap interval over people.
+
+    Parameters
+    ----------
+    metric : callable
+        Any of `evenhand.metrics` of the shape `metric(y_true, y_pred, *, sensitive_features, pos_label)`, or
+        your own.
+    y_true, y_pred, sensitive_features, pos_label, **arguments
+        What the metric takes.
+    n : int
+        How many resamples.
+    confidence : float
+        The share of resamples within the interval.
+    random_state : int, RandomState, Generator or None
+        The same seed gives the same interval.
+
+    Notes ----- A difference is never negative, so near zero its interval lies above it. Resamples on which
+    the metric is NaN are left out. Resampled scores are known to a thousandth of their range of ranks.
+
+    >>> from evenhand.metrics.group import discrimination
+    >>> sex, decision = ["f"] * 50 + ["m"] * 50, [0] * 30 + [1] * 20 + [0] * 10 + [1] * 40
+    >>> interval = bootstrap_interval(
+    ...     discrimination, decision, decision, sensitive_features=sex, random_state=0
+    ... )
+    >>> [round(value, 2) for value in interval]
+    [0.4, 0.21, 0.58]
+    """
+    integer("n", n)
+    number("confidence", confidence, low=0, high=1, open_low=True)
+    rng = generator(random_state)
+    shape: dict[str, Any] = {"n": n, "confidence": confidence, "random_state": rng}
+    if metric in FROM_COUNTS:
+        counts = count(y_true, y_pred, sensitive_features, pos_label)
+        rate = FROM_COUNTS[metric]
+        return interval_from_counts(
+            counts.table, lambda table: rate(counts._replace(table=table)), rate(counts), **shape
+        )
+    if metric is auc and np.ndim(y_pred) == 1:
+        truth, scores, positive = read_scores(y_true, y_pred, pos_label, arguments.get("labels"))
+        return _auc_interval(truth == positive, scores, **shape)
+    if metric is calibration_error:
+        outcome, scores = claims(y_true, y_pred, pos_label, arguments.get("labels"))
+        return _calibration_interval(outcome, scores, arguments.get("bins", 10), **shape)
+    truth, predicted = np.asarray(y_true), np.asarray(y_pred)
+    groups = group_values(sensitive_features, len(truth))
+
+    def on(people: Any) -> float:
+        return metric(
+            truth[people],
+            predicted[people],
+            sensitive_features=groups[people],
+            pos_label=pos_label,
+            **arguments,
+        )
+
+    values = np.array([on(rng.integers(len(truth), size=len(truth))) for _ in range(n)])
+    return percentiles(values, on(slice(None)), confidence)
+
+
+def mean_interval(
+    values: Any, *, n: int = 1000, confidence: float = 0.95, random_state: Any = None
+) -> Interval:
+    """Return the mean of one value a person with its bootstrap interval.
+
+    >>> low, high = mean_interval([0.0] * 80 + [1.0] * 20, random_state=0)[1:]
+    >>> round(low, 2), round(high, 2)
+    (0.13, 0.28)
+    """
+    values = np.asarray(values, dtype=float)
+    cell, n_cells = cells_of(values)
+    counts = np.bincount(cell, minlength=n_cells)
+    means = np.bincount(cell, weights=values, minlength=n_cells) / counts
+    return interval_from_counts(
+        counts,
+        lambda table: table @ means / len(values),
+        values.mean(),
+        n=n,
+        confidence=confidence,
+        random_state=random_state,
+    )
+
+
+def interval_from_counts(
+    table: Array,
+    statistic: Callable[[Array], Array],
+    estimate: Any,
+    *,
+    n: int,
+    confidence: float,
+    random_state: Any,
+) -> Interval:
+    """Return the interval of a statistic of counts; it must take leading axes of resampled tables."""
+    total = int(table.sum())
+    drawn = generator(random_state).multinomial(total, table.ravel() / total, size=n)
+    return percentiles(statistic(drawn.reshape(n, *table.shape)), float(estimate), confidence)
+
+
+def percentiles(values: Array, estimate: float, confidence: float) -> Interval:
+    """Return the middle of the resampled values that is `confidence` wide."""
+    known = values[~np.isnan(values)]
+    if not len(known):
+        return Interval(float(estimate), float("nan"), float("nan"))
+    tail = (1 - confidence) / 2
+    low, high = np.quantile(known, [tail, 1 - tail])
+    return Interval(float(estimate), float(low), float(high))
+
+
+def cells_of(values: Array) -> tuple[npt.NDArray[np.int64], int]:
+    """Number values in order: every distinct one its own cell, or cells of equally many people past CELLS."""
+    distinct, cell = np.unique(values, return_inverse=True)
+    if len(distinct) <= CELLS:
+        return cell, len(distinct)
+    edges = np.unique(np.quantile(values, np.linspace(0, 1, CELLS + 1)[1:-1]))
+    _, cell = np.unique(np.searchsorted(edges, values), return_inverse=True)
+    return cell, int(cell.max()) + 1
+
+
+def generator(random_state: Any) -> np.random.Generator:
+    """Return NumPy's newer generator from anything scikit-learn takes as `random_state`."""
+    if isinstance(random_state, np.random.Generator):
+        return random_state
+    return np.random.default_rng(check_random_state(random_state).randint(2**31, size=4))
+
+
+def _auc_interval(positive: Array, scores: Array, **shape: Any) -> Interval:
+    cell, n_cells = cells_of(scores)
+    table = np.stack([np.bincount(cell[positive == side], minlength=n_cells) for side in (False, True)])
+
+    def area(tables: Array) -> Array:
+        negative, positives = tables[..., 0, :], tables[..., 1, :]
+        below = np.cumsum(negative, axis=-1) - negative / 2
+        return divide(
+            (positives * below).sum(axis=-1), positives.sum(axis=-1) * negative.sum(axis=-1, dtype=float)
+        )
+
+    exact = rank_auc(positive, scores)
+    # Cells count equal what is nearly equal; move by what that costs on the people at hand.
+    shift = exact - area(table)
+    return interval_from_counts(table, lambda tables: area(tables) + shift, exact, **shape)
+
+
+def _calibration_interval(outcome: Array, scores: Array, bins: int, **shape: Any) -> Interval:
+    integer("bins", bins)
+    whole = bin_of(scores, bins)
+    fine = np.clip((scores * bins - whole) * 100, 0, 99).astype(np.int64)
+    used, cell = np.unique(whole * 100 + fine, return_inverse=True)
+    table = np.stack([np.bincount(cell[outcome == side], minlength=len(used)) for side in (False, True)])
+    means = np.bincount(cell, weights=scores) / table.sum(axis=0)
+    member = (used // 100)[:, None] == np.arange(bins)
+
+    def error(tables: Array) -> Array:
+        off = (tables.sum(axis=-2) * means - tables[..., 1, :]) @ member
+        return np.asarray(np.abs(off).sum(axis=-1) / len(scores))
+
+    return interval_from_counts(table, error, error(table), **shape)

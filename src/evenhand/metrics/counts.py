@@ -1,0 +1,102 @@
+"""How often each group with each label got each decision: all that the group metrics need to know.
+
+Counting once makes the metrics arithmetic on a small table, and a bootstrap of them a draw of such tables.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from evenhand.checks import did_you_mean
+from evenhand.groups import encode_groups, sorted_unique
+
+Array = npt.NDArray[Any]
+
+MOST_LABELS = 1000
+
+
+class Counts(NamedTuple):
+    """People counted by group, label and decision.
+
+    `table` is (..., groups, labels, decisions); leading axes are resamples of it. `positive` is the
+    position of the positive label; None when there are more than two labels and nobody named one.
+    """
+
+    table: Array
+    groups: list[Any]
+    labels: list[Any]
+    positive: int | None
+
+
+def count(y_true: Any, y_pred: Any, sensitive_features: Any = None, pos_label: Any = None) -> Counts:
+    """Count people by group, label and decision; everything is validated here.
+
+    >>> counts = count(["no", "yes", "no"], ["no", "yes", "yes"], ["f", "m", "m"])
+    >>> counts.groups, counts.labels, counts.positive
+    (['f', 'm'], ['no', 'yes'], 1)
+    >>> counts.table.tolist()
+    [[[1, 0], [0, 0]], [[0, 1], [0, 1]]]
+    """
+    truth, decisions, labels = encode_labels(y_true, y_pred)
+    groups = encode_groups(sensitive_features, len(truth))
+    if len(labels) > MOST_LABELS:
+        raise ValueError(f"Got {len(labels)} distinct labels, but expected decisions, not scores.")
+    width = max(2, len(labels))  # room for the positive label where it never occurs
+    shape = (len(groups.names), width, width)
+    cell = np.ravel_multi_index((groups.codes, truth, decisions), shape)
+    table = np.bincount(cell, minlength=int(np.prod(shape))).reshape(shape)
+    positive = positive_label(labels, pos_label)
+    return Counts(table, groups.names.tolist(), labels, positive)
+
+
+def encode_labels(y_true: Any, y_pred: Any) -> tuple[Array, Array, list[Any]]:
+    """Number labels and decisions by the sorted labels of both."""
+    true_names, truth = _distinct(y_true, "y_true")
+    pred_names, decisions = _distinct(y_pred, "y_pred")
+    if len(truth) != len(decisions):
+        raise ValueError(
+            f"Got {len(truth)} labels in y_true and {len(decisions)} in y_pred; expected as many."
+        )
+    if {isinstance(name, str) for name in true_names} != {isinstance(name, str) for name in pred_names}:
+        raise ValueError(
+            f"Got labels like {true_names[0]!r} in y_true and {pred_names[0]!r} in y_pred; expected one kind."
+        )
+    both = np.empty(len(true_names) + len(pred_names), dtype=object)
+    both[:] = true_names + pred_names
+    names, at = sorted_unique(both)
+    return at[: len(true_names)][truth], at[len(true_names) :][decisions], names.tolist()
+
+
+def positive_label(labels: list[Any], pos_label: Any) -> int | None:
+    """Return the position of the positive label: the second of two unless named.
+
+    Where only one label occurs it is the negative one, and the position 1, unless it is 1 or True.
+    """
+    if pos_label is None:
+        if len(labels) == 1:
+            return 0 if labels[0] == 1 else 1
+        return 1 if len(labels) == 2 else None
+    if pos_label in labels:
+        return labels.index(pos_label)
+    if len(labels) == 1:
+        return 1
+    listed = ", ".join(repr(label) for label in labels)
+    hint = did_you_mean(pos_label, labels)
+    raise ValueError(f"Got pos_label={pos_label!r}, but the labels are {listed}.{hint}")
+
+
+def _distinct(values: Any, name: str) -> tuple[list[Any], Array]:
+    array = np.asarray(values)
+    if array.ndim == 2 and array.shape[1] == 1:
+        array = array[:, 0]
+    if array.ndim != 1 or array.size == 0:
+        raise ValueError(f"Got {name} of shape {array.shape}, but expected one label a person.")
+    missing = int(pd.isna(array).sum())
+    if missing:
+        raise ValueError(f"Got {missing} missing labels in {name}, but expected one a person.")
+    names, codes = sorted_unique(array)
+    return [label.item() if isinstance(label, np.generic) else label for label in names], codes

@@ -1,0 +1,131 @@
+"""Metrics of decisions, over everybody and between groups.
+
+All have the shape `metric(y_true, y_pred, *, sensitive_features, pos_label=None)` and take any labels, any
+number of groups, and sensitive features of any form (several columns make their combinations). The positive
+label is the second of the two in sorted order unless `pos_label` names it. With more than two labels and no
+`pos_label`, a difference is the largest over the labels. A group for which a rate is not defined (nobody in
+it has that label) is left out of that comparison; the difference is NaN when fewer than two groups are
+left.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from evenhand.groups import encode_groups
+from evenhand.metrics import rates
+from evenhand.metrics.counts import count, encode_labels
+
+Metric = Callable[..., float]
+
+
+def accuracy(y_true: Any, y_pred: Any, *, sensitive_features: Any = None, pos_label: Any = None) -> float:
+    """Return the share of right decisions.
+
+    >>> accuracy([0, 1, 1, 0], [0, 1, 0, 0])
+    0.75
+    """
+    return float(rates.accuracy(count(y_true, y_pred, sensitive_features, pos_label)))
+
+
+def balanced_accuracy(
+    y_true: Any, y_pred: Any, *, sensitive_features: Any = None, pos_label: Any = None
+) -> float:
+    """Return the mean, over the labels that occur in y_true, of the share of right decisions.
+
+    >>> balanced_accuracy([0, 0, 0, 1], [0, 0, 0, 0])
+    0.5
+    """
+    return float(rates.balanced_accuracy(count(y_true, y_pred, sensitive_features, pos_label)))
+
+
+def positive_rates(
+    y_true: Any, y_pred: Any, *, sensitive_features: Any, pos_label: Any = None
+) -> dict[Any, float]:
+    """Return P(ŷ = positive | group) for every group; more than two labels need a `pos_label`.
+
+    >>> positive_rates([0, 1, 1, 0], [1, 1, 0, 0], sensitive_features=["f", "f", "f", "m"])
+    {'f': 0.6666666666666666, 'm': 0.0}
+    """
+    counts = count(y_true, y_pred, sensitive_features, pos_label)
+    if counts.positive is None:
+        raise ValueError(
+            f"Got {len(counts.labels)} labels and no pos_label, but expected the positive one's name."
+        )
+    shares = rates.decision_rates(counts)[:, counts.positive]
+    return dict(zip(counts.groups, shares.tolist(), strict=True))
+
+
+def discrimination(y_true: Any, y_pred: Any, *, sensitive_features: Any, pos_label: Any = None) -> float:
+    """Return the largest difference between groups of P(ŷ = positive | group).
+
+    Also called demographic parity difference. y_true is there for the common shape; it only tells the labels.
+
+    >>> discrimination([0, 1, 1, 0], [1, 1, 0, 0], sensitive_features=["f", "f", "m", "m"])
+    1.0
+    """
+    return float(rates.discrimination(count(y_true, y_pred, sensitive_features, pos_label)))
+
+
+def delta(y_true: Any, y_pred: Any, *, sensitive_features: Any, pos_label: Any = None) -> float:
+    """Return accuracy less discrimination, the paper's second criterion.
+
+    >>> delta([0, 1, 1, 0], [0, 1, 0, 0], sensitive_features=["f", "f", "m", "m"])
+    0.25
+    """
+    return float(rates.delta(count(y_true, y_pred, sensitive_features, pos_label)))
+
+
+def equal_opportunity_difference(
+    y_true: Any, y_pred: Any, *, sensitive_features: Any, pos_label: Any = None
+) -> float:
+    """Return the largest difference between groups of P(ŷ = positive | y = positive, group).
+
+    >>> equal_opportunity_difference([1, 1, 1, 0], [1, 0, 1, 0], sensitive_features=["f", "f", "m", "m"])
+    0.5
+    """
+    return float(rates.equal_opportunity_difference(count(y_true, y_pred, sensitive_features, pos_label)))
+
+
+def equalized_odds_difference(
+    y_true: Any, y_pred: Any, *, sensitive_features: Any, pos_label: Any = None
+) -> float:
+    """Return the largest difference between groups of P(ŷ = positive | y, group), over the labels y.
+
+    >>> equalized_odds_difference([1, 1, 0, 0], [1, 1, 1, 0], sensitive_features=["f", "m", "f", "m"])
+    1.0
+    """
+    return float(rates.equalized_odds_difference(count(y_true, y_pred, sensitive_features, pos_label)))
+
+
+def by_group(
+    metric: Metric, y_true: Any, y_pred: Any, *, sensitive_features: Any, pos_label: Any = None
+) -> dict[Any, float]:
+    """Return the metric of each group by itself.
+
+    >>> by_group(accuracy, [0, 1, 1, 0], [0, 1, 0, 0], sensitive_features=["f", "f", "m", "m"])
+    {'f': 1.0, 'm': 0.5}
+    """
+    truth, predicted = np.asarray(y_true), np.asarray(y_pred)
+    groups = encode_groups(sensitive_features, len(truth))
+    if pos_label is None:
+        # A group may hold one label only: settle for all alike which one is positive.
+        _, _, labels = encode_labels(truth, truth)
+        pos_label = labels[1] if len(labels) == 2 else None
+    return {
+        name: metric(truth[groups.codes == code], predicted[groups.codes == code], pos_label=pos_label)
+        for code, name in enumerate(groups.names)
+    }
+
+
+FROM_COUNTS: dict[Metric, rates.Rate] = {
+    accuracy: rates.accuracy,
+    balanced_accuracy: rates.balanced_accuracy,
+    discrimination: rates.discrimination,
+    delta: rates.delta,
+    equal_opportunity_difference: rates.equal_opportunity_difference,
+    equalized_odds_difference: rates.equalized_odds_difference,
+}

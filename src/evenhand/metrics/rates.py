@@ -1,0 +1,88 @@
+"""The group metrics as arithmetic on counts (..., groups, labels, decisions); leading axes are resamples.
+
+A rate of nobody is NaN: a group without, say, positives is left out of a comparison of true positive rates.
+Where fewer than two of several groups are left, there is nothing to compare and the difference is NaN.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from evenhand.metrics.counts import Counts
+
+Array = npt.NDArray[np.float64]
+Rate = Callable[[Counts], Array]
+
+
+def accuracy(counts: Counts) -> Array:
+    """Share of right decisions."""
+    joint = counts.table.sum(axis=-3)
+    return divide(np.trace(joint, axis1=-2, axis2=-1), joint.sum(axis=(-2, -1)))
+
+
+def balanced_accuracy(counts: Counts) -> Array:
+    """Mean, over the labels that occur, of the share of right decisions."""
+    joint = counts.table.sum(axis=-3)
+    recall = divide(np.diagonal(joint, axis1=-2, axis2=-1), joint.sum(axis=-1))
+    known = ~np.isnan(recall)
+    return divide(np.where(known, recall, 0).sum(axis=-1), known.sum(axis=-1))
+
+
+def decision_rates(counts: Counts) -> Array:
+    """P(decision | group), as (..., groups, decisions)."""
+    joint = counts.table.sum(axis=-2)
+    return divide(joint, joint.sum(axis=-1, keepdims=True))
+
+
+def discrimination(counts: Counts) -> Array:
+    """Largest difference of P(decision | group) between groups, over the decisions in question."""
+    rates = decision_rates(counts)
+    if counts.positive is not None:
+        rates = rates[..., counts.positive : counts.positive + 1]
+    return largest(spread(rates))
+
+
+def delta(counts: Counts) -> Array:
+    """Accuracy less discrimination."""
+    return accuracy(counts) - discrimination(counts)
+
+
+def equal_opportunity_difference(counts: Counts) -> Array:
+    """Largest difference of P(decision = label | label, group), for the positive label or for every one."""
+    right = divide(np.diagonal(counts.table, axis1=-2, axis2=-1), counts.table.sum(axis=-1))
+    if counts.positive is not None:
+        right = right[..., counts.positive : counts.positive + 1]
+    return largest(spread(right))
+
+
+def equalized_odds_difference(counts: Counts) -> Array:
+    """Largest difference of P(decision | label, group), over labels and the decisions in question."""
+    odds = divide(counts.table, counts.table.sum(axis=-1, keepdims=True))
+    if counts.positive is not None:
+        odds = odds[..., counts.positive : counts.positive + 1]
+    return largest(spread(odds.reshape(*odds.shape[:-2], -1)))
+
+
+def divide(part: npt.NDArray[Any], whole: npt.NDArray[Any]) -> Array:
+    """Return part / whole, NaN where the whole is nothing."""
+    part, whole = np.broadcast_arrays(part, whole)
+    return np.asarray(np.divide(part, whole, out=np.full(part.shape, np.nan), where=whole != 0))
+
+
+def spread(rates: Array) -> Array:
+    """Largest difference over groups: (..., groups, columns) to (..., columns)."""
+    known = ~np.isnan(rates)
+    most = np.where(known, rates, -np.inf).max(axis=-2)
+    least = np.where(known, rates, np.inf).min(axis=-2)
+    enough = known.sum(axis=-2) >= min(2, rates.shape[-2])
+    return np.asarray(np.subtract(most, least, out=np.full(most.shape, np.nan), where=enough))
+
+
+def largest(differences: Array) -> Array:
+    """Largest over the last axis of what is known; NaN if nothing is."""
+    most = np.where(np.isnan(differences), -np.inf, differences).max(axis=-1)
+    return np.asarray(np.where(np.isneginf(most), np.nan, most))

@@ -1,0 +1,115 @@
+"""Metrics of scores: how well they rank people, and whether they mean what they say."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy.stats import rankdata
+
+from evenhand.checks import integer
+from evenhand.metrics.counts import encode_labels, positive_label
+
+Array = npt.NDArray[Any]
+
+
+def auc(
+    y_true: Any, y_score: Any, *, sensitive_features: Any = None, pos_label: Any = None, labels: Any = None
+) -> float:
+    """Return the area under the ROC curve: the chance that a positive person is scored above a negative one.
+
+    `y_score` is one score a person for the positive label, or one column a label, in the order of `labels`
+    (by default the sorted labels of y_true). With more than two labels it is the mean over labels of one
+    against the rest. NaN where y_true holds one label only.
+
+    >>> auc([0, 0, 1, 1], [0.1, 0.4, 0.35, 0.8])
+    0.75
+    """
+    truth, scores, positive = read_scores(y_true, y_score, pos_label, labels)
+    if scores.ndim == 1:
+        return rank_auc(truth == positive, scores)
+    areas = [rank_auc(truth == label, scores[:, label]) for label in range(scores.shape[1])]
+    known = [area for area in areas if not np.isnan(area)]
+    return float(np.mean(known)) if known else float("nan")
+
+
+def calibration_error(
+    y_true: Any,
+    y_score: Any,
+    *,
+    sensitive_features: Any = None,
+    pos_label: Any = None,
+    labels: Any = None,
+    bins: int = 10,
+) -> float:
+    """Return the expected calibration error over bins of equal width.
+
+    That is the mean over people of |mean score − share of positives| in their bin. With more than two
+    labels the score is that of the most probable label, and a positive is a person who has it.
+
+    >>> calibration_error([0, 1, 1, 1], [0.25, 0.25, 1.0, 1.0])
+    0.125
+    """
+    outcome, scores = claims(y_true, y_score, pos_label, labels)
+    cell = bin_of(scores, integer("bins", bins))
+    off = np.bincount(cell, weights=scores, minlength=bins) - np.bincount(
+        cell, weights=outcome, minlength=bins
+    )
+    return float(np.abs(off).sum() / len(scores))
+
+
+def claims(y_true: Any, y_score: Any, pos_label: Any, labels: Any) -> tuple[Array, Array]:
+    """Return whether each person is positive, and the probability that was claimed for it."""
+    truth, scores, positive = read_scores(y_true, y_score, pos_label, labels)
+    if not ((scores >= 0) & (scores <= 1)).all():
+        raise ValueError(
+            f"Got scores from {scores.min():g} to {scores.max():g}, but expected probabilities, 0 to 1."
+        )
+    if scores.ndim == 1:
+        return truth == positive, scores
+    top = scores.argmax(axis=1)
+    return truth == top, scores[np.arange(len(top)), top]
+
+
+def bin_of(scores: Array, bins: int) -> npt.NDArray[np.int64]:
+    """Return the equal-width bin of each probability; 1.0 belongs to the last."""
+    return np.minimum((scores * bins).astype(np.int64), bins - 1)
+
+
+def rank_auc(positive: Array, scores: Array) -> float:
+    """Return the AUC from ranks; equal scores count half."""
+    n_positive = int(positive.sum())
+    n_negative = len(positive) - n_positive
+    if n_positive == 0 or n_negative == 0:
+        return float("nan")
+    above = rankdata(scores)[positive].sum() - n_positive * (n_positive + 1) / 2
+    return float(above / (n_positive * n_negative))
+
+
+def read_scores(y_true: Any, y_score: Any, pos_label: Any, labels: Any) -> tuple[Array, Array, int]:
+    """Return label numbers, the scores (people,) or (people, labels > 2), and the positive label's number."""
+    scores = np.asarray(y_score, dtype=float)
+    truth, _, known = encode_labels(y_true, y_true)
+    if labels is not None:
+        known_before, known = known, list(labels)
+        unknown = [label for label in known_before if label not in known]
+        if unknown:
+            raise ValueError(f"Got label {unknown[0]!r} in y_true, but labels={known}.")
+        truth = np.array([known.index(label) for label in known_before])[truth]
+    if scores.ndim not in (1, 2) or len(scores) != len(truth):
+        raise ValueError(
+            f"Got y_score of shape {scores.shape}, but expected scores for {len(truth)} people."
+        )
+    if not np.isfinite(scores).all():
+        raise ValueError("Got NaN or infinite values in y_score, but expected finite scores.")
+    positive = positive_label(known, pos_label)
+    if scores.ndim == 2 and scores.shape[1] != len(known):
+        raise ValueError(
+            f"Got {scores.shape[1]} columns in y_score for the labels {known}; expected a column each."
+        )
+    if scores.ndim == 2 and scores.shape[1] == 2 and positive is not None:
+        scores = scores[:, positive]
+    if scores.ndim == 1 and positive is None:
+        raise ValueError(f"Got one score a person for {len(known)} labels, but expected a column a label.")
+    return truth, scores, -1 if positive is None else positive

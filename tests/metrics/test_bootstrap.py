@@ -1,0 +1,125 @@
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from evenhand.metrics.bootstrap import CELLS, bootstrap_interval, cells_of, mean_interval
+from evenhand.metrics.group import (
+    FROM_COUNTS,
+    accuracy,
+    discrimination,
+    equal_opportunity_difference,
+    positive_rates,
+)
+from evenhand.metrics.scores import auc, calibration_error
+
+
+def sample(n: int, seed: int = 0) -> dict[str, Any]:
+    rng = np.random.default_rng(seed)
+    group = rng.choice(["f", "m", "x"], n)
+    truth = rng.random(n) < 0.4
+    score = 1 / (1 + np.exp(-(truth * 1.2 + (group == "m") * 0.8 - 1 + rng.normal(size=n))))
+    return {"y_true": truth.astype(int), "score": score, "y_pred": (score > 0.5).astype(int), "group": group}
+
+
+def people_one_by_one(metric: Any, y_true: Any, y_pred: Any, group: Any, n: int = 600) -> np.ndarray:
+    rng = np.random.default_rng(1)
+    values = []
+    for _ in range(n):
+        at = rng.integers(len(y_true), size=len(y_true))
+        values.append(metric(y_true[at], y_pred[at], sensitive_features=group[at]))
+    return np.quantile(values, [0.025, 0.975])
+
+
+@pytest.mark.parametrize("metric", list(FROM_COUNTS), ids=lambda metric: metric.__name__)
+def test_resampled_counts_agree_with_resampled_people(metric: Any) -> None:
+    drawn = sample(400)
+    arguments = (drawn["y_true"], drawn["y_pred"])
+    got = bootstrap_interval(metric, *arguments, sensitive_features=drawn["group"], n=4000, random_state=0)
+    assert got.estimate == metric(*arguments, sensitive_features=drawn["group"])
+    want = people_one_by_one(metric, *arguments, drawn["group"])
+    np.testing.assert_allclose([got.low, got.high], want, atol=0.015)
+
+
+@pytest.mark.parametrize("metric", [auc, calibration_error], ids=lambda metric: metric.__name__)
+def test_resampled_scores_agree_with_resampled_people(metric: Any) -> None:
+    drawn = sample(2500)
+    arguments = (drawn["y_true"], drawn["score"])
+    assert len(np.unique(drawn["score"])) > CELLS
+    got = bootstrap_interval(metric, *arguments, n=2000, random_state=0)
+    assert got.estimate == pytest.approx(metric(*arguments))
+    want = people_one_by_one(metric, *arguments, drawn["group"], n=400)
+    np.testing.assert_allclose([got.low, got.high], want, atol=0.004)
+
+
+def test_any_other_metric_is_computed_again_on_resampled_people() -> None:
+    drawn = sample(200)
+
+    def rate_of_f(y_true: Any, y_pred: Any, **keywords: Any) -> float:
+        return positive_rates(y_true, y_pred, **keywords)["f"]
+
+    got = bootstrap_interval(
+        rate_of_f, drawn["y_true"], drawn["y_pred"], sensitive_features=drawn["group"], n=300, random_state=0
+    )
+    of_f = drawn["y_pred"][drawn["group"] == "f"]
+    assert got.estimate == of_f.mean()
+    width = 2 * 1.96 * np.sqrt(of_f.var() / len(of_f))
+    assert got.high - got.low == pytest.approx(width, rel=0.25)
+
+
+def test_the_interval_of_a_share_is_the_binomials() -> None:
+    decided = np.repeat([0, 1], [700, 300])
+    got = bootstrap_interval(accuracy, np.zeros(1000, dtype=int), decided, n=4000, random_state=0)
+    error = np.sqrt(0.7 * 0.3 / 1000)
+    assert got.low == pytest.approx(0.7 - 1.96 * error, abs=0.004)
+    assert got.high == pytest.approx(0.7 + 1.96 * error, abs=0.004)
+    narrow = bootstrap_interval(
+        accuracy, np.zeros(1000, dtype=int), decided, n=4000, confidence=0.5, random_state=0
+    )
+    assert narrow.high - narrow.low == pytest.approx(2 * 0.674 * error, rel=0.1)
+
+
+@pytest.mark.parametrize("distinct", [3, 10_000])
+def test_mean_interval_is_the_central_limits(distinct: int) -> None:
+    values = np.random.default_rng(0).integers(0, distinct, 20_000).astype(float)
+    got = mean_interval(values, n=2000, random_state=0)
+    half = 1.96 * values.std() / np.sqrt(len(values))
+    assert got.estimate == values.mean()
+    assert got.low == pytest.approx(values.mean() - half, abs=0.15 * half)
+    assert got.high == pytest.approx(values.mean() + half, abs=0.15 * half)
+
+
+def test_cells_keep_the_order_and_are_bounded() -> None:
+    values = np.random.default_rng(0).normal(size=10_000)
+    cell, n_cells = cells_of(values)
+    assert n_cells <= CELLS
+    assert (np.diff(cell[np.argsort(values)]) >= 0).all()
+    assert np.bincount(cell).max() <= 20
+    few, n_few = cells_of(np.array([3.0, 1.0, 3.0]))
+    assert (few.tolist(), n_few) == ([1, 0, 1], 2)
+
+
+def test_same_seed_same_interval() -> None:
+    drawn = sample(100)
+    arguments = {"sensitive_features": drawn["group"], "n": 50}
+    one, two, other = (
+        bootstrap_interval(discrimination, drawn["y_true"], drawn["y_pred"], random_state=seed, **arguments)
+        for seed in (3, 3, 4)
+    )
+    assert one == two != other
+
+
+def test_what_cannot_be_measured_is_nan_without_a_warning() -> None:
+    got = bootstrap_interval(
+        equal_opportunity_difference, [1, 0], [1, 0], sensitive_features=["f", "m"], n=20, random_state=0
+    )
+    assert np.isnan(got).all()
+
+
+def test_bad_input_says_what_came_and_what_was_wanted() -> None:
+    with pytest.raises(ValueError, match="Got n=0"):
+        bootstrap_interval(accuracy, [0, 1], [0, 1], n=0)
+    with pytest.raises(ValueError, match="Got confidence=95"):
+        bootstrap_interval(accuracy, [0, 1], [0, 1], confidence=95)
