@@ -156,11 +156,11 @@ def _columns(frame: pd.DataFrame) -> Iterable[pd.Series[Any]]:
 
 def _bytes_of(column: pd.Series[Any]) -> bytes:
     if pd.api.types.is_numeric_dtype(column.dtype):
-        numbers = column.to_numpy(dtype="<f8", na_value=np.nan)
+        numbers = np.array(column.to_numpy(dtype="<f8", na_value=np.nan))
         numbers[np.isnan(numbers)] = np.nan  # one NaN out of the many that there are
-        return bytes(numbers.tobytes())
-    values = column.astype(object).where(column.notna(), "\x00missing")
-    return "\x1f".join(map(str, values)).encode()
+        return numbers.tobytes()
+    codes, values = pd.factorize(column.astype(object))
+    return codes.astype("<i8").tobytes() + "\n".join(repr(str(value)) for value in values).encode()
 
 
 def _listed(values: list[Any]) -> str:

@@ -66,15 +66,15 @@ class _Manager:
         self.axes = axes
 
 
-class _Index:
-    """Stands for the classes of an index, which are only named, never made."""
+class _Named:
+    """Stands for classes that are only named, never made."""
 
 
 def _block(values: np.ndarray[Any, Any], placement: Any, _dimensions: int) -> tuple[Any, Any]:
     return values, placement
 
 
-def _new_index(_kind: type[_Index], state: dict[str, Any]) -> Any:
+def _new_index(_kind: type[_Named], state: dict[str, Any]) -> Any:
     return list(state["data"]) if "data" in state else range(state["start"], state["stop"], state["step"])
 
 
@@ -93,14 +93,14 @@ def _positions(placement: Any, width: int) -> range | list[int]:
 _ALLOWED: dict[tuple[str, str], Callable[..., Any]] = {
     ("builtins", "slice"): slice,
     ("numpy", "dtype"): np.dtype,
-    ("numpy", "ndarray"): np.ndarray,
+    ("numpy", "ndarray"): _Named,
     ("numpy.core.multiarray", "_reconstruct"): _empty_array,
     ("numpy.core.numeric", "_frombuffer"): _array,
     ("pandas._libs.internals", "_unpickle_block"): _block,
     ("pandas.core.frame", "DataFrame"): _Frame,
-    ("pandas.core.indexes.base", "Index"): _Index,
+    ("pandas.core.indexes.base", "Index"): _Named,
     ("pandas.core.indexes.base", "_new_Index"): _new_index,
-    ("pandas.core.indexes.range", "RangeIndex"): _Index,
+    ("pandas.core.indexes.range", "RangeIndex"): _Named,
     ("pandas.core.internals.managers", "BlockManager"): _Manager,
 }
 

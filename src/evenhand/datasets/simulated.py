@@ -37,9 +37,9 @@ _TERMS_OF_STUDY = 8
 # The made-up world, the same for every major: a student's ability is one number, to which the groups add a
 # little; a course has a difficulty; a grade is their difference with luck. Chosen for plausible grades, not
 # fitted.
-_WOMEN_AHEAD = 0.25
-_AFRICAN_AMERICANS_BEHIND = 0.35
-_LUCK = 0.8
+_WOMEN_AHEAD = 0.2
+_AFRICAN_AMERICANS_BEHIND = 0.25
+_LUCK = 1.0
 _MEAN_GRADE = 3.1
 _SPREAD = 0.75
 
