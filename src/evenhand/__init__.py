@@ -1,3 +1,38 @@
 """evenhand: metric-free individual fairness with cooperative contextual bandits."""
 
 __version__ = "0.1.0"
+
+from evenhand.bandit import GradientBandit
+from evenhand.cooperative import CooperativeBandits
+from evenhand.persistence import load, save
+from evenhand.rewards import (
+    KL,
+    Agreement,
+    Correctness,
+    Custom,
+    EqualizedOdds,
+    EqualOpportunity,
+    Likelihood,
+    LogRatio,
+    Parity,
+    Reward,
+)
+from evenhand.training import TrainingDivergedError
+
+__all__ = [
+    "KL",
+    "Agreement",
+    "CooperativeBandits",
+    "Correctness",
+    "Custom",
+    "EqualOpportunity",
+    "EqualizedOdds",
+    "GradientBandit",
+    "Likelihood",
+    "LogRatio",
+    "Parity",
+    "Reward",
+    "TrainingDivergedError",
+    "load",
+    "save",
+]

@@ -1,0 +1,268 @@
+"""CooperativeBandits: one policy a group, rewarded for being right and for agreeing. The paper's CCB."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any, Self
+
+import numpy as np
+from sklearn.metrics import accuracy_score
+from sklearn.utils.validation import check_is_fitted
+
+from evenhand import checks
+from evenhand.bandit import NO_ACTIONS, NOTHING, GradientBandit
+from evenhand.contexts import as_rows
+from evenhand.groups import codes_of, encode_groups, group_values, sorted_unique
+from evenhand.kernels.structs import People
+from evenhand.learner import Callback, Codes, Floats, PolicyLearner, distinct_classes
+from evenhand.network import Network
+from evenhand.rewards import Likelihood, LogRatio, Reward, Term, as_reward
+
+
+class CooperativeBandits(PolicyLearner):
+    """One gradient bandit a group; each person's decision is their own group's, and the groups cooperate.
+
+    The default reward is `Likelihood() + LogRatio()`: learn the labels, and pay for every nat by which the
+    acting policy parts from the others on the same person. `CooperativeBandits.published()` is Algorithm 1
+    of Hu and Rangwala (2020).
+
+    Parameters
+    ----------
+    divergence_weight : the paper's λ, for the terms of the reward that have no weight of their own. 0 is one
+        policy a group; large values make one policy of all.
+    reward : reward terms, or their names joined by '+': `Correctness() + LogRatio() + Parity(bound=0.01)`.
+    cooperation : 'mutual' lets the other policies listen and move too, 'acting' moves the person's own
+        group's policy only, as published.
+    shared_start : begin with equal policies.
+    hidden, estimator, optimizer, learning_rate, schedule, epochs, steps, batch_size, order, importance_clip,
+    checkpoint_every, random_state : as for `GradientBandit`.
+
+    Attributes
+    ----------
+    classes_, groups_ : the labels, and the groups: values of `sensitive_features` or their combinations.
+    policies_ : the parameters, stacked over the groups.
+    history_ : step, accumulated reward, mean reward and mean divergence of each interval.
+    n_steps_ : people met.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> s = rng.choice(["f", "m"], 2000)
+    >>> X = rng.normal(size=(2000, 3))
+    >>> y = np.where(X[:, 0] + 0.5 * (s == "m") > 0, "yes", "no")
+    >>> model = CooperativeBandits(random_state=0).fit(X, y, sensitive_features=s)
+    >>> by_group = model.probabilities_by_group(X)
+    >>> decisions = by_group.argmax(2)
+    >>> bool((decisions[:, 0] != decisions[:, 1]).mean() < 0.05)  # for hardly anyone it hangs on the group
+    True
+    """
+
+    def __init__(
+        self,
+        divergence_weight: float = 1.0,
+        *,
+        reward: Reward | Term | str | None = None,
+        cooperation: str = "mutual",
+        shared_start: bool = True,
+        hidden: int = 20,
+        estimator: str = "expected",
+        optimizer: str = "sgd",
+        learning_rate: float = 0.02,
+        schedule: str = "linear",
+        epochs: float = 20,
+        steps: int | None = None,
+        batch_size: int = 1,
+        order: str = "shuffled",
+        importance_clip: float = 10.0,
+        checkpoint_every: int = 1000,
+        random_state: Any = None,
+    ) -> None:
+        self.divergence_weight = divergence_weight
+        self.reward = reward
+        self.cooperation = cooperation
+        self.shared_start = shared_start
+        self.hidden = hidden
+        self.estimator = estimator
+        self.optimizer = optimizer
+        self.learning_rate = learning_rate
+        self.schedule = schedule
+        self.epochs = epochs
+        self.steps = steps
+        self.batch_size = batch_size
+        self.order = order
+        self.importance_clip = importance_clip
+        self.checkpoint_every = checkpoint_every
+        self.random_state = random_state
+
+    @classmethod
+    def published(
+        cls, divergence_weight: float = 10.0, *, variant: str = "algorithm", **options: Any
+    ) -> CooperativeBandits:
+        """Return Algorithm 1 as published: sampled actions, a KL blind to the action, only the actor moves.
+
+        `variant='algorithm'` draws people with replacement and ascends plainly, as the paper's listing says;
+        'authors' meets them in the file's order with Adam at 1e-4 for two epochs, as the authors' code does.
+        Other options override either.
+
+        >>> CooperativeBandits.published(20).reward
+        Correctness(gains=None) + KL(weight=None, divergence='kl')
+        """
+        checks.one_of("variant", variant, ("algorithm", "authors"))
+        preset: dict[str, Any] = {
+            "reward": as_reward("correctness + kl"),
+            "cooperation": "acting",
+            "shared_start": False,
+            "estimator": "sampled",
+            "schedule": "constant",
+        }
+        if variant == "algorithm":
+            preset |= {"order": "drawn", "optimizer": "sgd", "learning_rate": 0.01}
+        else:
+            preset |= {"order": "file", "optimizer": "adam", "learning_rate": 1e-4, "epochs": 2}
+        return cls(divergence_weight, **{**preset, **options})
+
+    def _reward(self) -> Reward:
+        return as_reward(Likelihood() + LogRatio() if self.reward is None else self.reward)
+
+    # Learning ------------------------------------------------------------------------------------------
+
+    def fit(
+        self, X: Any, y: Any, *, sensitive_features: Any = None, callback: Callback | None = None
+    ) -> Self:
+        """Learn one policy a group from labels; `callback(step, model)` may return True to stop early."""
+        X, y = self._contexts_and_labels(X, y, reset=True)
+        labels = self._learn_classes(y)
+        groups, self.groups_ = encode_groups(sensitive_features, X.shape[0])
+        self._enough_people(groups)
+        self._begin(X.shape[1], len(self.groups_))
+        people = People(groups, labels, NO_ACTIONS, NOTHING, NOTHING)
+        n_steps = self._total_steps(X.shape[0])
+        return self._train(
+            as_rows(X), people, n_steps=n_steps, decays=True, order=self.order, callback=callback
+        )
+
+    def partial_fit(
+        self, X: Any, y: Any, classes: Any = None, *, sensitive_features: Any = None, groups: Any = None
+    ) -> Self:
+        """Meet these people once, in the given order.
+
+        The first call needs every class there will ever be, and `groups`, if not all of them are in it.
+        """
+        first = not hasattr(self, "policies_")
+        X, y = self._contexts_and_labels(X, y, reset=first)
+        self._first_time(first, classes, groups, sensitive_features, X)
+        codes = codes_of(sensitive_features, X.shape[0], self.groups_)
+        people = People(codes, self._known_codes(y, "label"), NO_ACTIONS, NOTHING, NOTHING)
+        return self._train(as_rows(X), people, n_steps=X.shape[0], decays=False, order="file", callback=None)
+
+    def update(
+        self,
+        X: Any,
+        actions: Any,
+        rewards: Any,
+        propensities: Any = None,
+        *,
+        sensitive_features: Any = None,
+        classes: Any = None,
+        groups: Any = None,
+    ) -> Self:
+        """Learn online from actions taken: what each paid, and the probability it was taken with.
+
+        Fairness terms are added to the rewards; correctness is what the rewards say. Without propensities the
+        actions were this model's own.
+        """
+        first = not hasattr(self, "policies_")
+        X = self._contexts(X, reset=first)
+        self._first_time(first, classes, groups, sensitive_features, X)
+        codes = codes_of(sensitive_features, X.shape[0], self.groups_)
+        people = self._log(X, actions, rewards, propensities, codes)
+        return self._train(as_rows(X), people, n_steps=X.shape[0], decays=False, order="file", callback=None)
+
+    def _first_time(self, first: bool, classes: Any, groups: Any, sensitive_features: Any, X: Any) -> None:
+        if first:
+            if classes is None:
+                raise ValueError(
+                    "Got no classes in the first call, but expected every class there will ever be."
+                )
+            self.classes_ = distinct_classes(classes)
+            seen = group_values(sensitive_features, X.shape[0])
+            if groups is not None:
+                seen = np.concatenate([seen, np.asarray(list(groups), dtype=object)])
+            self.groups_ = sorted_unique(seen)[0]
+            self._begin(X.shape[1], len(self.groups_))
+
+    def _enough_people(self, groups: Codes) -> None:
+        counts = np.bincount(groups, minlength=len(self.groups_))
+        if len(counts) > 1 and counts.min() < 2:
+            alone = self.groups_[counts.argmin()]
+            raise ValueError(
+                f"Group {alone!r} has {counts.min()} person, but expected at least 2 in each group: "
+                "a policy can't be learned from one. Merge small groups or leave them out."
+            )
+
+    # Deciding ------------------------------------------------------------------------------------------
+
+    def probabilities_by_group(self, X: Any) -> Floats:
+        """Return what each group's policy says of each person: (people, groups, actions)."""
+        return self._by_group(X)
+
+    def predict_proba(self, X: Any, *, sensitive_features: Any = None) -> Floats:
+        """Return each person's action probabilities under their own group's policy."""
+        by_group = self._by_group(X)
+        if sensitive_features is None and len(self.groups_) > 1:
+            known = ", ".join(repr(name) for name in self.groups_)
+            raise ValueError(
+                f"Got no sensitive_features, but expected each person's group, one of {known}. "
+                "To decide without it, deploy one policy for all: model.compress(group)."
+            )
+        codes = codes_of(sensitive_features, len(by_group), self.groups_)
+        return by_group[np.arange(len(by_group)), codes]
+
+    def predict(self, X: Any, *, sensitive_features: Any = None) -> Any:
+        """Return the most probable action under each person's own group's policy."""
+        probabilities = self.predict_proba(X, sensitive_features=sensitive_features)
+        return self.classes_[probabilities.argmax(1)]
+
+    def sample_actions(
+        self, X: Any, *, sensitive_features: Any = None, random_state: Any = None
+    ) -> tuple[Any, Floats]:
+        """Draw an action for each person; return the actions and their probabilities, to be logged."""
+        return self._sample(self.predict_proba(X, sensitive_features=sensitive_features), random_state)
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None, *, sensitive_features: Any = None) -> float:
+        """Return the accuracy of `predict`."""
+        predicted = self.predict(X, sensitive_features=sensitive_features)
+        return float(accuracy_score(y, predicted, sample_weight=sample_weight))
+
+    # The paper's submodel study ------------------------------------------------------------------------
+
+    def compress(self, group: Any) -> GradientBandit:
+        """Return one group's policy as a bandit of its own, for everyone: it needs no sensitive attribute."""
+        check_is_fitted(self, "policies_")
+        at = self._group_number(group)
+        shared = GradientBandit().get_params()
+        bandit = GradientBandit(**{name: getattr(self, name) for name in shared})
+        for name in ("classes_", "n_features_in_", "feature_names_in_"):
+            if hasattr(self, name):
+                setattr(bandit, name, getattr(self, name))
+        bandit._begin(self.n_features_in_, 1)
+        bandit._training.policies = Network(*(part[at : at + 1].copy() for part in self.policies_))
+        bandit._training.step = self.n_steps_
+        bandit._publish()
+        return bandit
+
+    def reversed(self) -> CooperativeBandits:
+        """Return a model that decides each group by the next group's policy; of two, by the other's."""
+        check_is_fitted(self, "policies_")
+        model = copy.deepcopy(self)
+        model._training.policies = Network(*(np.roll(part, -1, axis=0) for part in self.policies_))
+        model._publish()
+        return model
+
+    def _group_number(self, group: Any) -> int:
+        found = [at for at, name in enumerate(self.groups_) if name == group]
+        if not found:
+            known = ", ".join(repr(name) for name in self.groups_)
+            near = checks.did_you_mean(group, self.groups_)
+            raise ValueError(f"Got group={group!r}, but fit saw only {known}.{near}")
+        return found[0]

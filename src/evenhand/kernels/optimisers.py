@@ -1,0 +1,75 @@
+"""Step sizes, and how a batch's gradient moves a policy: plain ascent or Adam."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from evenhand.jit import jit
+from evenhand.kernels.layers import FAST
+
+SCHEDULES = ("constant", "linear", "cosine", "inverse_sqrt")
+FLOOR = 0.01  # a decaying schedule ends at this share of the learning rate
+HALF_LIFE = 10_000.0  # steps after which 'inverse_sqrt' has fallen to 1/√2
+DECAY_1, DECAY_2, EPSILON = 0.9, 0.999, 1e-8  # Adam's usual constants
+
+
+@jit(inline="always")
+def learning_rate(options: Any, step: int) -> Any:
+    """Return the step size of a step, by the schedule."""
+    rate = options.learning_rate
+    if options.schedule == 3:
+        return rate / np.sqrt(1.0 + step / HALF_LIFE)
+    if options.schedule == 0 or options.horizon == 0:
+        return rate
+    done = min(step / options.horizon, 1.0)
+    share = 1.0 - done if options.schedule == 1 else 0.5 * (1.0 + np.cos(np.pi * done))
+    return rate * (FLOOR + (1.0 - FLOOR) * share)
+
+
+@jit(fastmath=FAST)
+def move(
+    weights: Any, gradient: Any, first: Any, second: Any, share: float, rate: float, updates: int, adam: bool
+) -> None:
+    """Move weights up the gradient times `share`, by SGD or Adam, and clear the gradient."""
+    kind = weights.dtype.type
+    share_, rate_ = kind(share), kind(rate)
+    if not adam:
+        for i in range(weights.shape[0]):
+            weights[i] += rate_ * (share_ * gradient[i])
+            gradient[i] = kind(0)
+        return
+    keep_1, keep_2, tiny = kind(DECAY_1), kind(DECAY_2), kind(EPSILON)
+    new_1, new_2 = kind(1.0 - DECAY_1), kind(1.0 - DECAY_2)
+    size = kind(rate / (1.0 - DECAY_1**updates))
+    root = kind(1.0 / np.sqrt(1.0 - DECAY_2**updates))
+    for i in range(weights.shape[0]):
+        g = share_ * gradient[i]
+        first[i] = keep_1 * first[i] + new_1 * g
+        second[i] = keep_2 * second[i] + new_2 * g * g
+        weights[i] += size * first[i] / (np.sqrt(second[i]) * root + tiny)
+        gradient[i] = kind(0)
+
+
+@jit()
+def close_batch(policies: Any, moments: Any, rate: float, adam: bool) -> None:
+    """Move every policy that the open batch touched by the mean of its gradients, and open the next."""
+    gradient, first, second = moments.gradient, moments.first, moments.second
+    share = 1.0 / moments.pending[0]
+    moments.pending[0] = 0
+    for g in range(moments.updates.shape[0]):
+        if moments.pending[1 + g] > 0:
+            moments.pending[1 + g] = 0
+            moments.updates[g] += 1
+            n = moments.updates[g]
+            move(
+                policies.W1[g].ravel(), gradient.W1[g].ravel(), first.W1[g].ravel(), second.W1[g].ravel(),
+                share, rate, n, adam,
+            )  # fmt: skip
+            move(
+                policies.W2[g].ravel(), gradient.W2[g].ravel(), first.W2[g].ravel(), second.W2[g].ravel(),
+                share, rate, n, adam,
+            )  # fmt: skip
+            move(policies.b1[g], gradient.b1[g], first.b1[g], second.b1[g], share, rate, n, adam)
+            move(policies.b2[g], gradient.b2[g], first.b2[g], second.b2[g], share, rate, n, adam)

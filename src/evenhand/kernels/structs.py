@@ -1,0 +1,87 @@
+"""What the training loop reads and writes: named tuples of arrays and numbers that Numba understands.
+
+G is the number of groups, K of actions (and labels), T of bounded-rate terms.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+
+
+class Rows(NamedTuple):
+    """People's contexts: CSR arrays, or a dense table read through the same three arrays."""
+
+    values: npt.NDArray[np.float32]
+    indices: npt.NDArray[np.int32]  # of a dense table: 0 … features-1, once
+    starts: Ints
+    sparse: bool
+
+
+class People(NamedTuple):
+    """Who is met: group and label of each person, or what a log says was done and paid."""
+
+    groups: Ints
+    labels: Ints
+    actions: Ints  # a log's actions; empty when labels teach
+    rewards: Floats
+    propensities: Floats
+
+
+class Terms(NamedTuple):
+    """The reward in numbers; a weight of zero is a term left out."""
+
+    gains: Floats  # (K, K) by label and action
+    likelihood_clip: float
+    kl_weight: float
+    kl_kind: int
+    log_ratio_weight: float
+    agreement_weight: float
+    mask: npt.NDArray[np.bool_]  # (T, K + 1, K)
+    bound: Floats
+    dual_step: Floats
+    pull: Floats
+    averaging: Floats
+    decisions: npt.NDArray[np.bool_]
+    custom: bool
+
+
+class Rates(NamedTuple):
+    """The running state of the bounded-rate terms."""
+
+    rates: Floats  # (T, G, K + 1, K)
+    dual: Floats  # (T, G, K + 1, K)
+    counts: Floats  # (G, K + 1)
+
+
+class Options(NamedTuple):
+    """How to learn; the codes are the positions in the tuples of `training`."""
+
+    expected: bool
+    mutual: bool
+    adam: bool
+    learning_rate: float
+    schedule: int
+    horizon: int  # the steps that a decaying schedule spans; 0: it never decays
+    end: int  # the step at which this run ends and its last batch closes, full or not
+    batch_size: int
+    order: int
+    origin: int  # the step at which these people were first met
+    importance_clip: float
+    interval: int  # steps summed into one row of the history
+    seed: Any
+
+
+class Moments(NamedTuple):
+    """Gradient of the running batch, and Adam's two averages of it, shaped like the policies."""
+
+    gradient: Any
+    first: Any
+    second: Any
+    updates: Ints  # (G,) how often each policy moved
+    pending: Ints  # (1 + G,) people in the open batch, then which policies it touches

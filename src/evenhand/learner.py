@@ -1,0 +1,236 @@
+"""What GradientBandit and CooperativeBandits share: the doors, the training run, and reading policies out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils import check_random_state
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from evenhand import checks, kernels
+from evenhand.contexts import as_rows, name_bad_columns
+from evenhand.groups import sorted_unique
+from evenhand.kernels.structs import Options, People, Rows
+from evenhand.network import Network
+from evenhand.rewards import RateTerm, Reward
+from evenhand.training import (
+    COOPERATIONS,
+    ESTIMATORS,
+    OPTIMIZERS,
+    ORDERS,
+    SCHEDULES,
+    Training,
+    compile_custom,
+    pack_terms,
+)
+
+Callback = Callable[[int, Any], bool | None]
+Floats = npt.NDArray[np.float64]
+Codes = npt.NDArray[np.int64]
+
+
+class PolicyLearner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """One softmax policy a group, trained from rewards. Subclasses say which groups there are."""
+
+    hidden: int
+    estimator: str
+    optimizer: str
+    learning_rate: float
+    schedule: str
+    epochs: float
+    steps: int | None
+    batch_size: int
+    order: str
+    importance_clip: float
+    checkpoint_every: int
+    random_state: Any
+
+    # What a subclass may turn on.
+    divergence_weight: float = 0.0
+    cooperation: str = "acting"
+    shared_start: bool = True
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+    def _reward(self) -> Reward:
+        raise NotImplementedError
+
+    # The doors -----------------------------------------------------------------------------------------
+
+    def _check_options(self) -> None:
+        checks.integer("hidden", self.hidden)
+        checks.one_of("estimator", self.estimator, ESTIMATORS)
+        checks.one_of("cooperation", self.cooperation, COOPERATIONS)
+        checks.one_of("optimizer", self.optimizer, OPTIMIZERS)
+        checks.one_of("schedule", self.schedule, SCHEDULES)
+        checks.one_of("order", self.order, ORDERS)
+        checks.number("learning_rate", self.learning_rate, low=0, open_low=True)
+        checks.number("divergence_weight", self.divergence_weight, low=0)
+        checks.number("importance_clip", self.importance_clip, low=0, open_low=True)
+        checks.number("epochs", self.epochs, low=0, open_low=True)
+        if self.steps is not None:
+            checks.integer("steps", self.steps)
+        checks.integer("batch_size", self.batch_size)
+        checks.integer("checkpoint_every", self.checkpoint_every)
+
+    def _contexts(self, X: Any, *, reset: bool) -> Any:
+        name_bad_columns(X)
+        return validate_data(self, X, accept_sparse="csr", dtype=np.float32, order="C", reset=reset)
+
+    def _contexts_and_labels(self, X: Any, y: Any, *, reset: bool) -> tuple[Any, Any]:
+        name_bad_columns(X)
+        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float32, order="C", reset=reset)
+        check_classification_targets(y)
+        return X, y
+
+    def _learn_classes(self, labels: Any) -> Codes:
+        self.classes_, codes = np.unique(labels, return_inverse=True)
+        if len(self.classes_) < 2:
+            raise ValueError(
+                f"y has one class only, {self.classes_[0]!r}, but expected at least two to tell apart."
+            )
+        return codes.astype(np.int64)
+
+    def _known_codes(self, values: Any, what: str) -> Codes:
+        values = np.asarray(values)
+        at: Codes = np.searchsorted(self.classes_, values).clip(max=len(self.classes_) - 1)
+        unknown = values[self.classes_[at] != values]
+        if len(unknown):
+            known = ", ".join(repr(name) for name in self.classes_.tolist())
+            raise ValueError(f"Got {what} {unknown[:1].tolist()[0]!r}, but fit saw only the classes {known}.")
+        return at.astype(np.int64)
+
+    # Training ------------------------------------------------------------------------------------------
+
+    def _begin(self, n_features: int, n_groups: int) -> None:
+        self._check_options()
+        seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
+        terms = pack_terms(self._reward(), self.divergence_weight, len(self.classes_))
+        self._training = Training.begin(
+            n_features=n_features,
+            n_hidden=self.hidden,
+            n_actions=len(self.classes_),
+            n_groups=n_groups,
+            n_rate_terms=len(terms.bound),
+            seed=seed,
+            shared_start=self.shared_start,
+            buffers=self.batch_size > 1 or self.optimizer == "adam",
+        )
+
+    def _train(
+        self, rows: Rows, people: People, *, n_steps: int, decays: bool, order: str, callback: Callback | None
+    ) -> Self:
+        training, reward = self._training, self._reward()
+        if len(people.actions) and any(
+            isinstance(term, RateTerm) and term.name != "parity" for term in reward.terms
+        ):
+            raise ValueError(
+                f"Got the reward {', '.join(reward.names)} for logged feedback, but a log has no labels: "
+                "expected terms that need none (parity, log_ratio, agreement, kl)."
+            )
+        own = reward.get("custom")
+        options = Options(
+            expected=self.estimator == "expected",
+            mutual=self.cooperation == "mutual",
+            adam=self.optimizer == "adam",
+            learning_rate=float(self.learning_rate),
+            schedule=SCHEDULES.index(self.schedule),
+            horizon=n_steps if decays else 0,
+            end=training.step + n_steps,
+            batch_size=int(self.batch_size),
+            order=ORDERS.index(order),
+            origin=training.step,
+            importance_clip=float(self.importance_clip),
+            interval=int(self.checkpoint_every),
+            seed=np.uint64(training.seed),
+        )
+        remedy = f"Lower learning_rate (now {self.learning_rate:g})"
+        if self.divergence_weight:
+            remedy += f" or divergence_weight (now {self.divergence_weight:g})"
+
+        def checkpoint(step: int) -> bool | None:
+            self._publish()
+            return callback(step, self) if callback is not None else None
+
+        training.run(
+            rows,
+            people,
+            pack_terms(reward, self.divergence_weight, len(self.classes_)),
+            compile_custom(None if own is None else own.function),
+            options,
+            remedy=f"{remedy}, or scale the columns of X to unit deviation.",
+            checkpoint=None if callback is None else checkpoint,
+        )
+        self._publish()
+        return self
+
+    def _publish(self) -> None:
+        self.policies_ = self._training.policies
+        self.n_steps_ = self._training.step
+        self.history_ = {name: np.array(column) for name, column in self._training.history.items()}
+
+    def _total_steps(self, n_people: int) -> int:
+        return int(self.steps) if self.steps is not None else max(1, round(self.epochs * n_people))
+
+    def _log(self, X: Any, actions: Any, rewards: Any, propensities: Any, groups: Codes) -> People:
+        n_people = X.shape[0]
+        given = {"actions": actions, "rewards": rewards}
+        if propensities is not None:
+            given["propensities"] = propensities
+        for name, values in given.items():
+            if np.ndim(values) != 1 or len(values) != n_people:
+                raise ValueError(
+                    f"Got {name} of shape {np.shape(values)}, but expected one for each of {n_people} people."
+                )
+        codes = self._known_codes(actions, "action")
+        paid = np.asarray(rewards, dtype=np.float64)
+        if not np.isfinite(paid).all():
+            bad = int((~np.isfinite(paid)).sum())
+            raise ValueError(f"Got {bad} rewards that are NaN or infinite, but expected finite numbers.")
+        if propensities is None:
+            # On-policy: the log was made by this very policy.
+            shown = self._all_probabilities(as_rows(X), n_people)
+            taken = shown[np.arange(n_people), groups, codes]
+        else:
+            taken = np.asarray(propensities, dtype=np.float64)
+            if not ((taken > 0) & (taken <= 1)).all():
+                worst = taken[~((taken > 0) & (taken <= 1))][0]
+                raise ValueError(
+                    f"Got a propensity of {worst!r}, but expected probabilities above 0 and at most 1."
+                )
+        labels = np.full(n_people, -1, dtype=np.int64)
+        return People(groups, labels, codes, paid, taken)
+
+    # Reading policies out ------------------------------------------------------------------------------
+
+    def _all_probabilities(self, rows: Rows, n_people: int) -> Floats:
+        policies: Network = self._training.policies
+        out = np.empty((n_people, *policies.b2.shape))
+        kernels.probabilities(*policies, rows, out)
+        return out
+
+    def _by_group(self, X: Any) -> Floats:
+        check_is_fitted(self, "policies_")
+        X = self._contexts(X, reset=False)
+        return self._all_probabilities(as_rows(X), X.shape[0])
+
+    def _sample(self, probabilities: Floats, random_state: Any) -> tuple[Any, Floats]:
+        draws = check_random_state(random_state).uniform(size=(len(probabilities), 1))
+        codes = (probabilities.cumsum(1) < draws).sum(1).clip(max=probabilities.shape[1] - 1)
+        return self.classes_[codes], probabilities[np.arange(len(codes)), codes]
+
+
+def distinct_classes(classes: Any) -> Any:
+    """Return the classes a first partial_fit or update was given, sorted; fewer than two is an error."""
+    found = sorted_unique(np.asarray(classes).astype(object))[0]
+    if len(found) < 2:
+        raise ValueError(f"Got classes={found.tolist()}, but expected at least two different ones.")
+    return np.unique(np.asarray(classes))

@@ -1,0 +1,113 @@
+"""What a policy would have earned, estimated from a log that another policy made."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.linear_model import Ridge
+from sklearn.model_selection import KFold
+
+from evenhand import checks
+
+METHODS = ("doubly_robust", "inverse_propensity", "self_normalised", "direct")
+
+
+class ValueEstimate(NamedTuple):
+    """A policy's mean reward per person, with its standard error."""
+
+    value: float
+    standard_error: float
+
+    def interval(self, deviations: float = 1.96) -> tuple[float, float]:
+        """Return the normal interval; 1.96 deviations cover 95 %."""
+        return self.value - deviations * self.standard_error, self.value + deviations * self.standard_error
+
+
+def inverse_propensity_value(
+    probabilities: npt.ArrayLike,
+    rewards: npt.ArrayLike,
+    propensities: npt.ArrayLike,
+    *,
+    clip: float = np.inf,
+    self_normalised: bool = False,
+) -> ValueEstimate:
+    """Weigh each logged reward by how much likelier the new policy is to take that action.
+
+    Parameters
+    ----------
+    probabilities : what the new policy gives the action that was taken.
+    rewards, propensities : what was paid, and the probability the action was taken with.
+    clip : the largest weight (bias for variance); infinite by default, which is unbiased.
+    self_normalised : divide by the weights' mean, for a bounded and steadier estimate.
+
+    >>> inverse_propensity_value([0.9, 0.1], [1.0, 0.0], [0.5, 0.5]).value
+    0.9
+    """
+    new, paid, old = (np.asarray(part, dtype=np.float64) for part in (probabilities, rewards, propensities))
+    weights = np.minimum(new / old, clip)
+    if self_normalised:
+        mean = float(np.average(paid, weights=weights)) if weights.sum() > 0 else float("nan")
+        spread = weights * (paid - mean) / weights.mean() if weights.sum() > 0 else np.full_like(paid, np.nan)
+        return ValueEstimate(mean, _standard_error(spread))
+    return ValueEstimate(float((weights * paid).mean()), _standard_error(weights * paid))
+
+
+def doubly_robust_value(
+    policy: npt.ArrayLike,
+    actions: npt.ArrayLike,
+    rewards: npt.ArrayLike,
+    propensities: npt.ArrayLike,
+    predicted_rewards: npt.ArrayLike,
+    *,
+    clip: float = np.inf,
+) -> ValueEstimate:
+    """Correct a model's predicted rewards by the weighed error on what was logged.
+
+    Right when either the propensities or the predictions are.
+
+    Parameters
+    ----------
+    policy : (people, actions) probabilities of the new policy.
+    actions : the position of the action taken, in 0 … actions - 1.
+    predicted_rewards : (people, actions), from a model that did not see these people.
+
+    >>> doubly_robust_value([[0, 1], [0, 1]], [0, 1], [0.0, 1.0], [0.5, 0.5], [[0, 1], [0, 1]]).value
+    1.0
+    """
+    new, predicted = np.asarray(policy, dtype=np.float64), np.asarray(predicted_rewards, dtype=np.float64)
+    taken = np.asarray(actions, dtype=np.int64)
+    people = np.arange(len(taken))
+    weights = np.minimum(new[people, taken] / np.asarray(propensities, dtype=np.float64), clip)
+    errors = np.asarray(rewards, dtype=np.float64) - predicted[people, taken]
+    scores = (new * predicted).sum(1) + weights * errors
+    return ValueEstimate(float(scores.mean()), _standard_error(scores))
+
+
+def cross_fitted_rewards(
+    X: Any, actions: npt.ArrayLike, rewards: npt.ArrayLike, n_actions: int, *, folds: int = 5
+) -> npt.NDArray[np.float64]:
+    """Predict every action's reward for every person by ridge regression fitted on the other folds.
+
+    An action never taken in a fold's training part is predicted the mean reward there.
+    """
+    taken, paid = np.asarray(actions, dtype=np.int64), np.asarray(rewards, dtype=np.float64)
+    n_people = len(taken)
+    if n_people < folds:
+        raise ValueError(f"Got a log of {n_people} people, but expected at least {folds}, one for each fold.")
+    predicted = np.empty((n_people, n_actions))
+    for train, held_out in KFold(checks.integer("folds", folds, low=2), shuffle=True, random_state=0).split(
+        taken
+    ):
+        for action in range(n_actions):
+            of_action = train[taken[train] == action]
+            if len(of_action) < 2:
+                predicted[held_out, action] = paid[train].mean()
+            else:
+                predicted[held_out, action] = Ridge().fit(X[of_action], paid[of_action]).predict(X[held_out])
+    return predicted
+
+
+def _standard_error(scores: npt.NDArray[np.float64]) -> float:
+    return float(scores.std(ddof=1) / np.sqrt(len(scores))) if len(scores) > 1 else float("nan")

@@ -1,0 +1,191 @@
+"""A training run: what it owns, how it starts, how it goes on chunk by chunk, with checkpoints between."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numba import cfunc
+from numba.core.dispatcher import Dispatcher
+from numba.core.errors import NumbaError
+
+from evenhand import kernels, network
+from evenhand.kernels.loop import ORDERS
+from evenhand.kernels.optimisers import SCHEDULES
+from evenhand.kernels.reward import CUSTOM
+from evenhand.kernels.structs import Moments, Options, People, Rates, Rows, Terms
+from evenhand.network import Network
+from evenhand.rewards import KL, RateTerm, Reward
+
+ESTIMATORS = ("expected", "sampled")
+COOPERATIONS = ("mutual", "acting")
+OPTIMIZERS = ("sgd", "adam")
+
+__all__ = [
+    "COOPERATIONS",
+    "ESTIMATORS",
+    "OPTIMIZERS",
+    "ORDERS",
+    "SCHEDULES",
+    "Training",
+    "TrainingDivergedError",
+]
+
+
+class TrainingDivergedError(ArithmeticError):
+    """The policies or the reward left the finite numbers; the message names the remedy."""
+
+
+@dataclass
+class Training:
+    """Policies in training with all they need to go on: optimiser, running rates, random seed, history."""
+
+    policies: Network
+    moments: Moments
+    rates: Rates
+    seed: int
+    step: int = 0
+    history: dict[str, list[float]] = field(
+        default_factory=lambda: {"step": [], "reward": [], "mean_reward": [], "mean_divergence": []}
+    )
+
+    @classmethod
+    def begin(
+        cls,
+        *,
+        n_features: int,
+        n_hidden: int,
+        n_actions: int,
+        n_groups: int,
+        n_rate_terms: int,
+        seed: int,
+        shared_start: bool,
+        buffers: bool,
+        dtype: Any = np.float32,
+    ) -> Training:
+        """Draw the first policies, one a group or one for all, and clear the rest."""
+        rng = np.random.default_rng(seed)
+        first = [
+            network.start(n_features, n_hidden, n_actions, rng)
+            for _ in range(1 if shared_start else n_groups)
+        ]
+        starts = first * n_groups if shared_start else first
+        policies = Network(*(np.stack(parts).astype(dtype) for parts in zip(*starts, strict=True)))
+
+        def like_policies(kept: bool) -> Network:
+            return Network(
+                *(
+                    np.zeros(part.shape if kept else (n_groups,) + (0,) * (part.ndim - 1), dtype)
+                    for part in policies
+                )
+            )
+
+        moments = Moments(
+            like_policies(buffers),
+            like_policies(buffers),
+            like_policies(buffers),
+            np.zeros(n_groups, np.int64),
+            np.zeros(1 + n_groups, np.int64),
+        )
+        shape = (n_rate_terms, n_groups, n_actions + 1, n_actions)
+        rates = Rates(np.full(shape, 1 / n_actions), np.zeros(shape), np.zeros((n_groups, n_actions + 1)))
+        return cls(policies, moments, rates, seed)
+
+    def run(
+        self,
+        rows: Rows,
+        people: People,
+        terms: Terms,
+        custom: Any,
+        options: Options,
+        *,
+        remedy: str,
+        checkpoint: Callable[[int], bool | None] | None = None,
+    ) -> None:
+        """Go on to `options.end`, writing history; a checkpoint that returns True ends it early."""
+        every = options.interval
+        while self.step < options.end:
+            # With nobody watching, the whole run is one call.
+            until = (
+                options.end if checkpoint is None else min(self.step - self.step % every + every, options.end)
+            )
+            n_steps = until - self.step
+            history = np.zeros((-(-n_steps // every), 3))
+            done = kernels.train(
+                self.policies, self.moments, rows, people, terms, self.rates, options, custom,
+                self.step, n_steps, history,
+            )  # fmt: skip
+            self._write_down(history, every)
+            self.step += done
+            if done < n_steps or not all(np.isfinite(part).all() for part in self.policies):
+                raise TrainingDivergedError(
+                    f"Training diverged at step {self.step + 1}: the reward or the policies are no longer "
+                    f"finite numbers. {remedy}"
+                )
+            if checkpoint is not None and checkpoint(self.step):
+                break
+
+    def _write_down(self, history: Any, every: int) -> None:
+        accumulated = self.history["reward"][-1] if self.history["reward"] else 0.0
+        step = self.step
+        for reward, divergence, count in history:
+            if count:
+                step += int(count)
+                accumulated += reward
+                self.history["step"].append(step)
+                self.history["reward"].append(accumulated)
+                self.history["mean_reward"].append(reward / count)
+                self.history["mean_divergence"].append(divergence / count)
+
+
+def pack_terms(reward: Reward, divergence_weight: float, n_labels: int) -> Terms:
+    """Turn a reward into the numbers that the loop reads; a weight of None is the divergence weight."""
+    for term in reward.terms:
+        term.check(n_labels)
+
+    def weight(name: str) -> float:
+        term = reward.get(name)
+        if term is None:
+            return 0.0
+        return float(divergence_weight if term.weight is None else term.weight)
+
+    correctness, likelihood, published = reward.get("correctness"), reward.get("likelihood"), reward.get("kl")
+    bounded = [term for term in reward.terms if isinstance(term, RateTerm)]
+    masks = [term.mask(n_labels) for term in bounded]
+    if reward.get("custom") is not None:
+        # A user's own term may read the running rates: keep them, bounding nothing.
+        bounded, masks = [RateTerm(), *bounded], [np.zeros((n_labels + 1, n_labels), np.bool_), *masks]
+    return Terms(
+        gains=np.zeros((n_labels, n_labels)) if correctness is None else correctness.matrix(n_labels),
+        likelihood_clip=0.0 if likelihood is None else float(likelihood.clip),
+        kl_weight=weight("kl"),
+        kl_kind=0 if published is None else KL.kinds.index(published.divergence),
+        log_ratio_weight=weight("log_ratio"),
+        agreement_weight=weight("agreement"),
+        mask=np.array(masks, dtype=np.bool_).reshape(len(masks), n_labels + 1, n_labels),
+        bound=np.array([term.bound for term in bounded], dtype=np.float64),
+        dual_step=np.array([term.dual_step for term in bounded], dtype=np.float64),
+        pull=np.array([term.pull for term in bounded], dtype=np.float64),
+        averaging=np.array([term.averaging for term in bounded], dtype=np.float64),
+        decisions=np.array([term.measure == "decisions" for term in bounded], dtype=np.bool_),
+        custom=reward.get("custom") is not None,
+    )
+
+
+@functools.lru_cache(maxsize=64)
+def compile_custom(function: Callable[..., float] | None) -> Any:
+    """Compile a user's reward function to the type that the loop calls; None gives one never called."""
+    if function is None:
+        return cfunc(CUSTOM)(lambda action, label, group, policies, rates: 0.0)
+    plain = function.py_func if isinstance(function, Dispatcher) else function
+    try:
+        return cfunc(CUSTOM)(plain)
+    except (NumbaError, TypeError) as error:
+        raise ValueError(
+            f"Numba can't compile the reward function {getattr(plain, '__name__', plain)!r}; expected plain "
+            "arithmetic on (action, label, group, policies, rates) that returns a number. Numba says: "
+            f"{str(error).strip().splitlines()[0]}"
+        ) from error
