@@ -42,8 +42,8 @@ def build(folder: Path, content: bytes = CONTENT) -> Wheel:
         archive.writestr("sample/__init__.py", "raise RuntimeError('imported')")
         archive.writestr(
             f"{info}/METADATA",
-            "Metadata-Version: 2.1\nName: evenhand-sample\nVersion: 1.0\n"
-            "Requires-Python: <3\nRequires-Dist: nothing\n",
+            "Metadata-Version: 2.1\nName: evenhand-sample\nVersion: 1.0\nRequires-Python: "
+            "<3\nRequires-Dist: nothing\n",
         )
         archive.writestr(f"{info}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
         archive.writestr(f"{info}/RECORD", "")

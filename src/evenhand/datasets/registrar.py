@@ -19,6 +19,7 @@ _LETTERS = {"A": 4.0, "B": 3.0, "C": 2.0, "D": 1.0, "F": 0.0}
 _STEPS = {"": 0.0, "+": 1 / 3, "-": -1 / 3}
 _SEASONS = {"winter": 0, "spring": 1, "summer": 2, "autumn": 3, "fall": 3}
 _PASS = 3.0
+_HIGHEST = 5.0  # four-point scales reach 4.33; a scale of 100 would make 3.0 meaningless
 
 
 @dataclass(frozen=True, eq=False)
@@ -165,6 +166,9 @@ def _taken(grades: pd.DataFrame, people: pd.DataFrame) -> tuple[pd.DataFrame, li
     if strangers.any():
         who = grades["student"][strangers].iloc[0]
         raise ValueError(f"grades has student {who!r}, who is not in students ({int(strangers.sum())} rows).")
+    for column in ("course", "term"):
+        if grades[column].isna().any():
+            raise ValueError(f"grades has rows with no {column}; expected one for every grade.")
     points = _points(grades["grade"])
     notes = []
     if points.isna().any():
@@ -184,16 +188,15 @@ def _points(grade: pd.Series[Any]) -> pd.Series[float]:
     values = {name: min(4.0, max(0.0, _LETTERS[name[0]] + step)) for name, step in book.items()}
     points = pd.to_numeric(grade, errors="coerce")
     points = points.fillna(grade.astype(str).str.strip().str.upper().map(values)).astype(float)
-    if len(points.dropna()):
-        number("grade", float(points.max()), low=0, high=100)
+    if points.notna().any():
+        for extreme in (float(points.min()), float(points.max())):
+            number("grade", extreme, low=0, high=_HIGHEST)
     return points
 
 
 def _when(term: pd.Series[Any]) -> pd.Series[Any]:
     """Return terms as something that sorts by time."""
     if pd.api.types.is_numeric_dtype(term) or pd.api.types.is_datetime64_any_dtype(term):
-        if term.isna().any():
-            raise ValueError("grades has rows with no term; expected one for every grade.")
         return term
     order = {text: _term_number(text) for text in term.unique()}
     return term.map(order)
