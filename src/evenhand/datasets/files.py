@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 from collections.abc import Iterator
 from contextlib import contextmanager
-from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple, TextIO
 
@@ -55,10 +54,13 @@ def line_of_row(path: Path, row: int, *, encoding: str = "utf-8") -> int:
     """Return the line where a data row (from 0) begins, past quoted line breaks and empty lines."""
     with _open(path, encoding) as file:
         reader = csv.reader(file, delimiter=_separator(path, encoding))
-        ends = (reader.line_num for fields in reader if fields)
-        last_line_before = next(islice(ends, row, None))
-        next(ends, None)
-    return last_line_before + 1
+        begins, position = 1, -1  # the names come before row 0
+        for fields in reader:
+            if fields and position == row:
+                break
+            position += bool(fields)
+            begins = reader.line_num + 1
+    return begins
 
 
 def _read_file(path: Path, encoding: str) -> tuple[pd.DataFrame, list[str]]:

@@ -72,7 +72,7 @@ def load_table(
     dropped, codes = _names("drop", drop, frame, origin), _names("categorical", categorical, frame, origin)
     frame = frame.drop(columns=dropped)
     label_column = _label_column(label, frame, table)
-    groups = _sensitive_columns(sensitive, frame.drop(columns=label_column), table)
+    groups = _sensitive_columns(sensitive, frame, label_column, table)
     if label_column in groups:
         raise ValueError(f"Got {label_column!r} both as label and as sensitive column; expected two columns.")
     frame = _known_people(frame, label_column, groups, notes)
@@ -126,17 +126,20 @@ def _label_column(given: str | None, frame: pd.DataFrame, table: Table) -> str:
     return guessed
 
 
-def _sensitive_columns(given: str | Sequence[str] | None, frame: pd.DataFrame, table: Table) -> list[str]:
+def _sensitive_columns(
+    given: str | Sequence[str] | None, frame: pd.DataFrame, label: str, table: Table
+) -> list[str]:
     if given is not None:
         wanted = [given] if isinstance(given, str) else list(given)
         if not wanted:
             raise ValueError("Got no sensitive column, but expected at least one name.")
-        return _names("sensitive", wanted, table.frame.rename(columns=str), table.origin)
-    guessed = [column for column in frame.columns if column.lower() in _SENSITIVE_NAMES][:1]
+        return _names("sensitive", wanted, frame, table.origin)
+    others = [column for column in frame.columns if column != label]
+    guessed = [column for column in others if column.lower() in _SENSITIVE_NAMES][:1]
     if not guessed:
         raise ValueError(
             f"Could not guess the sensitive column of {table.origin}; name one or more of "
-            f"{', '.join(frame.columns)}."
+            f"{', '.join(others)}."
         )
     table.notes.append(f"Guessed that {guessed[0]!r} is the sensitive column.")
     return guessed

@@ -1,0 +1,146 @@
+from __future__ import annotations
+
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+
+from evenhand.datasets import load_table
+
+PEOPLE = pd.DataFrame(
+    {
+        "id": range(40),
+        "age": [20 + number % 30 for number in range(40)],
+        "gender": ["f", "m"] * 20,
+        "race": ["x", "x", "y", "y"] * 10,
+        "hired": ["no", "no", "yes", "no"] * 10,
+    }
+)
+
+
+def test_given_roles() -> None:
+    table = load_table(PEOPLE, label="hired", sensitive=["race", "gender"], drop="age", categorical=["id"])
+    assert list(table.contexts) == ["id"]
+    assert list(table.sensitive) == ["race", "gender"]
+    assert table.sensitive_features.name == "race"
+    assert table.pos_label == "yes"
+
+
+def test_guessed_roles_are_said_and_nothing_is_warned() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        table = load_table(PEOPLE)
+    assert (table.label.name, table.sensitive_features.name) == ("hired", "gender")
+    assert table.notes == [
+        "Guessed that 'hired' is the label.",
+        "Guessed that 'gender' is the sensitive column.",
+        "'id' has a number of its own for every person (an identifier) and is left out.",
+        "The positive label is 'yes'.",
+    ]
+    assert list(table.contexts) == ["age", "race"]
+
+
+def test_the_same_from_csv_parquet_and_polars(tmp_path: Path) -> None:
+    PEOPLE.to_csv(tmp_path / "people.csv", index=False)
+    PEOPLE.to_parquet(tmp_path / "people.parquet")
+    sources: list[Any] = [
+        tmp_path / "people.csv",
+        str(tmp_path / "people.parquet"),
+        pl.from_pandas(PEOPLE),
+        PEOPLE,
+    ]
+    tables = [load_table(source, label="hired", sensitive="gender") for source in sources]
+    assert len({table.fingerprint for table in tables}) == 1
+    assert [table.name for table in tables] == ["people", "people", "table", "table"]
+
+
+@pytest.mark.parametrize(
+    ("values", "positive"),
+    [
+        ([0, 1], 1),
+        ([True, False], True),
+        (["bad", "good"], "good"),
+        (["a", "b"], "b"),
+        ([2, 1], 1),
+        (["N", "Yes"], "Yes"),
+    ],
+)
+def test_the_positive_label(values: list[Any], positive: Any) -> None:
+    table = load_table(PEOPLE.assign(hired=values * 20), label="hired", sensitive="gender")
+    assert table.pos_label == positive
+    other = next(value for value in values if value != positive)
+    assert (
+        load_table(
+            PEOPLE.assign(hired=values * 20), label="hired", sensitive="gender", pos_label=other
+        ).pos_label
+        == other
+    )
+
+
+def test_people_without_label_or_group_are_left_out_and_said() -> None:
+    people = PEOPLE.copy()
+    people["hired"] = people["hired"].where(people["id"] > 1)
+    people["gender"] = people["gender"].where(people["id"] != 7)
+    table = load_table(people, label="hired", sensitive="gender")
+    assert len(table) == 37
+    assert table.notes[0].startswith("2 people have no 'hired' and are left out")
+    assert table.notes[1].startswith("1 people have no 'gender' and are left out")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"label": "hird"}, r"Got label='hird', but the DataFrame has no such column. Did you mean 'hired'"),
+        ({"sensitive": "gendre"}, r"Got sensitive='gendre'.*Did you mean 'gender'"),
+        ({"sensitive": ["race", "sex"]}, r"Got sensitive='sex'"),
+        ({"sensitive": []}, "Got no sensitive column"),
+        ({"label": "zzz"}, r"It has id, age, gender, race, hired"),
+        ({"drop": ["agee"]}, r"Got drop='agee'.*Did you mean 'age'"),
+        ({"categorical": "idd"}, r"Got categorical='idd'"),
+        ({"label": "gender"}, "'gender' both as label and as sensitive"),
+        ({"label": "age"}, "'age' of the DataFrame has 30 values; expected classes, at most 20"),
+        ({"pos_label": "maybe"}, "Got pos_label='maybe'"),
+        ({"drop": ["id", "age", "race"]}, "no column left to learn from"),
+        ({"drop": ["gender"]}, "Got sensitive='gender'"),
+    ],
+)
+def test_bad_roles(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        load_table(PEOPLE, **({"label": "hired", "sensitive": "gender"} | options))
+
+
+def test_a_sensitive_column_of_numbers_asks_for_bands() -> None:
+    people = pd.DataFrame({"pay": np.arange(60.0), "x": np.arange(60), "y": [0, 1] * 30})
+    with pytest.raises(
+        ValueError, match=r"sensitive column 'pay' .* has 60 values.*Put the values into bands"
+    ):
+        load_table(people, label="y", sensitive="pay")
+
+
+@pytest.mark.parametrize(
+    ("column", "message"), [("hired", "is always 'no'"), ("gender", "has one value only")]
+)
+def test_columns_with_one_value(column: str, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        load_table(PEOPLE.assign(**{column: "no"}), label="hired", sensitive="gender")
+
+
+def test_nothing_to_guess() -> None:
+    with pytest.raises(ValueError, match="Could not guess the label of the DataFrame; name one of a, b"):
+        load_table(pd.DataFrame({"a": [1, 2, 3], "b": [4, 5, 6]}))
+    with pytest.raises(ValueError, match="Could not guess the sensitive column of the DataFrame"):
+        load_table(pd.DataFrame({"a": [1, 2, 3], "b": [4, 4, 6]}))
+
+
+def test_mixed_types_in_a_file_name_line_and_column(tmp_path: Path) -> None:
+    people = PEOPLE.astype({"age": object})
+    people.loc[30, "age"] = "thirty"
+    people.to_csv(tmp_path / "people.csv", index=False)
+    with pytest.raises(
+        ValueError, match=r"people.csv, line 32, column 'age': got 'thirty' in a column of numbers"
+    ):
+        load_table(tmp_path / "people.csv", label="hired", sensitive="gender")
