@@ -1,1 +1,56 @@
-"""Group and individual fairness metrics."""
+"""Group and individual fairness metrics, their intervals and scikit-learn scorers."""
+
+from evenhand.metrics.bootstrap import Interval, bootstrap_interval, mean_interval
+from evenhand.metrics.gower import Neighbours, gower_neighbours
+from evenhand.metrics.group import (
+    accuracy,
+    balanced_accuracy,
+    by_group,
+    delta,
+    discrimination,
+    equal_opportunity_difference,
+    equalized_odds_difference,
+    positive_rates,
+)
+from evenhand.metrics.individual import (
+    Gap,
+    consistency,
+    consistency_from_neighbours,
+    flip_rate,
+    metric_free_gap,
+    person_flips,
+    person_gaps,
+)
+from evenhand.metrics.response import Response, respond
+from evenhand.metrics.scorers import SCORERS, Scorer, scorer
+from evenhand.metrics.scores import auc, calibration_error
+
+__all__ = [
+    "SCORERS",
+    "Gap",
+    "Interval",
+    "Neighbours",
+    "Response",
+    "Scorer",
+    "accuracy",
+    "auc",
+    "balanced_accuracy",
+    "bootstrap_interval",
+    "by_group",
+    "calibration_error",
+    "consistency",
+    "consistency_from_neighbours",
+    "delta",
+    "discrimination",
+    "equal_opportunity_difference",
+    "equalized_odds_difference",
+    "flip_rate",
+    "gower_neighbours",
+    "mean_interval",
+    "metric_free_gap",
+    "person_flips",
+    "person_gaps",
+    "positive_rates",
+    "respond",
+    "scorer",
+]

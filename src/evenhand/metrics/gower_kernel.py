@@ -11,7 +11,8 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
+
+from evenhand.jit import jit
 
 BLOCK = 256
 STAGE = 8  # Features between two looks at whether a block can still hold a neighbour.
@@ -24,7 +25,7 @@ Integers = npt.NDArray[np.integer[Any]]
 Floats = npt.NDArray[np.float64]
 
 
-@njit(nogil=True, cache=True)
+@jit
 def similar_first(coarse: Integers, costs: Integers, n_numbers: int) -> Integers:
     """Order people so that every block of BLOCK holds similar ones, by halving along the widest feature."""
     n_features, n = coarse.shape
@@ -55,7 +56,7 @@ def similar_first(coarse: Integers, costs: Integers, n_numbers: int) -> Integers
     return order
 
 
-@njit(nogil=True, cache=True)
+@jit
 def lay_out(coarse: Integers, order: Integers) -> tuple[Integers, Integers, Integers]:
     """Return the blocks (blocks, features, BLOCK) and their boxes: low and high (features, blocks).
 
@@ -74,7 +75,7 @@ def lay_out(coarse: Integers, order: Integers) -> tuple[Integers, Integers, Inte
     return blocks, low, high
 
 
-@njit(nogil=True, cache=True)
+@jit
 def box_distances(
     query: Integers, low: Integers, high: Integers, costs: Integers, n_numbers: int, out: Integers
 ) -> None:
@@ -95,7 +96,7 @@ def box_distances(
                 out[b] = np.int16(out[b] + cost)
 
 
-@njit(nogil=True, cache=True)
+@jit
 def coarse_distances(
     query: Integers,
     block: Integers,
@@ -136,7 +137,7 @@ def coarse_distances(
     return True
 
 
-@njit(nogil=True, cache=True)
+@jit
 def exact_distance(
     numbers: Floats, codes: Integers, weights: Floats, scales: Floats, i: int, j: int
 ) -> float:
@@ -156,7 +157,7 @@ def exact_distance(
     return total / weight if weight > 0 else 1.0
 
 
-@njit(nogil=True, cache=True)
+@jit
 def search(
     numbers: Floats,
     codes: Integers,

@@ -98,9 +98,7 @@ def read_scores(y_true: Any, y_score: Any, pos_label: Any, labels: Any) -> tuple
             raise ValueError(f"Got label {unknown[0]!r} in y_true, but labels={known}.")
         truth = np.array([known.index(label) for label in known_before])[truth]
     if scores.ndim not in (1, 2) or len(scores) != len(truth):
-        raise ValueError(
-            f"Got y_score of shape {scores.shape}, but expected scores for {len(truth)} people."
-        )
+        raise ValueError(f"Got y_score of shape {scores.shape}, but expected scores for {len(truth)} people.")
     if not np.isfinite(scores).all():
         raise ValueError("Got NaN or infinite values in y_score, but expected finite scores.")
     positive = positive_label(known, pos_label)

@@ -1,0 +1,112 @@
+"""The metrics as scikit-learn scorers: greater is better, so that differences come negated.
+
+With scikit-learn's metadata routing enabled, `sensitive_features` reaches the scorer, and through it the
+model's own `predict` where that takes it: `cross_validate(..., scoring=SCORERS,
+params={"sensitive_features": s})`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Self
+
+import numpy as np
+from sklearn.utils.metadata_routing import MetadataRequest
+
+from evenhand.checks import one_of
+from evenhand.metrics import group, scores
+from evenhand.metrics.individual import consistency, flip_rate, metric_free_gap
+from evenhand.metrics.response import Response, respond
+
+Score = Callable[[Response, Any, Any, Any, dict[str, Any]], float]
+
+
+class Scorer:
+    """A metric that asks a fitted model about people: `scorer(model, X, y, sensitive_features=...)`.
+
+    >>> from sklearn.dummy import DummyClassifier
+    >>> model = DummyClassifier(strategy="constant", constant=1).fit([[1], [2]], [0, 1])
+    >>> scorer("accuracy")(model, [[1], [2], [3], [4]], [1, 1, 1, 0], sensitive_features=list("ffmm"))
+    0.75
+    """
+
+    def __init__(self, name: str, arguments: dict[str, Any]):
+        self.name = one_of("name", name, _SCORES)
+        self._arguments = arguments
+        self._metadata_request = MetadataRequest(owner=repr(self))
+        self.set_score_request(sensitive_features=True)
+
+    def __call__(self, estimator: Any, X: Any, y: Any, sensitive_features: Any = None) -> float:
+        """Return the metric of a fitted model on these people, negated where less is better."""
+        said = respond(estimator, X, sensitive_features=sensitive_features)
+        sign, score = _SCORES[self.name]
+        return sign * score(said, X, y, sensitive_features, self._arguments)
+
+    def set_score_request(self, *, sensitive_features: bool | str | None = True) -> Self:
+        """Say whether, or under what name, `sensitive_features` is routed here; by default it is."""
+        self._metadata_request.score.add_request(param="sensitive_features", alias=sensitive_features)
+        return self
+
+    def get_metadata_routing(self) -> MetadataRequest:
+        """Return what this scorer asks of scikit-learn's metadata routing."""
+        return self._metadata_request
+
+    def __repr__(self) -> str:
+        given = "".join(f", {name}={value!r}" for name, value in self._arguments.items())
+        return f"scorer({self.name!r}{given})"
+
+
+def scorer(name: str, **arguments: Any) -> Scorer:
+    """Return the scorer of that name; `arguments` go to its metric (`pos_label`, `divergence`, `k`, ...).
+
+    >>> scorer("metric_free_gap", divergence="hellinger")
+    scorer('metric_free_gap', divergence='hellinger')
+    """
+    return Scorer(name, arguments)
+
+
+def _of_decisions(metric: Callable[..., float]) -> Score:
+    def score(said: Response, X: Any, y: Any, sensitive_features: Any, arguments: dict[str, Any]) -> float:
+        return metric(y, said.decisions, sensitive_features=sensitive_features, **arguments)
+
+    return score
+
+
+def _of_scores(metric: Callable[..., float]) -> Score:
+    def score(said: Response, X: Any, y: Any, sensitive_features: Any, arguments: dict[str, Any]) -> float:
+        if said.scores is None:
+            raise ValueError(f"{metric.__name__} needs probabilities, but the model tells none.")
+        return metric(y, said.scores, labels=said.labels, **arguments)
+
+    return score
+
+
+def _gap(said: Response, X: Any, y: Any, sensitive_features: Any, arguments: dict[str, Any]) -> float:
+    if said.scores_by_group is None:
+        raise ValueError("metric_free_gap needs probabilities, but the model tells none.")
+    return metric_free_gap(said.scores_by_group, said.own, **arguments).mean
+
+
+def _flips(said: Response, X: Any, y: Any, sensitive_features: Any, arguments: dict[str, Any]) -> float:
+    return flip_rate(np.asarray(said.decisions_by_group), said.own)
+
+
+def _consistency(said: Response, X: Any, y: Any, sensitive_features: Any, arguments: dict[str, Any]) -> float:
+    return consistency(said.decisions, X=X, **arguments)
+
+
+_SCORES: dict[str, tuple[int, Score]] = {
+    "accuracy": (1, _of_decisions(group.accuracy)),
+    "balanced_accuracy": (1, _of_decisions(group.balanced_accuracy)),
+    "auc": (1, _of_scores(scores.auc)),
+    "calibration_error": (-1, _of_scores(scores.calibration_error)),
+    "discrimination": (-1, _of_decisions(group.discrimination)),
+    "delta": (1, _of_decisions(group.delta)),
+    "equal_opportunity_difference": (-1, _of_decisions(group.equal_opportunity_difference)),
+    "equalized_odds_difference": (-1, _of_decisions(group.equalized_odds_difference)),
+    "consistency": (1, _consistency),
+    "metric_free_gap": (-1, _gap),
+    "flip_rate": (-1, _flips),
+}
+
+SCORERS: dict[str, Scorer] = {name: scorer(name) for name in _SCORES}

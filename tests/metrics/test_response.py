@@ -1,0 +1,139 @@
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.compose import make_column_transformer
+from sklearn.dummy import DummyClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer, OneHotEncoder
+from sklearn.svm import LinearSVC
+
+from evenhand.metrics.individual import flip_rate
+from evenhand.metrics.response import respond, sensitive_columns
+
+RNG = np.random.default_rng(0)
+N = 120
+SEX = RNG.choice(["f", "m"], N)
+SCORE = RNG.random(N)
+Y = np.where(SCORE + 0.3 * (SEX == "m") > 0.6, "yes", "no")
+
+
+def people() -> pd.DataFrame:
+    return pd.DataFrame({"sex": SEX, "score": SCORE})
+
+
+def encoded() -> Any:
+    return make_column_transformer((OneHotEncoder(), ["sex"]), remainder="passthrough")
+
+
+def test_a_model_is_told_every_group(told: Any) -> None:
+    X = SCORE[:, None]
+    said = respond(told.fit(X, Y), X, sensitive_features=SEX)
+    assert (said.how, said.groups, said.labels) == ("told", ["f", "m"], ["no", "yes"])
+    assert said.scores is said.scores_by_group is None
+    np.testing.assert_array_equal(said.decisions_by_group[:, 0] == "yes", SCORE > 0.6)
+    np.testing.assert_array_equal(said.decisions_by_group[:, 1] == "yes", SCORE > 0.4)
+    np.testing.assert_array_equal(said.decisions, said.decisions_by_group[np.arange(N), said.own])
+    assert flip_rate(said.decisions_by_group, said.own) == ((SCORE > 0.4) & (SCORE <= 0.6)).mean()
+
+
+def test_policies_speak_for_groups_that_are_not_there(policies: Any) -> None:
+    X = SCORE[:, None]
+    said = respond(policies.fit(X, Y), X, sensitive_features=SEX)
+    assert (said.how, said.groups) == ("policies", ["f", "m", "x"])
+    assert said.scores_by_group.shape == (N, 3, 2)
+    np.testing.assert_array_equal(said.scores, said.scores_by_group[np.arange(N), said.own])
+
+
+def test_the_last_step_of_a_pipeline_is_told_too(policies: Any) -> None:
+    halved = make_pipeline(FunctionTransformer(lambda X: np.asarray(X) / 2), policies).fit(SCORE[:, None], Y)
+    direct = respond(policies, SCORE[:, None] / 2, sensitive_features=SEX)
+    said = respond(halved, SCORE[:, None], sensitive_features=SEX)
+    assert said.how == "policies"
+    np.testing.assert_array_equal(said.scores_by_group, direct.scores_by_group)
+
+
+def test_the_sensitive_column_is_set_to_every_value() -> None:
+    X = people()
+    model = make_pipeline(encoded(), LogisticRegression()).fit(X, Y)
+    said = respond(model, X, sensitive_features=X["sex"])
+    assert (said.how, said.columns, said.groups) == ("column", ["sex"], ["f", "m"])
+    for code, sex in enumerate("fm"):
+        np.testing.assert_array_equal(said.scores_by_group[:, code], model.predict_proba(X.assign(sex=sex)))
+    np.testing.assert_array_equal(said.decisions, model.predict(X))
+    assert X["sex"].tolist() == SEX.tolist()
+
+
+@pytest.mark.parametrize("sensitive", [SEX, SEX.tolist(), pd.Series(SEX), {"who": SEX}], ids=type)
+def test_the_column_is_found_by_what_it_tells(sensitive: Any) -> None:
+    # In numbers, in an array, and in two one-hot columns: all of them change together.
+    X = np.column_stack([SCORE, SEX == "m", SEX == "f"]).astype(float)
+    model = LogisticRegression().fit(X, Y)
+    said = respond(model, X, sensitive_features=sensitive)
+    assert (said.how, said.columns) == ("column", [1, 2])
+    as_men = np.column_stack([SCORE, np.ones(N), np.zeros(N)])
+    np.testing.assert_array_equal(said.scores_by_group[:, 1], model.predict_proba(as_men))
+
+
+def test_crossed_columns_are_set_together() -> None:
+    X = people().assign(old=RNG.random(N) < 0.5)
+    model = make_pipeline(encoded(), LogisticRegression()).fit(X, Y)
+    said = respond(model, X, sensitive_features=X[["sex", "old"]])
+    assert said.columns == ["sex", "old"]
+    assert said.groups == ["f & False", "f & True", "m & False", "m & True"]
+    np.testing.assert_array_equal(
+        said.scores_by_group[:, 2], model.predict_proba(X.assign(sex="m", old=False))
+    )
+
+
+def test_a_model_that_never_sees_the_group_is_blind() -> None:
+    X = people()
+    search = GridSearchCV(LogisticRegression(), {"C": [1.0]}, cv=2).fit(X[["score"]], Y)
+    for given in (X, X[["score"]]):  # the model takes its own columns out of a wider table
+        said = respond(search, given, sensitive_features=SEX)
+        assert (said.how, said.columns) == ("blind", [])
+        assert (said.decisions_by_group == said.decisions[:, None]).all()
+        assert (said.scores_by_group == said.scores[:, None]).all()
+
+
+def test_a_model_without_probabilities_still_decides() -> None:
+    said = respond(LinearSVC().fit(SCORE[:, None], Y), SCORE[:, None], sensitive_features=SEX)
+    assert said.scores is None
+    assert said.labels == ["no", "yes"]
+
+
+def test_tiny_groups_hold_no_proof() -> None:
+    frame = pd.DataFrame({"sex": ["f", "f", "m", "m"], "by_chance": [1, 1, 2, 2]})
+    own = np.array([0, 0, 1, 1])
+    assert sensitive_columns(frame, ["f", "f", "m", "m"], own) == []
+    assert sensitive_columns(frame, frame["sex"], own) == ["sex"]
+    assert sensitive_columns(frame, frame["sex"], np.zeros(4, dtype=int)) == []
+
+
+def test_bad_input_says_what_came_and_what_was_wanted() -> None:
+    X = people()
+    with pytest.raises(TypeError, match="Got OneHotEncoder, which has no predict"):
+        respond(OneHotEncoder(), X, sensitive_features=SEX)
+    with pytest.raises(ValueError, match="named 'sex', but the column of X of that name holds other values"):
+        respond(DummyClassifier().fit(X, Y), X, sensitive_features=pd.Series(SEX[::-1], name="sex"))
+    with pytest.raises(ValueError, match="sensitive_features for 3 people"):
+        respond(DummyClassifier().fit(X, Y), X, sensitive_features=["f", "m", "m"])
+
+    class Wide(DummyClassifier):
+        def predict(self, X: Any) -> np.ndarray:
+            return np.zeros((len(X), 2))
+
+    with pytest.raises(ValueError, match=r"predictions of shape \(120, 2\), but expected 120 decisions"):
+        respond(Wide().fit(X, Y), X, sensitive_features=SEX)
+
+    class NotOne(DummyClassifier):
+        def predict_proba(self, X: Any) -> np.ndarray:
+            return np.full((len(X), 2), 0.7)
+
+    with pytest.raises(ValueError, match=r"predict_proba.*sum to one"):
+        respond(NotOne().fit(X, Y), X, sensitive_features=SEX)
