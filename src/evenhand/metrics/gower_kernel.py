@@ -11,8 +11,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-
-from evenhand.jit import jit
+from numba import njit
 
 BLOCK = 256
 STAGE = 8  # Features between two looks at whether a block can still hold a neighbour.
@@ -25,7 +24,7 @@ Integers = npt.NDArray[np.integer[Any]]
 Floats = npt.NDArray[np.float64]
 
 
-@jit
+@njit(nogil=True, cache=True)
 def similar_first(coarse: Integers, costs: Integers, n_numbers: int) -> Integers:
     """Order people so that every block of BLOCK holds similar ones, by halving along the widest feature."""
     n_features, n = coarse.shape
@@ -56,7 +55,7 @@ def similar_first(coarse: Integers, costs: Integers, n_numbers: int) -> Integers
     return order
 
 
-@jit
+@njit(nogil=True, cache=True)
 def lay_out(coarse: Integers, order: Integers) -> tuple[Integers, Integers, Integers]:
     """Return the blocks (blocks, features, BLOCK) and their boxes: low and high (features, blocks).
 
@@ -75,7 +74,7 @@ def lay_out(coarse: Integers, order: Integers) -> tuple[Integers, Integers, Inte
     return blocks, low, high
 
 
-@jit
+@njit(nogil=True, cache=True)
 def box_distances(
     query: Integers, low: Integers, high: Integers, costs: Integers, n_numbers: int, out: Integers
 ) -> None:
@@ -96,7 +95,7 @@ def box_distances(
                 out[b] = np.int16(out[b] + cost)
 
 
-@jit
+@njit(nogil=True, cache=True)
 def coarse_distances(
     query: Integers,
     block: Integers,
@@ -137,7 +136,7 @@ def coarse_distances(
     return True
 
 
-@jit
+@njit(nogil=True, cache=True)
 def exact_distance(
     numbers: Floats, codes: Integers, weights: Floats, scales: Floats, i: int, j: int
 ) -> float:
@@ -157,7 +156,7 @@ def exact_distance(
     return total / weight if weight > 0 else 1.0
 
 
-@jit
+@njit(nogil=True, cache=True)
 def search(
     numbers: Floats,
     codes: Integers,
