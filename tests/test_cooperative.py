@@ -1,0 +1,235 @@
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from sklearn import config_context
+from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from evenhand import (
+    CooperativeBandits,
+    Correctness,
+    EqualizedOdds,
+    EqualOpportunity,
+    Likelihood,
+    LogRatio,
+    Parity,
+)
+
+
+@parametrize_with_checks([CooperativeBandits()])
+def test_scikit_learn(estimator, check):
+    check(estimator)
+
+
+def biased_world(n=4000, seed=0):
+    """Labels lean on the group itself, and one feature is its proxy."""
+    rng = np.random.default_rng(seed)
+    s = rng.choice(["f", "m"], n)
+    X = rng.normal(size=(n, 4))
+    X[:, 1] += s == "m"
+    y = np.where(X[:, 0] + 0.7 * X[:, 1] + 0.8 * (s == "m") + 0.5 * rng.normal(size=n) > 0.7, "yes", "no")
+    return X, y, s
+
+
+def outcome(model, X, y, s):
+    decisions = model.probabilities_by_group(X).argmax(2)
+    own = model.predict(X, sensitive_features=s)
+    rates = [np.mean(own[s == g] == model.classes_[1]) for g in model.groups_]
+    flips = np.mean((decisions != decisions[:, :1]).any(1))
+    return np.mean(own == y), max(rates) - min(rates), flips
+
+
+def fitted(**options):
+    X, y, s = biased_world()
+    return CooperativeBandits(random_state=0, **options).fit(X, y, sensitive_features=s), X, y, s
+
+
+def test_cooperation_ends_flips_and_costs_little():
+    free = outcome(*fitted(divergence_weight=0))
+    fair = outcome(*fitted(divergence_weight=2))
+    assert free[2] > 0.1
+    assert fair[2] < free[2] / 5
+    assert fair[0] > free[0] - 0.05
+
+
+def test_parity_closes_the_gap():
+    free = outcome(*fitted(reward=Correctness() + LogRatio()))
+    equal = outcome(*fitted(reward=Correctness() + LogRatio() + Parity()))
+    assert free[1] > 0.2
+    assert equal[1] < 0.05
+
+
+@pytest.mark.parametrize(("term", "given"), [(EqualOpportunity(), ["yes"]), (EqualizedOdds(), ["yes", "no"])])
+def test_odds_are_equalised(term, given):
+    def gap(model, X, y, s):
+        own = model.predict(X, sensitive_features=s) == "yes"
+        return max(
+            abs(np.mean(own[(s == "m") & (y == v)]) - np.mean(own[(s == "f") & (y == v)])) for v in given
+        )
+
+    free = gap(*fitted(divergence_weight=0, reward=Likelihood()))
+    equal = gap(*fitted(divergence_weight=0, reward=Likelihood() + term, epochs=40))
+    assert free > 0.12
+    assert equal < free / 2
+
+
+def test_published_preset_is_algorithm_1():
+    model = CooperativeBandits.published(20)
+    assert (model.estimator, model.cooperation, model.optimizer, model.schedule, model.order, model.batch_size) == (
+        "sampled", "acting", "sgd", "constant", "drawn", 1,
+    )  # fmt: skip
+    assert model.reward.names == ("correctness", "kl")
+    authors = CooperativeBandits.published(20, variant="authors", hidden=7)
+    assert (authors.optimizer, authors.learning_rate, authors.order, authors.hidden) == (
+        "adam",
+        1e-4,
+        "file",
+        7,
+    )
+    with pytest.raises(ValueError, match="expected one of 'algorithm', 'authors'"):
+        CooperativeBandits.published(variant="paper")
+
+
+def test_submodels():
+    model, X, _, s = fitted(divergence_weight=0, epochs=2)
+    by_group = model.probabilities_by_group(X)
+    for at, group in enumerate(["f", "m"]):
+        single = model.compress(group)
+        np.testing.assert_array_equal(single.predict_proba(X), by_group[:, at])
+    swapped = model.reversed()
+    np.testing.assert_array_equal(swapped.probabilities_by_group(X), by_group[:, ::-1])
+    np.testing.assert_array_equal(
+        swapped.predict_proba(X, sensitive_features=s),
+        model.predict_proba(X, sensitive_features=np.where(s == "f", "m", "f")),
+    )
+    np.testing.assert_array_equal(model.probabilities_by_group(X), by_group)  # untouched
+    with pytest.raises(ValueError, match="Got group='x', but fit saw only 'f', 'm'"):
+        model.compress("x")
+
+
+def test_crossed_columns_four_groups_and_five_labels():
+    rng = np.random.default_rng(0)
+    n = 3000
+    frame = pd.DataFrame({"sex": rng.choice(["f", "m"], n), "old": rng.choice([True, False], n)})
+    X = rng.normal(size=(n, 3))
+    y = np.digitize(X[:, 0], [-1, -0.3, 0.3, 1])
+    model = CooperativeBandits(random_state=0).fit(X, y, sensitive_features=frame)
+    assert model.groups_.tolist() == ["f & False", "f & True", "m & False", "m & True"]
+    assert model.probabilities_by_group(X).shape == (n, 4, 5)
+    assert model.score(X, y, sensitive_features=frame) > 0.8
+    np.testing.assert_allclose(model.predict_proba(X, sensitive_features=frame).sum(1), 1)
+    np.testing.assert_array_equal(
+        model.predict(X, sensitive_features=pl.from_pandas(frame)), model.predict(X, sensitive_features=frame)
+    )
+
+
+def test_routing_grid_search_and_pipeline():
+    X, y, s = biased_world(600)
+    with config_context(enable_metadata_routing=True):
+        bandits = CooperativeBandits(random_state=0, epochs=2)
+        bandits.set_fit_request(sensitive_features=True).set_score_request(sensitive_features=True)
+        search = GridSearchCV(bandits, {"divergence_weight": [0.0, 1.0]}, cv=2)
+        search.fit(X, y, sensitive_features=s)
+        assert set(search.cv_results_["param_divergence_weight"]) == {0.0, 1.0}
+        pipeline = make_pipeline(StandardScaler(), bandits)
+        scores = cross_val_score(pipeline, X, y, params={"sensitive_features": s}, cv=3)
+        assert scores.min() > 0.7
+
+
+def test_names_of_columns_are_kept():
+    X, y, s = biased_world(300)
+    frame = pd.DataFrame(X, columns=list("abcd"))
+    model = CooperativeBandits(epochs=1, random_state=0).fit(frame, y, sensitive_features=s)
+    assert model.feature_names_in_.tolist() == list("abcd")
+    with pytest.raises(ValueError, match="feature names should match"):
+        model.predict(frame[["b", "a", "c", "d"]], sensitive_features=s)
+    again = clone(model)
+    assert not hasattr(again, "policies_")
+
+
+def test_online_feedback_with_fairness():
+    X, y, s = biased_world(6000)
+    rng = np.random.default_rng(0)
+    model = CooperativeBandits(reward=LogRatio(weight=0.5), learning_rate=0.05, random_state=0)
+    for batch in np.split(np.arange(6000), 30):
+        if hasattr(model, "policies_"):
+            actions, chances = model.sample_actions(
+                X[batch], sensitive_features=s[batch], random_state=rng.integers(99)
+            )
+        else:
+            actions, chances = rng.choice(["no", "yes"], len(batch)), np.full(len(batch), 0.5)
+        model.update(
+            X[batch], actions, (actions == y[batch]).astype(float), chances, sensitive_features=s[batch],
+            classes=["no", "yes"], groups=["f", "m"],
+        )  # fmt: skip
+    accuracy, _, flips = outcome(model, X, y, s)
+    assert accuracy > 0.75
+    assert flips < 0.15
+
+
+def test_partial_fit_with_groups_named_ahead():
+    X, y, s = biased_world(400)
+    women = s == "f"
+    model = CooperativeBandits(random_state=0)
+    model.partial_fit(
+        X[women], y[women], classes=["no", "yes"], sensitive_features=s[women], groups=["f", "m"]
+    )
+    model.partial_fit(X[~women], y[~women], sensitive_features=s[~women])
+    assert model.groups_.tolist() == ["f", "m"]
+    assert model.n_steps_ == 400
+    with pytest.raises(ValueError, match="Got label 'maybe', but fit saw only the classes 'no', 'yes'"):
+        model.partial_fit(X, np.full(400, "maybe"), sensitive_features=s)
+
+
+def test_same_seed_same_model_and_checkpoints_change_nothing():
+    X, y, s = biased_world(500)
+    one = CooperativeBandits(random_state=7, epochs=3).fit(X, y, sensitive_features=s)
+    two = CooperativeBandits(random_state=7, epochs=3, checkpoint_every=100)
+    two.fit(X, y, sensitive_features=s, callback=lambda step, model: None)
+    for mine, theirs in zip(one.policies_, two.policies_, strict=True):
+        np.testing.assert_array_equal(mine, theirs)
+
+
+def test_mean_divergence_falls_with_its_weight():
+    ends = [fitted(divergence_weight=weight)[0].history_["mean_divergence"][-1] for weight in (0.0, 1.0, 5.0)]
+    assert ends[0] > 5 * ends[1]
+    assert ends[1] > ends[2]
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"s": None}, None),
+        ({"s": ["f"] * 10}, "Got sensitive_features for 10 people"),
+        ({"s": [None] + ["f"] * 299}, "sensitive_features has 1 missing values"),
+        ({"s": ["m"] + ["f"] * 299}, "Group 'm' has 1 person, but expected at least 2"),
+        ({"y": np.full(300, "no")}, "one class only, .*'no'"),
+        ({"y": np.linspace(0, 1, 300)}, "continuous"),
+        ({"options": {"divergence_weight": -1}}, "Got divergence_weight=-1"),
+        ({"options": {"divergence_weight": float("nan")}}, "Got divergence_weight=nan"),
+        ({"options": {"cooperation": "none"}}, "expected one of 'mutual', 'acting'"),
+        ({"options": {"reward": "log_ratio + log_ratio"}}, "'log_ratio' twice"),
+        ({"options": {"reward": Parity(bound=2)}}, "Got bound=2"),
+    ],
+)
+def test_bad_input_is_named(change, message):
+    X, y, s = biased_world(300)
+    given = {"y": y, "s": s, "options": {}} | change
+    model = CooperativeBandits(epochs=1, random_state=0, **given["options"])
+    if message is None:
+        assert model.fit(X, given["y"], sensitive_features=given["s"]).groups_.tolist() == ["everyone"]
+        return
+    with pytest.raises(ValueError, match=message):
+        model.fit(X, given["y"], sensitive_features=given["s"])
+
+
+def test_deciding_needs_known_groups():
+    model, X, _, s = fitted(epochs=1)
+    with pytest.raises(ValueError, match=r"Got no sensitive_features.*'f', 'm'.*compress"):
+        model.predict(X)
+    with pytest.raises(ValueError, match="Got group 'x' in sensitive_features, but fit saw only 'f', 'm'"):
+        model.predict(X, sensitive_features=np.where(s == "f", "x", s))

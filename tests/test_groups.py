@@ -1,0 +1,55 @@
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from evenhand.groups import codes_of, encode_groups
+
+
+@given(st.lists(st.sampled_from(["b", "a", "c"]), min_size=1))
+def test_codes_name_every_person(values):
+    groups = encode_groups(values, len(values))
+    assert groups.names[groups.codes].tolist() == values
+    assert groups.names.tolist() == sorted(set(values))
+    assert codes_of(values, len(values), groups.names).tolist() == groups.codes.tolist()
+
+
+@pytest.mark.parametrize(
+    "wrap",
+    [
+        list,
+        np.array,
+        pd.Series,
+        pl.Series,
+        lambda v: pd.DataFrame({"s": v}),
+        lambda v: pl.DataFrame({"s": v}),
+    ],
+)
+def test_every_container(wrap):
+    assert encode_groups(wrap(["m", "f", "m"]), 3).codes.tolist() == [1, 0, 1]
+
+
+def test_numbers_keep_their_type_and_mixed_types_sort():
+    assert encode_groups([10, 9, 10], 3).names.tolist() == [9, 10]
+    assert encode_groups(np.array([1, "a", 2.5], dtype=object), 3).names.tolist() == [1, 2.5, "a"]
+
+
+def test_a_two_dimensional_array_is_crossed():
+    assert encode_groups(np.array([["f", "x"], ["m", "y"]]), 2).names.tolist() == ["f & x", "m & y"]
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        (["f", "m"], "Got sensitive_features for 2 people, but expected one value for each of 3"),
+        (["f", None, "m"], "has 1 missing values"),
+        (pd.DataFrame({"a": ["x"] * 3, "b": ["x", None, None]}), "has 2 missing values in column 'b'"),
+        (np.zeros((3, 2, 2)), "no column or table"),
+        (pd.DataFrame(index=range(3)), "no column"),
+    ],
+)
+def test_bad_values_are_named(values, message):
+    with pytest.raises(ValueError, match=message):
+        encode_groups(values, 3)

@@ -1,0 +1,55 @@
+import numpy as np
+import pytest
+
+from evenhand.offpolicy import cross_fitted_rewards, doubly_robust_value, inverse_propensity_value
+
+
+def log(n=20_000, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 2))
+    means = np.stack([0.2 + 0 * X[:, 0], 0.5 + 0.3 * X[:, 0]], axis=1)
+    logging = np.stack([0.7 + 0 * X[:, 0], 0.3 + 0 * X[:, 0]], axis=1)
+    actions = (rng.random(n) > logging[:, 0]).astype(int)
+    rewards = means[np.arange(n), actions] + 0.1 * rng.normal(size=n)
+    new = np.stack([0.1 + 0 * X[:, 0], 0.9 + 0 * X[:, 0]], axis=1)
+    return X, actions, rewards, logging[np.arange(n), actions], new, float((new * means).sum(1).mean())
+
+
+def test_inverse_propensity_is_unbiased_and_normalising_steadies_it():
+    _, actions, rewards, propensities, new, truth = log()
+    taken = new[np.arange(len(new)), actions]
+    plain = inverse_propensity_value(taken, rewards, propensities)
+    steady = inverse_propensity_value(taken, rewards, propensities, self_normalised=True)
+    assert plain.value == pytest.approx(truth, abs=4 * plain.standard_error)
+    assert steady.value == pytest.approx(truth, abs=4 * steady.standard_error)
+    assert steady.standard_error < plain.standard_error
+
+
+def test_doubly_robust_is_right_if_either_part_is():
+    X, actions, rewards, propensities, new, truth = log()
+    good = cross_fitted_rewards(X, actions, rewards, 2)
+    for predicted, chances in ((good, np.full_like(propensities, 0.5)), (np.zeros_like(good), propensities)):
+        estimate = doubly_robust_value(new, actions, rewards, chances, predicted)
+        assert estimate.value == pytest.approx(truth, abs=5 * estimate.standard_error)
+    both = doubly_robust_value(new, actions, rewards, propensities, good)
+    neither = doubly_robust_value(new, actions, rewards, propensities, np.zeros_like(good))
+    assert both.standard_error < neither.standard_error
+    low, high = both.interval()
+    assert low < truth < high
+
+
+def test_the_standard_error_is_the_spread_over_logs():
+    values = []
+    for seed in range(200):
+        _, actions, rewards, propensities, new, _ = log(300, seed)
+        values.append(inverse_propensity_value(new[np.arange(300), actions], rewards, propensities))
+    claimed = np.mean([estimate.standard_error for estimate in values])
+    assert claimed == pytest.approx(np.std([estimate.value for estimate in values]), rel=0.15)
+
+
+def test_actions_never_taken_and_short_logs():
+    X = np.arange(10.0)[:, None]
+    predicted = cross_fitted_rewards(X, np.zeros(10, int), np.ones(10), 3)
+    np.testing.assert_allclose(predicted, 1)
+    with pytest.raises(ValueError, match="Got a log of 3 people, but expected at least 5"):
+        cross_fitted_rewards(X[:3], [0, 0, 0], [1, 1, 1], 1)

@@ -1,0 +1,102 @@
+import pickle
+import zipfile
+
+import numpy as np
+import pytest
+import skops.io
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from evenhand import CooperativeBandits, Correctness, Custom, GradientBandit, LogRatio, Parity, load, save
+
+
+@pytest.fixture(scope="module")
+def data():
+    rng = np.random.default_rng(0)
+    return rng.normal(size=(200, 3)), rng.choice(["no", "yes"], 200), rng.choice(["f", "m"], 200)
+
+
+def test_a_model_comes_back_and_goes_on(data, tmp_path):
+    X, y, s = data
+    reward = Correctness() + LogRatio() + Parity(bound=0.1)
+    model = CooperativeBandits(reward=reward, optimizer="adam", random_state=0).fit(
+        X, y, sensitive_features=s
+    )
+    again = load(save(model, tmp_path / "model.skops"))
+    np.testing.assert_array_equal(again.probabilities_by_group(X), model.probabilities_by_group(X))
+    assert again.reward == reward
+    one, two = (m.partial_fit(X, y, sensitive_features=s).policies_.W1 for m in (model, again))
+    np.testing.assert_array_equal(one, two)
+
+
+def test_pipelines_and_single_bandits(data, tmp_path):
+    X, y, _ = data
+    pipeline = make_pipeline(StandardScaler(), GradientBandit(random_state=0)).fit(X, y)
+    again = load(save(pipeline, tmp_path / "p.skops"))
+    np.testing.assert_array_equal(again.predict_proba(X), pipeline.predict_proba(X))
+
+
+class Foreign:
+    pass
+
+
+def test_foreign_types_are_refused(tmp_path):
+    path = tmp_path / "foreign.skops"
+    skops.io.dump({"evenhand": "0", "model": Foreign()}, path)
+    with pytest.raises(ValueError, match=r"foreign\.skops holds the type '.*Foreign'"):
+        load(path)
+
+
+def test_a_function_of_our_own_package_is_refused_too(data, tmp_path):
+    path = tmp_path / "function.skops"
+    skops.io.dump({"evenhand": "0", "model": load}, path)
+    with pytest.raises(ValueError, match=r"holds the type 'evenhand\.persistence\.load'"):
+        load(path)
+
+
+def test_damaged_and_other_files_are_refused(data, tmp_path):
+    X, y, s = data
+    good = save(CooperativeBandits(epochs=1).fit(X, y, sensitive_features=s), tmp_path / "good.skops")
+    content = good.read_bytes()
+    for name, damaged in (("cut", content[: len(content) // 2]), ("empty", b""), ("text", b"hello" * 100)):
+        path = tmp_path / name
+        path.write_bytes(damaged)
+        with pytest.raises(ValueError, match=f"{name} is no model file, or is damaged"):
+            load(path)
+    with zipfile.ZipFile(tmp_path / "zip", "w") as archive:
+        archive.writestr("readme.txt", "no model")
+    with pytest.raises(ValueError, match="zip is no model file"):
+        load(tmp_path / "zip")
+    (tmp_path / "pickle").write_bytes(pickle.dumps({"evenhand": 1}))
+    with pytest.raises(ValueError, match="is no model file"):
+        load(tmp_path / "pickle")
+    skops.io.dump([1, 2], tmp_path / "list")
+    with pytest.raises(ValueError, match="skops file of something else"):
+        load(tmp_path / "list")
+    with pytest.raises(FileNotFoundError, match="there is no such file"):
+        load(tmp_path / "missing")
+
+
+def test_a_flipped_byte_is_never_a_silent_change(data, tmp_path):
+    X, y, s = data
+    good = save(CooperativeBandits(epochs=1).fit(X, y, sensitive_features=s), tmp_path / "good.skops")
+    content = bytearray(good.read_bytes())
+    with zipfile.ZipFile(good) as archive:
+        at = next(i.header_offset for i in archive.infolist() if i.filename.endswith(".npy")) + 200
+    content[at] ^= 0xFF
+    bad = tmp_path / "bad.skops"
+    bad.write_bytes(content)
+    with pytest.raises(ValueError, match="damaged"):
+        load(bad)
+
+
+def test_a_function_of_the_users_is_not_saved(data, tmp_path):
+    X, y, _ = data
+
+    def own(action, label, group, policies, rates):
+        return 0.0
+
+    model = GradientBandit(Correctness() + Custom(own), epochs=1).fit(X, y)
+    with pytest.raises(ValueError, match="holds no code"):
+        save(model, tmp_path / "m.skops")
+    assert not list(tmp_path.iterdir())
