@@ -1,1 +1,20 @@
-"""The methods that the paper compares with: Rawlsian, LFR, ALFR (LR is scikit-learn's own)."""
+"""The methods that the paper compares with: LR, Rawlsian, LFR and ALFR; and two of other libraries."""
+
+from __future__ import annotations
+
+from evenhand.baselines._base import CollapseWarning
+from evenhand.baselines.adapters import ExponentiatedGradientClassifier, OxonFairClassifier
+from evenhand.baselines.alfr import ALFR
+from evenhand.baselines.lfr import LFR
+from evenhand.baselines.logistic import LR
+from evenhand.baselines.rawlsian import Rawlsian
+
+__all__ = [
+    "ALFR",
+    "LFR",
+    "LR",
+    "CollapseWarning",
+    "ExponentiatedGradientClassifier",
+    "OxonFairClassifier",
+    "Rawlsian",
+]

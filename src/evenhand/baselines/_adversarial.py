@@ -1,0 +1,170 @@
+"""ALFR's four networks, their losses and gradients, and one alternating update on a batch."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from numba import njit
+
+from evenhand.network import Array, Network, backward, forward, input_gradient, softmax, start
+
+
+class Weights(NamedTuple):
+    """What the encoder minimises: classifier · L_y + reconstruction · L_x − adversary · L_s."""
+
+    classifier: float
+    reconstruction: float
+    adversary: float
+
+
+class Batch(NamedTuple):
+    """People's rows, and their labels and groups one-hot."""
+
+    rows: Array
+    labels: Array
+    groups: Array
+
+
+class Players(NamedTuple):
+    """The four networks, or the gradient by their parameters."""
+
+    encoder: Network
+    classifier: Network
+    decoder: Network
+    adversary: Network
+
+
+def start_players(
+    n_features: int,
+    n_representation: int,
+    n_hidden: int,
+    n_labels: int,
+    n_groups: int,
+    rng: np.random.Generator,
+) -> Players:
+    """Draw the networks; the decoder is told the group, so that the representation need not hold it."""
+    return Players(
+        start(n_features, n_hidden, n_representation, rng),
+        start(n_representation, n_hidden, n_labels, rng),
+        start(n_representation + n_groups, n_hidden, n_features, rng),
+        start(n_representation, n_hidden, n_groups, rng),
+    )
+
+
+def adversary_gradient(adversary: Network, representation: Array, groups: Array) -> tuple[float, Network]:
+    """Return L_s, the mean cross-entropy of the guessed groups, and its gradient by the adversary."""
+    hidden, logits = forward(adversary, representation)
+    loss, logits_gradient = cross_entropy(logits, groups)
+    return loss, backward(adversary, representation, hidden, logits_gradient)
+
+
+def encoder_gradient(
+    players: Players, batch: Batch, weights: Weights, hidden: Array, representation: Array
+) -> tuple[float, Players]:
+    """Return what the encoder, classifier and decoder minimise, and its gradient by each of them.
+
+    Without reconstruction the decoder's gradient is empty; the adversary's always is: it plays against them.
+    """
+    encoder, classifier, decoder, adversary = players
+    classifier_hidden, logits = forward(classifier, representation)
+    loss, logits_gradient = cross_entropy(logits, batch.labels, weights.classifier)
+    by_classifier = backward(classifier, representation, classifier_hidden, logits_gradient)
+    by_representation = input_gradient(classifier, classifier_hidden, logits_gradient)
+    if weights.adversary:
+        adversary_hidden, logits = forward(adversary, representation)
+        gain, logits_gradient = cross_entropy(logits, batch.groups, -weights.adversary)
+        loss += gain
+        by_representation += input_gradient(adversary, adversary_hidden, logits_gradient)
+    by_decoder = EMPTY
+    if weights.reconstruction:
+        seen = np.hstack([representation, batch.groups])
+        decoder_hidden, rebuilt = forward(decoder, seen)
+        errors = rebuilt - batch.rows
+        factor = weights.reconstruction / errors.size
+        loss += factor * float(np.vdot(errors, errors))
+        errors *= 2 * factor
+        by_decoder = backward(decoder, seen, decoder_hidden, errors)
+        by_representation += input_gradient(decoder, decoder_hidden, errors)[:, : representation.shape[1]]
+    by_encoder = backward(encoder, batch.rows, hidden, by_representation)
+    return loss, Players(by_encoder, by_classifier, by_decoder, EMPTY)
+
+
+def cross_entropy(logits: Array, wanted: Array, weight: float = 1.0) -> tuple[float, Array]:
+    """Return weight · the mean cross-entropy of rows, and its gradient by the logits.
+
+    >>> cross_entropy(np.array([[0.0, 0.0]]), np.array([[1.0, 0.0]]))
+    (0.6931471805599453, array([[-0.5,  0.5]]))
+    """
+    probabilities = softmax(logits)
+    likelihood = np.einsum("ij,ij->i", probabilities, wanted)
+    factor = weight / len(logits)
+    loss = -factor * float(np.log(np.maximum(likelihood, np.finfo(logits.dtype).tiny)).sum())
+    probabilities -= wanted
+    probabilities *= factor
+    return loss, probabilities
+
+
+EMPTY = Network(*(np.zeros(0, dtype=np.float32),) * 4)
+
+
+class Adam:
+    """Networks whose parameters lie in one flat vector of single precision, moved by Adam in one pass."""
+
+    def __init__(self, networks: tuple[Network, ...], learning_rate: float) -> None:
+        self.flat = np.concatenate([part.ravel() for net in networks for part in net]).astype(np.float32)
+        self.gradient = np.empty_like(self.flat)
+        self.first, self.second = np.zeros_like(self.flat), np.zeros_like(self.flat)
+        self.learning_rate = learning_rate
+        self.n_steps = 0
+        self.networks: list[Network] = []
+        at = 0
+        for net in networks:
+            parts = []
+            for part in net:
+                parts.append(self.flat[at : at + part.size].reshape(part.shape))
+                at += part.size
+            self.networks.append(Network(*parts))
+
+    def step(self, *gradients: Network) -> None:
+        """Move the networks, in place, against their gradients."""
+        np.concatenate([part.ravel() for net in gradients for part in net], out=self.gradient)
+        self.n_steps += 1
+        rate = self.learning_rate * math.sqrt(1 - 0.999**self.n_steps) / (1 - 0.9**self.n_steps)
+        _adam(self.flat, self.gradient, self.first, self.second, np.float32(rate))
+
+
+@njit(nogil=True, cache=True)
+def _adam(flat: Any, gradient: Any, first: Any, second: Any, rate: np.float32) -> None:
+    keep, keep_square = np.float32(0.9), np.float32(0.999)
+    lose, lose_square, tiny = np.float32(0.1), np.float32(0.001), np.float32(1e-8)
+    for i in range(len(flat)):
+        first[i] = keep * first[i] + lose * gradient[i]
+        second[i] = keep_square * second[i] + lose_square * gradient[i] * gradient[i]
+        flat[i] -= rate * first[i] / (np.sqrt(second[i]) + tiny)
+
+
+class Game:
+    """The alternating training: on each batch the adversary learns first, then the others against it."""
+
+    def __init__(self, players: Players, weights: Weights, learning_rate: float) -> None:
+        self.weights = weights
+        plays = players.encoder, players.classifier, players.decoder if weights.reconstruction else EMPTY
+        self.makers = Adam(plays, learning_rate)
+        self.breaker = Adam((players.adversary,), learning_rate)
+        self.players = Players(*self.makers.networks, *self.breaker.networks)
+
+    def play(self, batch: Batch) -> None:
+        """Update all networks once."""
+        hidden, representation = forward(self.players.encoder, batch.rows)
+        if self.weights.adversary:
+            self.breaker.step(adversary_gradient(self.players.adversary, representation, batch.groups)[1])
+        _, gradient = encoder_gradient(self.players, batch, self.weights, hidden, representation)
+        self.makers.step(gradient.encoder, gradient.classifier, gradient.decoder)
+
+
+def one_hot(codes: npt.NDArray[np.int64], n_columns: int) -> Array:
+    """Return whole numbers as rows of zeros with a single one."""
+    return np.eye(n_columns, dtype=np.float32)[codes]

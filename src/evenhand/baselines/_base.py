@@ -1,0 +1,155 @@
+"""What every baseline shares: the door, predictions by group, checkpoints and the warning of a collapse."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils import Tags, check_random_state
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from evenhand.groups import codes_of, encode_groups
+
+Floats = npt.NDArray[np.float64]
+Codes = npt.NDArray[np.int64]
+Callback = Callable[[int, Any], bool | None]
+
+
+class CollapseWarning(UserWarning):
+    """Every person gets the same decision: the representation keeps nothing that tells people apart."""
+
+
+class Baseline(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """A classifier whose probabilities may depend on the person's group.
+
+    A subclass writes `fit` and `_probabilities`, and says through the two flags below what it can do.
+    """
+
+    _two_labels_only = False
+
+    @property
+    def _uses_group(self) -> bool:
+        """Whether a prediction depends on the group."""
+        return True
+
+    @property
+    def n_iter_(self) -> int:
+        """`n_steps_` by the name that scikit-learn expects beside `max_iter`."""
+        return int(self.n_steps_)
+
+    def fit(
+        self, X: Any, y: Any, *, sensitive_features: Any = None, callback: Callback | None = None
+    ) -> Self:
+        """Learn from people, their labels and their groups; None is one group for everybody."""
+        raise NotImplementedError
+
+    def _probabilities(self, X: Any, codes: Codes) -> Floats:
+        """Return the probability of every action for rows already checked, each under the given group."""
+        raise NotImplementedError
+
+    def predict_proba(self, X: Any, *, sensitive_features: Any = None) -> Floats:
+        """Return each person's probability of every action, (people, actions), in the order of `classes_`."""
+        X = self._rows(X)
+        return self._probabilities(X, self._codes(sensitive_features, X.shape[0]))
+
+    def predict(self, X: Any, *, sensitive_features: Any = None) -> npt.NDArray[Any]:
+        """Return each person's most probable action."""
+        probabilities = self.predict_proba(X, sensitive_features=sensitive_features)
+        actions: npt.NDArray[Any] = self.classes_[probabilities.argmax(axis=1)]
+        return actions
+
+    def probabilities_by_group(self, X: Any) -> Floats:
+        """Return what each person would be given in every group: (people, groups, actions)."""
+        X = self._rows(X)
+        n_people, n_groups = X.shape[0], len(self.groups_)
+        if not self._uses_group:
+            alone = self._probabilities(X, np.zeros(n_people, dtype=np.int64))
+            return np.repeat(alone[:, None, :], n_groups, axis=1)
+        every = [self._probabilities(X, np.full(n_people, code, dtype=np.int64)) for code in range(n_groups)]
+        return np.stack(every, axis=1)
+
+    def _admit(self, X: Any, y: Any, sensitive_features: Any) -> tuple[Any, Codes, Codes]:
+        """Check what came to `fit`; return rows, labels and groups, the last two as whole numbers."""
+        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64)
+        check_classification_targets(y)
+        self.classes_, labels = np.unique(y, return_inverse=True)
+        if len(self.classes_) < 2:
+            raise ValueError(f"Got 1 class in y, {self.classes_[0]!r}, but expected at least 2.")
+        if self._two_labels_only and len(self.classes_) > 2:
+            raise ValueError(
+                "Only binary classification is supported. The type of the target is multiclass: "
+                f"got {len(self.classes_)} labels, but {type(self).__name__} expected 2."
+            )
+        codes, self.groups_ = encode_groups(sensitive_features, X.shape[0])
+        return X, labels.astype(np.int64), codes
+
+    def _rows(self, X: Any) -> Any:
+        check_is_fitted(self)
+        return validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
+
+    def _codes(self, sensitive_features: Any, n_people: int) -> Codes:
+        if not self._uses_group:
+            return np.zeros(n_people, dtype=np.int64)
+        if sensitive_features is None and len(self.groups_) > 1:
+            known = ", ".join(repr(name) for name in self.groups_)
+            raise ValueError(
+                f"Got no sensitive_features, but expected each person's group: fit saw {known}, "
+                "and the prediction depends on it."
+            )
+        return codes_of(sensitive_features, n_people, self.groups_)
+
+    def _warn_if_collapsed(self, probabilities: Floats, weight: str) -> None:
+        """Warn when every decision is the same, naming the weight that most likely did it."""
+        decisions = probabilities.argmax(axis=1)
+        if (decisions == decisions[0]).all():
+            fairness = getattr(self, weight)
+            remedy = f"Lower {weight} (now {fairness:g})" if fairness > 0 else "Raise classifier_weight"
+            warnings.warn(
+                f"The representation collapsed: {type(self).__name__} decides "
+                f"{self.classes_[decisions[0]]!r} for all {len(decisions)} people it learned from. {remedy}.",
+                CollapseWarning,
+                stacklevel=3,
+            )
+
+    def __sklearn_tags__(self) -> Tags:
+        """Say to scikit-learn that sparse rows are welcome, and whether more than two labels are."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.classifier_tags.multi_class = not self._two_labels_only
+        return tags
+
+
+def wants_to_stop(callback: Callback | None, step: int, model: Any) -> bool:
+    """Call the checkpoint callback, if there is one; True ends the training."""
+    return callback is not None and bool(callback(step, model))
+
+
+def generator(random_state: Any) -> np.random.Generator:
+    """Return NumPy's generator for scikit-learn's `random_state`: None, a whole number or a RandomState."""
+    return np.random.default_rng(check_random_state(random_state).randint(2**31, size=4))
+
+
+def two_columns(positive: Floats) -> Floats:
+    """Return the probabilities of both actions from that of the second.
+
+    >>> two_columns(np.array([0.25]))
+    array([[0.75, 0.25]])
+    """
+    return np.column_stack([1 - positive, positive])
+
+
+def is_sparse(X: Any) -> bool:
+    """Say whether rows are one of SciPy's sparse arrays or matrices."""
+    return bool(sparse.issparse(X))
+
+
+def dense(X: Any) -> Floats:
+    """Return rows as an ordinary array."""
+    rows: Floats = X.toarray() if is_sparse(X) else np.asarray(X)
+    return rows

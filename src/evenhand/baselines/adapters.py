@@ -1,0 +1,180 @@
+"""Two methods of other libraries behind the same interface: fairlearn's and OxonFair's."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import clone
+from sklearn.linear_model import LogisticRegression
+
+from evenhand.baselines._base import (
+    Baseline,
+    Callback,
+    Codes,
+    Floats,
+    dense,
+    generator,
+    two_columns,
+    wants_to_stop,
+)
+from evenhand.checks import integer, number
+
+
+class ExponentiatedGradientClassifier(Baseline):
+    """fairlearn's reductions (Agarwal et al. 2018) under demographic parity: a random mixture of classifiers.
+
+    The mixture doesn't see the group, so no decision depends on it, given the features. Its guarantee holds
+    for decisions drawn from the mixture, `sample_actions`; `predict` takes the mixture's majority instead, so
+    that one person always gets one decision, and its discrimination can lie above the bound.
+
+    Parameters
+    ----------
+    estimator : scikit-learn classifier that takes sample_weight, optional
+        What the mixture is made of; LogisticRegression(max_iter=500) by default.
+    difference_bound : float
+        How far a group's positive rate may lie from everybody's.
+    eps : float
+        How closely the reductions' game is solved.
+    max_iter : int
+        The most rounds of the game. A round is a step; the callback is called once, at the end.
+
+    Examples
+    --------
+    >>> X, y, s = [[0.0], [1.0], [2.0], [3.0]] * 5, ["no", "no", "yes", "yes"] * 5, ["f", "m", "f", "m"] * 5
+    >>> model = ExponentiatedGradientClassifier().fit(X, y, sensitive_features=s)
+    >>> model.predict([[0.0], [3.0]])
+    array(['no', 'yes'], dtype='<U3')
+    """
+
+    _two_labels_only = True
+
+    def __init__(
+        self,
+        estimator: Any = None,
+        *,
+        difference_bound: float = 0.01,
+        eps: float = 0.01,
+        max_iter: int = 50,
+    ) -> None:
+        self.estimator = estimator
+        self.difference_bound = difference_bound
+        self.eps = eps
+        self.max_iter = max_iter
+
+    @property
+    def _uses_group(self) -> bool:
+        return False
+
+    def fit(
+        self, X: Any, y: Any, *, sensitive_features: Any = None, callback: Callback | None = None
+    ) -> Self:
+        """Run fairlearn's ExponentiatedGradient, kept as `mitigator_`."""
+        bound = number("difference_bound", self.difference_bound, low=0, open_low=True)
+        eps, max_iter = number("eps", self.eps, low=0, open_low=True), integer("max_iter", self.max_iter)
+        X, labels, codes = self._admit(X, y, sensitive_features)
+        try:
+            from fairlearn.reductions import DemographicParity, ExponentiatedGradient
+        except ImportError as error:
+            raise _not_installed("ExponentiatedGradientClassifier", "fairlearn") from error
+        self.mitigator_ = ExponentiatedGradient(
+            _or_logistic(self.estimator),
+            DemographicParity(difference_bound=bound),
+            eps=eps,
+            max_iter=max_iter,
+        )
+        with warnings.catch_warnings():
+            # fairlearn's own use of pandas, which nobody outside fairlearn can change
+            warnings.simplefilter("ignore", DeprecationWarning)
+            self.mitigator_.fit(dense(X), labels, sensitive_features=codes)
+        self.n_steps_ = int(self.mitigator_.last_iter_) + 1
+        wants_to_stop(callback, self.n_steps_, self)
+        return self
+
+    def sample_actions(
+        self, X: Any, *, sensitive_features: Any = None, random_state: Any = None
+    ) -> npt.NDArray[Any]:
+        """Draw each person's action from the mixture, as the method is published."""
+        positive = self.predict_proba(X, sensitive_features=sensitive_features)[:, 1]
+        drawn = generator(random_state).random(len(positive)) < positive
+        actions: npt.NDArray[Any] = self.classes_[drawn.astype(np.int64)]
+        return actions
+
+    def _probabilities(self, X: Any, codes: Codes) -> Floats:
+        rows, positive = dense(X), np.zeros(X.shape[0])
+        for at, weight in self.mitigator_.weights_.items():
+            if weight > 0:
+                positive += weight * self.mitigator_.predictors_[at].predict(rows)
+        return two_columns(np.clip(positive, 0, 1))
+
+
+class OxonFairClassifier(Baseline):
+    """OxonFair (Delaney et al. 2024): one threshold a group, most accurate among those within a parity bound.
+
+    Decisions depend on the group by design: two people alike in all else can be decided differently. The
+    thresholds are found on the training people. A probability is OxonFair's normalised score: above 0.5 where
+    the threshold is passed.
+
+    Parameters
+    ----------
+    estimator : scikit-learn classifier with predict_proba, optional
+        Whose scores are thresholded; LogisticRegression(max_iter=500) by default.
+    difference_bound : float
+        The largest mean difference between groups' positive rates.
+
+    Notes
+    -----
+    There is one step, and the callback is called once, at the end.
+
+    Examples
+    --------
+    >>> X, y = [[0.0], [1.0], [2.0], [3.0]] * 5, ["no", "no", "yes", "yes"] * 5
+    >>> model = OxonFairClassifier().fit(X, y)  # with one group there is nothing to even out
+    >>> model.predict([[0.0], [3.0]])
+    array(['no', 'yes'], dtype='<U3')
+    """
+
+    _two_labels_only = True
+
+    def __init__(self, estimator: Any = None, *, difference_bound: float = 0.02) -> None:
+        self.estimator = estimator
+        self.difference_bound = difference_bound
+
+    def fit(
+        self, X: Any, y: Any, *, sensitive_features: Any = None, callback: Callback | None = None
+    ) -> Self:
+        """Fit the estimator, kept as `estimator_`, then OxonFair's `offsets_`, one a group."""
+        bound = number("difference_bound", self.difference_bound, low=0)
+        X, labels, codes = self._admit(X, y, sensitive_features)
+        self.estimator_ = _or_logistic(self.estimator).fit(X, labels)
+        self.offsets_ = np.zeros(len(self.groups_))
+        if len(self.groups_) > 1:
+            try:
+                from oxonfair import FairPredictor
+                from oxonfair.utils import group_metrics
+            except ImportError as error:
+                raise _not_installed("OxonFairClassifier", "oxonfair") from error
+            known = {"data": self.estimator_.predict_proba(X), "target": labels, "groups": codes}
+            predictor = FairPredictor(None, known)
+            predictor.fit(group_metrics.accuracy, group_metrics.demographic_parity, bound)
+            self.offsets_ = np.asarray(predictor.offset, dtype=np.float64).ravel()
+        self.n_steps_ = 1
+        wants_to_stop(callback, self.n_steps_, self)
+        return self
+
+    def _probabilities(self, X: Any, codes: Codes) -> Floats:
+        offsets = self.offsets_[codes]
+        scores: Floats = np.array(self.estimator_.predict_proba(X), dtype=np.float64)
+        scores += np.column_stack([np.maximum(-offsets, 0), np.maximum(offsets, 0)])
+        scores /= scores.sum(axis=1, keepdims=True)
+        return scores
+
+
+def _or_logistic(estimator: Any) -> Any:
+    return LogisticRegression(max_iter=500) if estimator is None else clone(estimator)
+
+
+def _not_installed(name: str, package: str) -> ImportError:
+    return ImportError(f"{name} needs the package {package}, which is not installed. pip install {package}")

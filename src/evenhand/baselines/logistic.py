@@ -1,0 +1,65 @@
+"""LR: scikit-learn's logistic regression behind the interface of the other methods."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from scipy import sparse
+from sklearn.linear_model import LogisticRegression
+
+from evenhand.baselines._base import Baseline, Callback, Codes, Floats, is_sparse, wants_to_stop
+
+
+class LR(Baseline):
+    """Logistic regression: no fairness at all, and the yardstick of accuracy.
+
+    Parameters
+    ----------
+    C : float
+        Inverse strength of the regularisation, as in scikit-learn.
+    aware : bool
+        Whether the person's group is a feature, one column a group. Without it the decision can't change
+        with the group (flip rate 0), though features that go with the group still carry it.
+    max_iter : int
+        The most iterations of L-BFGS. An iteration is a step; the callback is called once, at the end.
+
+    Examples
+    --------
+    >>> X, y, s = [[0.0], [1.0], [2.0], [3.0]], ["no", "no", "yes", "yes"], ["f", "m", "f", "m"]
+    >>> LR(aware=True).fit(X, y, sensitive_features=s).probabilities_by_group([[1.5]]).round(2)
+    array([[[0.47, 0.53],
+            [0.53, 0.47]]])
+    """
+
+    def __init__(self, C: float = 1.0, *, aware: bool = False, max_iter: int = 500) -> None:
+        self.C = C
+        self.aware = aware
+        self.max_iter = max_iter
+
+    @property
+    def _uses_group(self) -> bool:
+        return self.aware
+
+    def fit(
+        self, X: Any, y: Any, *, sensitive_features: Any = None, callback: Callback | None = None
+    ) -> Self:
+        """Fit scikit-learn's LogisticRegression, kept as `estimator_`."""
+        X, labels, codes = self._admit(X, y, sensitive_features)
+        self.estimator_ = LogisticRegression(C=self.C, max_iter=self.max_iter)
+        self.estimator_.fit(self._features(X, codes), labels)
+        self.n_steps_ = int(np.max(self.estimator_.n_iter_))
+        wants_to_stop(callback, self.n_steps_, self)
+        return self
+
+    def _probabilities(self, X: Any, codes: Codes) -> Floats:
+        probabilities: Floats = self.estimator_.predict_proba(self._features(X, codes))
+        return probabilities
+
+    def _features(self, X: Any, codes: Codes) -> Any:
+        if not self.aware:
+            return X
+        columns = np.eye(len(self.groups_))[codes]
+        if is_sparse(X):
+            return sparse.hstack([X, sparse.csr_array(columns)], format="csr")
+        return np.hstack([X, columns])

@@ -1,0 +1,174 @@
+"""Rawlsian: a worse candidate is never preferred (Joseph, Kearns, Morgenstern and Roth 2016)."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+
+from evenhand.baselines._base import (
+    Baseline,
+    Callback,
+    Codes,
+    Floats,
+    dense,
+    generator,
+    two_columns,
+    wants_to_stop,
+)
+from evenhand.baselines._chaining import choose_from_chains, play_rounds
+from evenhand.checks import integer, number
+
+
+class Rawlsian(Baseline):
+    """Interval chaining over one ridge regression a group.
+
+    A round presents one candidate of each group. Each gets an interval: the ridge estimate of their own
+    group's arm, plus and minus w = √(xᵀV⁻¹x) · (√(d·log((1 + t/λ)/δ)) + √λ) in round t, where V = λI + Σxxᵀ
+    sums over those of the group chosen so far. The intervals that overlap, directly or through others, with
+    the one of the highest upper end are the top chain; one of them is chosen at random, their label (1 if
+    positive) is the reward, and only their group's arm learns.
+
+    Which candidates meet: each group's people come in a random order, drawn anew when all have come, so a
+    round is always full and people of a smaller group come more often.
+
+    Parameters
+    ----------
+    regularization : float
+        λ, the ridge penalty.
+    delta : float
+        δ in (0, 1]: the share of intervals that may miss; a smaller one widens them.
+    n_rounds : int, optional
+        How many rounds; by default as many as there are people. A round is a step.
+    fit_intercept : bool
+        Whether a constant joins the features (and is penalised with them).
+    checkpoint_every : int
+        Rounds between two calls of the callback.
+    random_state : int, RandomState or None
+        Decides who is presented and who is chosen.
+
+    Attributes
+    ----------
+    coef_ : array of shape (groups, features)
+        The arms' ridge estimates, the constant last where there is one.
+    selected_ : array of shape (n_steps_,)
+        The row of the person chosen in each round.
+
+    Notes
+    -----
+    Only two labels: the method knows qualified and unqualified. `predict_proba` is the estimate of the
+    person's own group's arm, clipped to [0, 1]; the decision is positive above 0.5.
+
+    Examples
+    --------
+    >>> X, y, s = [[0.0], [1.0], [2.0], [3.0]] * 5, ["no", "no", "yes", "yes"] * 5, ["f", "f", "m", "m"] * 5
+    >>> model = Rawlsian(random_state=0).fit(X, y, sensitive_features=s)
+    >>> model.predict([[2.5]], sensitive_features=["m"])
+    array(['yes'], dtype='<U3')
+    """
+
+    _two_labels_only = True
+
+    def __init__(
+        self,
+        regularization: float = 1.0,
+        *,
+        delta: float = 0.5,
+        n_rounds: int | None = None,
+        fit_intercept: bool = True,
+        checkpoint_every: int = 1000,
+        random_state: Any = None,
+    ) -> None:
+        self.regularization = regularization
+        self.delta = delta
+        self.n_rounds = n_rounds
+        self.fit_intercept = fit_intercept
+        self.checkpoint_every = checkpoint_every
+        self.random_state = random_state
+
+    def fit(
+        self, X: Any, y: Any, *, sensitive_features: Any = None, callback: Callback | None = None
+    ) -> Self:
+        """Play the rounds; `callback(round, model)` comes every `checkpoint_every` rounds and at the end."""
+        penalty = number("regularization", self.regularization, low=0, open_low=True)
+        delta = number("delta", self.delta, low=0, high=1, open_low=True)
+        every = integer("checkpoint_every", self.checkpoint_every)
+        X, labels, codes = self._admit(X, y, sensitive_features)
+        rows = self._contexts(X)
+        n_rounds = len(rows) if self.n_rounds is None else integer("n_rounds", self.n_rounds)
+        rng = generator(self.random_state)
+        presented = _line_up(codes, len(self.groups_), n_rounds, rng)
+        draws = rng.random(n_rounds)
+
+        n_groups, n_features = len(self.groups_), rows.shape[1]
+        self.coef_ = np.zeros((n_groups, n_features))
+        self.precision_inverse_ = np.repeat(np.eye(n_features)[None] / penalty, n_groups, axis=0)
+        selected = np.empty(n_rounds, dtype=np.int64)
+        rewards = labels.astype(np.float64)
+        for start in range(0, n_rounds, every):
+            stop = min(start + every, n_rounds)
+            state = (self.coef_, self.precision_inverse_, selected)
+            play_rounds(rows, rewards, presented, draws, start, stop, penalty, delta, *state)
+            self.n_steps_ = stop
+            self.selected_ = selected[:stop]
+            if wants_to_stop(callback, stop, self):
+                break
+        return self
+
+    def intervals(self, X: Any, *, sensitive_features: Any = None) -> tuple[Floats, Floats]:
+        """Return the lower and upper ends of each person's interval, as the next round would see them."""
+        X = self._rows(X)
+        codes = self._codes(sensitive_features, X.shape[0])
+        rows = self._contexts(X)
+        spread = np.empty(len(rows))
+        for code, inverse in enumerate(self.precision_inverse_):
+            own = rows[codes == code]
+            spread[codes == code] = np.sqrt(np.einsum("ij,jk,ik->i", own, inverse, own, optimize=True))
+        penalty, step = float(self.regularization), self.n_steps_ + 1
+        confidence = np.sqrt(rows.shape[1] * np.log((1 + step / penalty) / self.delta)) + np.sqrt(penalty)
+        estimate, width = self._estimates(X, codes), spread * confidence
+        return estimate - width, estimate + width
+
+    def select(self, pool: Any, k: int, *, sensitive_features: Any = None, random_state: Any = None) -> Codes:
+        """Choose k people of a pool, each at random from the top chain of those still there.
+
+        Nobody whose interval lies wholly below the chain is chosen while the chain lasts.
+
+        Returns
+        -------
+        Rows of the pool, in the order of choice.
+
+        Examples
+        --------
+        >>> X, y, s = [[0.0], [1.0]] * 500, [0, 1] * 500, ["f", "m"] * 500
+        >>> model = Rawlsian(fit_intercept=False, random_state=0).fit(X, y, sensitive_features=s)
+        >>> model.select([[-9.0], [1.0], [0.9]], 1, sensitive_features=["m", "m", "m"], random_state=0)
+        array([1])
+        """
+        lower, upper = self.intervals(pool, sensitive_features=sensitive_features)
+        if integer("k", k) > len(lower):
+            raise ValueError(f"Got k={k}, but expected at most the {len(lower)} people of the pool.")
+        return np.asarray(choose_from_chains(lower, upper, generator(random_state).random(k)))
+
+    def _probabilities(self, X: Any, codes: Codes) -> Floats:
+        return two_columns(np.clip(self._estimates(X, codes), 0, 1))
+
+    def _estimates(self, X: Any, codes: Codes) -> Floats:
+        estimates: Floats = (self._contexts(X) @ self.coef_.T)[np.arange(X.shape[0]), codes]
+        return estimates
+
+    def _contexts(self, X: Any) -> Floats:
+        rows = dense(X)
+        return (
+            np.hstack([rows, np.ones((len(rows), 1))]) if self.fit_intercept else np.ascontiguousarray(rows)
+        )
+
+
+def _line_up(codes: Codes, n_groups: int, n_rounds: int, rng: np.random.Generator) -> Codes:
+    """Return who is presented in each round, (rounds, groups): shuffled people, again and again."""
+    presented = np.empty((n_rounds, n_groups), dtype=np.int64)
+    for code in range(n_groups):
+        people = np.flatnonzero(codes == code)
+        turns = -(-n_rounds // len(people))
+        presented[:, code] = np.concatenate([rng.permutation(people) for _ in range(turns)])[:n_rounds]
+    return presented
