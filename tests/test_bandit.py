@@ -152,7 +152,7 @@ def test_callback_sees_a_usable_model_and_can_stop(cancer):
 
 def test_grid_search_and_pipeline(cancer):
     X, y = cancer
-    pipeline = make_pipeline(StandardScaler(), GradientBandit(random_state=0, epochs=2))
+    pipeline = make_pipeline(StandardScaler(), GradientBandit(random_state=0))
     search = GridSearchCV(pipeline, {"gradientbandit__hidden": [2, 10]}, cv=2).fit(X, y)
     assert search.best_score_ > 0.9
 

@@ -130,7 +130,7 @@ def test_crossed_columns_four_groups_and_five_labels():
 def test_routing_grid_search_and_pipeline():
     X, y, s = biased_world(600)
     with config_context(enable_metadata_routing=True):
-        bandits = CooperativeBandits(random_state=0, epochs=2)
+        bandits = CooperativeBandits(random_state=0)
         bandits.set_fit_request(sensitive_features=True).set_score_request(sensitive_features=True)
         search = GridSearchCV(bandits, {"divergence_weight": [0.0, 1.0]}, cv=2)
         search.fit(X, y, sensitive_features=s)

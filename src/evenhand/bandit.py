@@ -33,7 +33,8 @@ class GradientBandit(PolicyLearner):
     optimizer : 'sgd' or 'adam'.
     learning_rate, schedule : the step size, and how it changes: 'constant', 'linear' or 'cosine' (both fall
         to a hundredth over `fit`, and stay constant in `partial_fit` and `update`), or 'inverse_sqrt'.
-    epochs, steps : how often `fit` meets everybody; or, if given, how many people it meets in all.
+    epochs, steps : how often `fit` meets everybody ('auto': 20 times, and at least 20,000 people in all);
+        or, if `steps` is given, how many people it meets.
     batch_size : people whose gradients are averaged into one move.
     order : 'shuffled' anew each epoch, 'file' order, or 'drawn' with replacement.
     importance_clip : the largest weight π(a)/propensity of a logged action.
@@ -62,12 +63,12 @@ class GradientBandit(PolicyLearner):
         *,
         hidden: int = 20,
         estimator: str = "expected",
-        optimizer: str = "sgd",
-        learning_rate: float = 0.02,
+        optimizer: str = "adam",
+        learning_rate: float = 0.003,
         schedule: str = "linear",
-        epochs: float = 20,
+        epochs: float | str = "auto",
         steps: int | None = None,
-        batch_size: int = 1,
+        batch_size: int = 32,
         order: str = "shuffled",
         importance_clip: float = 10.0,
         checkpoint_every: int = 1000,

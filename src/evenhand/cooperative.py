@@ -59,19 +59,19 @@ class CooperativeBandits(PolicyLearner):
 
     def __init__(
         self,
-        divergence_weight: float = 1.0,
+        divergence_weight: float = 20.0,
         *,
         reward: Reward | Term | str | None = None,
         cooperation: str = "mutual",
         shared_start: bool = True,
         hidden: int = 20,
         estimator: str = "expected",
-        optimizer: str = "sgd",
-        learning_rate: float = 0.02,
+        optimizer: str = "adam",
+        learning_rate: float = 0.003,
         schedule: str = "linear",
-        epochs: float = 20,
+        epochs: float | str = "auto",
         steps: int | None = None,
-        batch_size: int = 1,
+        batch_size: int = 32,
         order: str = "shuffled",
         importance_clip: float = 10.0,
         checkpoint_every: int = 1000,
@@ -114,6 +114,8 @@ class CooperativeBandits(PolicyLearner):
             "shared_start": False,
             "estimator": "sampled",
             "schedule": "constant",
+            "batch_size": 1,
+            "epochs": 20,
         }
         if variant == "algorithm":
             preset |= {"order": "drawn", "optimizer": "sgd", "learning_rate": 0.01}

@@ -29,6 +29,8 @@ from evenhand.training import (
     pack_terms,
 )
 
+AUTO_EPOCHS, AUTO_STEPS = 20, 20_000  # what epochs='auto' means: both, whichever is more
+
 Callback = Callable[[int, Any], bool | None]
 Floats = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.int64]
@@ -42,7 +44,7 @@ class PolicyLearner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     optimizer: str
     learning_rate: float
     schedule: str
-    epochs: float
+    epochs: float | str
     steps: int | None
     batch_size: int
     order: str
@@ -75,7 +77,8 @@ class PolicyLearner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         checks.number("learning_rate", self.learning_rate, low=0, open_low=True)
         checks.number("divergence_weight", self.divergence_weight, low=0)
         checks.number("importance_clip", self.importance_clip, low=0, open_low=True)
-        checks.number("epochs", self.epochs, low=0, open_low=True)
+        if self.epochs != "auto":
+            checks.number("epochs", self.epochs, low=0, open_low=True)
         if self.steps is not None:
             checks.integer("steps", self.steps)
         checks.integer("batch_size", self.batch_size)
@@ -178,7 +181,11 @@ class PolicyLearner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.history_ = {name: np.array(column) for name, column in self._training.history.items()}
 
     def _total_steps(self, n_people: int) -> int:
-        return int(self.steps) if self.steps is not None else max(1, round(self.epochs * n_people))
+        if self.steps is not None:
+            return int(self.steps)
+        if self.epochs == "auto":
+            return max(AUTO_EPOCHS * n_people, AUTO_STEPS)
+        return max(1, round(float(self.epochs) * n_people))
 
     def _log(self, X: Any, actions: Any, rewards: Any, propensities: Any, groups: Codes) -> People:
         n_people = X.shape[0]
