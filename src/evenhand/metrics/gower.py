@@ -87,7 +87,9 @@ def gower_neighbours(
         raise ValueError(f"Got k={k}, but expected less than the number of people, {n}.")
     asked = _positions(people, n)
     features = _features(frame, weights, categorical)
-    scales, coarse, costs, margin = _coarsen(features)
+    scales = _scales(features)
+    span = _span(features, scales, k)
+    coarse, costs, margin = _coarsen(features, scales, span)
     n_numbers = features.numbers.shape[1]
     order = kernel.similar_first(coarse, costs, n_numbers)
     blocks, low, high = kernel.lay_out(coarse, order)
@@ -100,7 +102,7 @@ def gower_neighbours(
 
     def search(chosen: npt.NDArray[np.int64]) -> Any:
         return kernel.search(
-            *features, scales, costs, may_miss, margin, blocks, low, high, order, places[chosen], k
+            *features, scales, costs, may_miss, margin, span, blocks, low, high, order, places[chosen], k
         )
 
     indices, similarity = np.empty((len(asked), k), dtype=np.int64), np.empty((len(asked), k))
@@ -209,32 +211,58 @@ def _known_column(name: Any, frame: pd.DataFrame, argument: str) -> None:
         raise ValueError(f"Got {name!r} in {argument}, but X has no such column.{hint}")
 
 
-def _coarsen(features: _Features) -> tuple[Any, Any, Any, float]:
-    """Return the numbers' scales, the coarse features, their costs, and the margin of coarse over exact.
+def _scales(features: _Features) -> npt.NDArray[np.float64]:
+    """Return what each number's difference is multiplied with; a number without a range becomes 0 for all."""
+    numbers = features.numbers
+    scales = np.zeros(numbers.shape[1])
+    for f in range(numbers.shape[1]):
+        column = numbers[:, f]
+        known = ~np.isnan(column)
+        low, high = (column[known].min(), column[known].max()) if known.any() else (0.0, 0.0)
+        with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+            scale = features.weights[f] / (high - low)
+        if 0 < scale < np.inf:
+            scales[f] = scale
+        else:  # no range, or one that no float can divide by
+            column[known] = 0.0
+    return scales
+
+
+def _span(features: _Features, scales: npt.NDArray[np.float64], k: int) -> float:
+    """Return the coarse length of distance 1: the finer, the nearer the neighbours of a few people are.
+
+    The least span resolves distance 1; the largest spends all 16 bits on the heaviest feature.
+    """
+    n, weights = len(features.numbers), features.weights
+    others = np.unique(np.linspace(0, n - 1, max(4096, k + 1)).astype(np.int64))
+    people = others[:: max(1, len(others) // 32)]
+    farthest = kernel.farthest_neighbour(*features, scales, people, others, k)
+    most = float(kernel.FARTHEST) * float(weights.sum() / weights.max())
+    return min(most, float(kernel.FARTHEST) / min(1.0, max(1e-9, 3 * farthest)))
+
+
+def _coarsen(features: _Features, scales: npt.NDArray[np.float64], span: float) -> tuple[Any, Any, float]:
+    """Return the coarse features, their costs, and by how much a coarse distance may exceed an exact one.
 
     Rounding a number down moves a difference by less than the spread of what was cut off: summed over the
     numbers that is the margin. A category's cost is rounded down, which only lowers the coarse distance.
     """
     numbers, codes, weights = features
-    steps = weights / weights.sum() * kernel.COARSE_SPAN
-    scales = np.zeros(numbers.shape[1])
+    costs = np.minimum(np.floor(weights / weights.sum() * span), kernel.FARTHEST)
     coarse = np.empty((len(weights), len(numbers)), dtype=np.int16)
     margin = 1.0  # for the rounding of the exact distance's last bits
-    for f in range(numbers.shape[1]):
+    for f, scale in enumerate(scales):
         column = numbers[:, f]
         missing = np.isnan(column)
-        low, high = (0.0, 0.0) if missing.all() else (np.nanmin(column), np.nanmax(column))
-        with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
-            scale, step = weights[f] / (high - low), steps[f] / (high - low)
-        if high == low or not 0 < step <= scale < np.inf:  # no range, or one no float can divide by
-            column[~missing] = low = 0.0
-            scale = step = 0.0
+        low = 0.0 if missing.all() else column[~missing].min()
+        step = scale / weights.sum() * span
+        if step >= 16 and (np.floor(column - low) == column - low)[~missing].all():
+            step = np.floor(step)  # Whole numbers in whole steps: a little short, but nothing is cut off.
         fine = np.where(missing, 0.0, (column - low) * step)
-        whole = np.minimum(np.floor(fine), np.floor(steps[f]))
+        whole = np.minimum(np.floor(fine), costs[f])
         cut = fine - whole
         margin += cut.max() - cut.min()
         coarse[f] = np.where(missing, kernel.MISSING, whole)
-        scales[f] = scale
     for c in range(codes.shape[1]):
         coarse[len(scales) + c] = np.where(codes[:, c] < 0, kernel.MISSING, codes[:, c] % COARSE_CODES)
-    return scales, coarse, np.floor(steps).astype(np.int16), margin
+    return coarse, costs.astype(np.uint16), margin

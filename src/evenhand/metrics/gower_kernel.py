@@ -1,7 +1,8 @@
 """The compiled half of Gower's neighbours: a coarse distance finds the candidates, an exact one ranks them.
 
-The coarse distance is made of 16-bit integers, so that the processor compares many people at a time, and it
-never exceeds the exact distance by more than a known margin: whoever it turns away is no neighbour.
+The coarse distance is made of 16-bit integers, so that the processor compares many people at a time. It is
+fine where neighbours are and stays at FARTHEST beyond, and it never exceeds the exact distance by more than a
+known margin: whoever it turns away is no neighbour.
 People are laid out in blocks of similar ones. A block is left out when even its bounding box is too far.
 """
 
@@ -17,8 +18,7 @@ BLOCK = 256
 STAGE = 8  # Features between two looks at whether a block can still hold a neighbour.
 TILE = 32  # Queries that share a block while it is in the first-level cache.
 MISSING = -1
-FARTHEST = 32767
-COARSE_SPAN = 32766  # The coarse length of distance 1: what 16 bits hold.
+FARTHEST = np.uint16(32767)  # Two of them still fit into 16 bits: sums are cut back after each feature.
 
 Integers = npt.NDArray[np.integer[Any]]
 Floats = npt.NDArray[np.float64]
@@ -90,9 +90,10 @@ def box_distances(
             if lows[b] == MISSING:
                 continue
             if f < n_numbers:
-                out[b] = np.int16(out[b] + (max(value, nearest) - min(value, nearest)))
+                apart = np.uint16(max(value, nearest) - min(value, nearest))
+                out[b] = min(np.uint16(out[b] + apart), FARTHEST)
             elif nearest != value:
-                out[b] = np.int16(out[b] + cost)
+                out[b] = min(np.uint16(out[b] + cost), FARTHEST)
 
 
 @njit(nogil=True, cache=True)
@@ -116,19 +117,22 @@ def coarse_distances(
             # The four loops are apart so that each becomes vector instructions without a branch.
             if f < n_numbers and may_miss[f]:
                 for j in range(BLOCK):
-                    apart = np.int16(max(value, column[j]) - min(value, column[j]))
-                    out[j] = np.int16(out[j] + (apart if column[j] >= 0 else np.int16(0)))
+                    apart = np.uint16(max(value, column[j]) - min(value, column[j]))
+                    apart = apart if column[j] >= 0 else np.uint16(0)
+                    out[j] = min(np.uint16(out[j] + apart), FARTHEST)
             elif f < n_numbers:
                 for j in range(BLOCK):
-                    out[j] = np.int16(out[j] + (max(value, column[j]) - min(value, column[j])))
+                    apart = np.uint16(max(value, column[j]) - min(value, column[j]))
+                    out[j] = min(np.uint16(out[j] + apart), FARTHEST)
             elif may_miss[f]:
                 for j in range(BLOCK):
-                    differs = (column[j] != value) & (column[j] >= 0)
-                    out[j] = np.int16(out[j] + (cost if differs else np.int16(0)))
+                    apart = cost if (column[j] != value) & (column[j] >= 0) else np.uint16(0)
+                    out[j] = min(np.uint16(out[j] + apart), FARTHEST)
             else:
                 for j in range(BLOCK):
-                    out[j] = np.int16(out[j] + (cost if column[j] != value else np.int16(0)))
-        nearest = np.int16(FARTHEST)
+                    apart = cost if column[j] != value else np.uint16(0)
+                    out[j] = min(np.uint16(out[j] + apart), FARTHEST)
+        nearest = FARTHEST
         for j in range(BLOCK):
             nearest = min(nearest, out[j])
         if nearest > limit:
@@ -138,9 +142,12 @@ def coarse_distances(
 
 @njit(nogil=True, cache=True)
 def exact_distance(
-    numbers: Floats, codes: Integers, weights: Floats, scales: Floats, i: int, j: int
+    numbers: Floats, codes: Integers, weights: Floats, scales: Floats, i: int, j: int, enough: float
 ) -> float:
-    """Return Gower's distance between two people, over the features that both have; 1.0 if there is none."""
+    """Return Gower's distance between two people, over the features that both have; 1.0 if there is none.
+
+    It is infinite as soon as the differences add up to more than `enough`.
+    """
     total, weight = 0.0, 0.0
     n_numbers = len(scales)
     for f in range(n_numbers):
@@ -148,12 +155,35 @@ def exact_distance(
         if apart == apart:  # not NaN
             total += np.rint(apart * scales[f])
             weight += weights[f]
+            if total > enough:
+                return np.inf
     for c in range(codes.shape[1]):
         if codes[i, c] != MISSING and codes[j, c] != MISSING:
             weight += weights[n_numbers + c]
             if codes[i, c] != codes[j, c]:
                 total += weights[n_numbers + c]
     return total / weight if weight > 0 else 1.0
+
+
+@njit(nogil=True, cache=True)
+def farthest_neighbour(
+    numbers: Floats,
+    codes: Integers,
+    weights: Floats,
+    scales: Floats,
+    people: Integers,
+    others: Integers,
+    k: int,
+) -> float:
+    """Return the largest distance from one of these people to the k-th nearest of the others."""
+    farthest = 0.0
+    distance = np.empty(len(others))
+    for i in people:
+        for at in range(len(others)):
+            j = others[at]
+            distance[at] = exact_distance(numbers, codes, weights, scales, i, j, np.inf) if i != j else np.inf
+        farthest = max(farthest, np.sort(distance)[k - 1])
+    return farthest
 
 
 @njit(nogil=True, cache=True)
@@ -165,6 +195,7 @@ def search(
     costs: Integers,
     may_miss: npt.NDArray[np.bool_],
     margin: float,
+    span: float,
     blocks: Integers,
     low: Integers,
     high: Integers,
@@ -174,7 +205,7 @@ def search(
 ) -> tuple[Integers, Floats]:
     """Return the k nearest others of the people at these places of the order, and their distances.
 
-    Nearest first, equal distances by index.
+    Nearest first, equal distances by index. `span` is the coarse length of distance 1.
     """
     n_blocks, n_features, _ = blocks.shape
     n_numbers, n, n_queries = len(scales), len(order), len(places)
@@ -182,8 +213,9 @@ def search(
     distance = np.full((n_queries, k), np.inf)
     limits = np.empty(TILE, np.int64)
     queries = np.empty((TILE, n_features), np.int16)
-    to_box = np.empty((TILE, n_blocks), np.int16)
-    out = np.empty(BLOCK, np.int16)
+    to_box = np.empty((TILE, n_blocks), np.uint16)
+    out = np.empty(BLOCK, np.uint16)
+    all_weight = weights.sum() * (1 + 1e-12)
     for start in range(0, n_queries, TILE):
         tile = min(TILE, n_queries - start)
         for t in range(tile):
@@ -206,7 +238,7 @@ def search(
                     j = order[b * BLOCK + at]
                     if out[at] > limits[t] or j == i or (nearest[k - 1] == 0 and j > near[k - 1]):
                         continue
-                    d = exact_distance(numbers, codes, weights, scales, i, j)
+                    d = exact_distance(numbers, codes, weights, scales, i, j, nearest[k - 1] * all_weight)
                     p = k
                     while p > 0 and (d < nearest[p - 1] or (d == nearest[p - 1] and j < near[p - 1])):
                         p -= 1
@@ -216,5 +248,5 @@ def search(
                         nearest[shift], near[shift] = nearest[shift - 1], near[shift - 1]
                     nearest[p], near[p] = d, j
                     if nearest[k - 1] <= 1:
-                        limits[t] = np.int64(np.floor(nearest[k - 1] * COARSE_SPAN + margin))
+                        limits[t] = np.int64(min(nearest[k - 1] * span + margin, float(FARTHEST)))
     return who, distance
