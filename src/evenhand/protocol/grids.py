@@ -1,0 +1,213 @@
+"""The methods and their grids: the paper's five, ours, and how to add your own."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from evenhand.baselines import ALFR, LFR, LR, Rawlsian
+from evenhand.checks import integer
+from evenhand.cooperative import CooperativeBandits
+
+Point = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Method:
+    """A name, the points of its grid, and how to make the estimator of one.
+
+    Parameters
+    ----------
+    name : str
+        As tables show it.
+    make : callable
+        `make(seed, **point)` returns an estimator that is not fitted: any scikit-learn classifier. One whose
+        `fit` takes `sensitive_features` is told the group; one whose `fit` takes `callback` is judged at
+        every checkpoint, others at the end.
+    grid : sequence of dict
+        The points. Values are numbers, text, True, False or None; they are part of a result's key.
+    most_people : int, optional
+        Learn from at most so many people of the training part (which is in random order).
+    budget : callable, optional
+        `budget(people)` returns further parameters that depend on the size of the data set.
+    version : str
+        Part of a result's key: change it when `make` changes its mind.
+    weight : float
+        How long a point takes, relative to LR on the same people; the longest go first.
+
+    Examples
+    --------
+    >>> from sklearn.tree import DecisionTreeClassifier
+    >>> tree = Method("tree", lambda seed, **point: DecisionTreeClassifier(random_state=seed, **point),
+    ...               grid(max_depth=[2, 4]))
+    >>> tree.make(0, **tree.grid[1])
+    DecisionTreeClassifier(max_depth=4, random_state=0)
+    """
+
+    name: str
+    make: Callable[..., Any]
+    grid: Sequence[Point] = ({},)
+    most_people: int | None = None
+    budget: Callable[[int], Point] | None = None
+    version: str = ""
+    weight: float = 1.0
+
+    def __post_init__(self) -> None:
+        if not self.grid:
+            raise ValueError(f"Got an empty grid for {self.name!r}, but expected a point at least.")
+        if self.most_people is not None:
+            integer("most_people", self.most_people, low=2)
+
+    def points(self, people: int) -> list[Point]:
+        """Return the grid for a data set of so many people."""
+        extra = {} if self.budget is None else self.budget(people)
+        return [{**point, **extra} for point in self.grid]
+
+
+def grid(**values: Sequence[Any]) -> tuple[Point, ...]:
+    """Return every combination of the values.
+
+    >>> grid(hidden=[10, 20], divergence_weight=[1])
+    ({'hidden': 10, 'divergence_weight': 1}, {'hidden': 20, 'divergence_weight': 1})
+    """
+    return tuple(dict(zip(values, point, strict=True)) for point in itertools.product(*values.values()))
+
+
+def paper_methods(*, full: bool) -> list[Method]:
+    """Return the paper's five methods with the whole grid, or the smaller one of the default run.
+
+    Two limits hold in both, since LFR and ALFR would otherwise take hours on Health: LFR learns from at most
+    5,000 people in at most 150 (smaller: 60) iterations, and ALFR plays at most 20,000 (3,000) batches.
+
+    >>> {method.name: len(method.grid) for method in paper_methods(full=True)}
+    {'LR': 3, 'Rawlsian': 9, 'LFR': 75, 'ALFR': 16, 'CCB': 40}
+    >>> {method.name: len(method.grid) for method in paper_methods(full=False)}
+    {'LR': 3, 'Rawlsian': 3, 'LFR': 4, 'ALFR': 2, 'CCB': 6}
+    """
+    tens = [10, 20, 30, 40]
+    lfr_weights: dict[str, Sequence[Any]] = (
+        {"classifier_weight": [0.1, 0.5, 1, 5, 10], "parity_weight": [0.1, 0.5, 1, 5, 10]}
+        if full
+        else {"classifier_weight": [1, 10], "parity_weight": [1, 10]}
+    )
+    return [
+        Method("LR", make_lr, grid(C=[0.3, 0.6, 1.0], aware=[True])),
+        Method(
+            "Rawlsian",
+            make_rawlsian,
+            grid(regularization=[1, 3, 9], delta=[0.3, 0.5, 0.9] if full else [0.5]),
+            weight=2,
+        ),
+        Method(
+            "LFR",
+            make_lfr,
+            grid(n_prototypes=[10, 20, 30] if full else [10], **lfr_weights, max_iter=[150 if full else 60]),
+            most_people=5_000,
+            weight=4,
+        ),
+        Method(
+            "ALFR",
+            make_alfr,
+            grid(n_representation=tens, n_hidden=tens)
+            if full
+            else ({"n_representation": 10, "n_hidden": 10}, {"n_representation": 40, "n_hidden": 40}),
+            budget=alfr_budget_full if full else alfr_budget_small,
+            weight=6,
+        ),
+        Method(
+            "CCB",
+            make_ccb,
+            grid(
+                hidden=tens if full else [10, 40],
+                divergence_weight=list(range(10, 101, 10)) if full else [10, 50, 100],
+            ),
+            weight=2,
+        ),
+    ]
+
+
+def our_methods(*, full: bool) -> list[Method]:
+    """Return what the paper does not have: unaware LR, and CCB with rewards that depend on the action.
+
+    'CCB cured' learns by likelihood and log-ratio; 'CCB both' adds parity, for both kinds of fairness at
+    once. They meet everybody 20 times, but make at most 500,000 (smaller: 200,000) steps.
+
+    >>> {method.name: len(method.grid) for method in our_methods(full=False)}
+    {'LR unaware': 3, 'CCB cured': 2, 'CCB both': 2}
+    """
+    cap = cured_budget_full if full else cured_budget_small
+    both = ["correctness + log_ratio + parity", "likelihood + log_ratio + parity"]
+    return [
+        Method("LR unaware", make_lr, grid(C=[0.3, 0.6, 1.0], aware=[False])),
+        Method(
+            "CCB cured",
+            make_cured,
+            grid(divergence_weight=[0.3, 1, 3, 10] if full else [1, 3], reward=["likelihood + log_ratio"]),
+            budget=cap,
+            weight=8,
+        ),
+        Method(
+            "CCB both",
+            make_cured,
+            grid(divergence_weight=[0.3, 1, 3] if full else [1], reward=both),
+            budget=cap,
+            weight=8,
+        ),
+    ]
+
+
+def make_lr(seed: int, **point: Any) -> LR:
+    """Make logistic regression, told the group (`aware`) or not."""
+    return LR(**point)
+
+
+def make_rawlsian(seed: int, **point: Any) -> Rawlsian:
+    """Make Rawlsian."""
+    return Rawlsian(random_state=seed, **point)
+
+
+def make_lfr(seed: int, **point: Any) -> LFR:
+    """Make LFR with A_x = 0.01."""
+    return LFR(reconstruction_weight=0.01, random_state=seed, **point)
+
+
+def make_alfr(seed: int, **point: Any) -> ALFR:
+    """Make ALFR; a checkpoint every 100 batches, or small data sets would have none."""
+    return ALFR(checkpoint_every=100, random_state=seed, **point)
+
+
+def make_ccb(seed: int, **point: Any) -> CooperativeBandits:
+    """Make CCB as the authors ran it: in file order, Adam at 1e-4, two epochs, judged every 1,000 steps."""
+    return CooperativeBandits.published(variant="authors", random_state=seed, **point)
+
+
+def make_cured(seed: int, **point: Any) -> CooperativeBandits:
+    """Make CCB with the given reward and this library's defaults."""
+    return CooperativeBandits(random_state=seed, **point)
+
+
+def alfr_budget_full(people: int) -> Point:
+    """Return 20 epochs, or as many as make 20,000 batches."""
+    return _alfr_epochs(people, 20_000)
+
+
+def alfr_budget_small(people: int) -> Point:
+    """Return 20 epochs, or as many as make 3,000 batches."""
+    return _alfr_epochs(people, 3_000)
+
+
+def cured_budget_full(people: int) -> Point:
+    """Return 20 epochs' steps, at most 500,000."""
+    return {"steps": min(20 * people, 500_000)}
+
+
+def cured_budget_small(people: int) -> Point:
+    """Return 20 epochs' steps, at most 200,000."""
+    return {"steps": min(20 * people, 200_000)}
+
+
+def _alfr_epochs(people: int, most_batches: int) -> Point:
+    batches = -(-people * 7 // 10 // 32)  # of the training part, about 70 %
+    return {"epochs": max(1, min(20, most_batches // max(batches, 1)))}

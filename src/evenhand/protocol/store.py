@@ -1,0 +1,164 @@
+"""The store of finished work: SQLite, one transaction a result, safe to kill and safe to share."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sqlite3
+import threading
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple, Self
+
+_LAYOUT = 1
+_TABLE = """
+CREATE TABLE IF NOT EXISTS results (
+    key TEXT PRIMARY KEY,
+    what TEXT NOT NULL,
+    outcome TEXT,
+    error TEXT,
+    seconds REAL NOT NULL
+)"""
+# A success is final; a failure may be replaced by whatever a later run makes of it.
+_WRITE = """
+INSERT INTO results (key, what, outcome, error, seconds) VALUES (?, ?, ?, ?, ?)
+ON CONFLICT (key) DO UPDATE SET outcome = excluded.outcome, error = excluded.error, seconds = excluded.seconds
+WHERE results.error IS NOT NULL"""
+_PATIENCE = 60.0  # seconds to wait while another run writes
+
+
+class StoreError(RuntimeError):
+    """The store can't be read or written; the message says why and what to do."""
+
+
+class Result(NamedTuple):
+    """What is known of one piece of work: its outcome, or the error that it ended in."""
+
+    what: dict[str, Any]
+    outcome: Any
+    error: str | None
+    seconds: float
+
+
+def key_of(what: Any) -> str:
+    """Return the hash of everything that determines a result.
+
+    >>> key_of({"seed": 0, "method": "LR"}) == key_of({"method": "LR", "seed": 0})
+    True
+    """
+    return hashlib.sha256(json.dumps(what, sort_keys=True, allow_nan=False).encode()).hexdigest()
+
+
+class Store:
+    """Results by key. Finished ones survive a SIGKILL; two runs on one store do no harm.
+
+    Parameters
+    ----------
+    path : path or None
+        The file, made with its folders where it is not there; None keeps results in memory only.
+
+    Examples
+    --------
+    >>> store = Store(None)
+    >>> store.write("a1", {"method": "LR"}, outcome={"accuracy": 0.85}, seconds=0.2)
+    >>> store.read(["a1", "b2"])["a1"].outcome
+    {'accuracy': 0.85}
+    """
+
+    def __init__(self, path: str | Path | None) -> None:
+        self.path = None if path is None else Path(path)
+        self._lock = threading.Lock()  # joblib asks from its own threads
+        with self._plainly("open"):
+            if self.path is not None:
+                self.path.parent.mkdir(parents=True, exist_ok=True)
+            self._connection = sqlite3.connect(
+                ":memory:" if self.path is None else self.path,
+                timeout=_PATIENCE,
+                isolation_level=None,
+                check_same_thread=False,
+            )
+            try:
+                self._lay_out()
+            except BaseException:
+                self._connection.close()
+                raise
+
+    def _lay_out(self) -> None:
+        self._connection.execute("PRAGMA journal_mode = WAL")
+        self._connection.execute("PRAGMA synchronous = FULL")  # also a power cut loses nothing finished
+        state = self._connection.execute("PRAGMA quick_check").fetchone()[0]
+        if state != "ok":
+            raise sqlite3.DatabaseError(state)
+        layout = self._connection.execute("PRAGMA user_version").fetchone()[0]
+        if layout not in (0, _LAYOUT):
+            raise StoreError(
+                f"{self.path} has layout {layout}, but this evenhand reads layout {_LAYOUT}: "
+                "use the evenhand that wrote it, or another store."
+            )
+        self._connection.execute(_TABLE)
+        self._connection.execute(f"PRAGMA user_version = {_LAYOUT}")
+
+    def write(
+        self, key: str, what: Any, *, outcome: Any = None, error: str | None = None, seconds: float
+    ) -> None:
+        """Keep a result, in a transaction of its own. A success that is there already stays."""
+        row = (key, json.dumps(what), None if error else json.dumps(outcome), error, float(seconds))
+        with self._plainly("write"), self._lock:
+            self._connection.execute(_WRITE, row)
+
+    def succeeded(self, key: str) -> bool:
+        """Say whether a key is finished, by this run or another."""
+        with self._plainly("read"), self._lock:
+            found = self._connection.execute(
+                "SELECT 1 FROM results WHERE key = ? AND error IS NULL", (key,)
+            ).fetchone()
+        return found is not None
+
+    def read(self, keys: Iterable[str]) -> dict[str, Result]:
+        """Return what is known of the given keys."""
+        with self._plainly("read"), self._lock:
+            rows = self._connection.execute(
+                "SELECT key, what, outcome, error, seconds FROM results WHERE key IN "
+                "(SELECT value FROM json_each(?))",
+                (json.dumps(list(keys)),),
+            ).fetchall()
+            return {
+                key: Result(
+                    json.loads(what), None if outcome is None else json.loads(outcome), error, seconds
+                )
+                for key, what, outcome, error, seconds in rows
+            }
+
+    def __len__(self) -> int:
+        with self._plainly("read"), self._lock:
+            return int(self._connection.execute("SELECT count(*) FROM results").fetchone()[0])
+
+    def close(self) -> None:
+        """Close the file."""
+        self._connection.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    @contextmanager
+    def _plainly(self, doing: str) -> Iterator[None]:
+        """Turn SQLite's errors into words that say what to do."""
+        try:
+            yield
+        except (sqlite3.Error, OSError, json.JSONDecodeError) as error:
+            text = str(error)
+            if "full" in text or getattr(error, "errno", None) == 28:
+                advice = "the disk is full. Everything finished so far is kept: free some space, run again"
+            elif "locked" in text:
+                advice = (
+                    f"another run has held it for {_PATIENCE:g} seconds. Wait for it, or end it, run again"
+                )
+            elif isinstance(error, sqlite3.OperationalError | OSError):
+                advice = "expected a file in a folder that can be written"
+            else:
+                advice = "it is damaged or no store of results. Move it away and run again"
+            raise StoreError(f"Can't {doing} the results in {self.path}: {advice} ({text}).") from error

@@ -1,0 +1,196 @@
+"""One trial: a method at one point of its grid, on one split of one data set, judged by every criterion."""
+
+from __future__ import annotations
+
+import inspect
+import time
+import traceback
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.exceptions import ConvergenceWarning
+from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
+
+from evenhand.baselines import CollapseWarning
+from evenhand.checks import one_of
+from evenhand.datasets.base import Dataset
+from evenhand.groups import codes_of, sorted_unique
+from evenhand.metrics import consistency_from_neighbours, gower_neighbours, metric_free_gap
+from evenhand.metrics.scores import rank_auc
+from evenhand.protocol.decisions import Floats
+from evenhand.protocol.grids import Method, Point
+from evenhand.protocol.selection import Criterion, Judged, Selector, score
+from evenhand.protocol.splits import Part, Split, prepare, published_split, split
+
+NEIGHBOURS = 5
+_CURVE_POINTS = 200
+
+
+def _stratified(dataset: Dataset, seed: int) -> Split:
+    return split(dataset, seed=seed, stratify="group")
+
+
+def _random(dataset: Dataset, seed: int) -> Split:
+    return split(dataset, seed=seed)
+
+
+SPLITS: dict[str, Callable[[Dataset, int], Split]] = {
+    "published": published_split,
+    "random": _random,
+    "stratified": _stratified,
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Prepared:
+    """A data set split and made ready: what a worker needs, sent to it once."""
+
+    key: str
+    name: str
+    X: Any
+    y: npt.NDArray[Any]
+    s: npt.NDArray[Any]
+    validation: Judged
+    test: Judged
+    neighbours: npt.NDArray[np.int64] = field(repr=False)
+
+
+def make_ready(dataset: Dataset, seed: int, how: str, key: str = "") -> Prepared:
+    """Split a data set, fit the preprocessing on the training part, and find the test people's neighbours."""
+    parts = prepare(dataset, SPLITS[one_of("split", how, SPLITS)](dataset, seed))
+    labels = np.unique(parts.train.y)
+    groups = sorted_unique(parts.train.s)[0]
+    positive = int(np.flatnonzero(labels == parts.pos_label)[0])
+    k = min(NEIGHBOURS, len(parts.test.y) - 1)
+    neighbours = gower_neighbours(parts.test.contexts, k).indices
+
+    def judged(part: Part) -> Judged:
+        code = {label: at for at, label in enumerate(labels.tolist())}
+        y = np.array([code.get(label, -1) for label in part.y.tolist()], dtype=np.int64)
+        return Judged(part.X, y, codes_of(part.s, len(part.s), groups), labels, groups, positive)
+
+    train = parts.train
+    return Prepared(
+        key, dataset.name, train.X, train.y, train.s, judged(parts.validation), judged(parts.test), neighbours
+    )
+
+
+class Outcome(NamedTuple):
+    """What a trial came to: the selected checkpoints, or the error it ended in."""
+
+    selected: dict[str, Any] | None
+    error: str | None
+    seconds: float
+
+
+def run_trial(
+    prepared: Prepared, method: Method, point: Point, seed: int, criteria: Sequence[Criterion]
+) -> Outcome:
+    """Train once, score every checkpoint on validation, and measure the best by each criterion on test.
+
+    An error is part of the outcome: the other trials go on.
+    """
+    start = time.perf_counter()
+    try:
+        selected = train_and_select(prepared, method, point, seed, criteria)
+        return Outcome(selected, None, time.perf_counter() - start)
+    except Exception:  # a method of somebody else's may raise anything
+        return Outcome(None, traceback.format_exc(), time.perf_counter() - start)
+
+
+def train_and_select(
+    prepared: Prepared, method: Method, point: Point, seed: int, criteria: Sequence[Criterion]
+) -> dict[str, Any]:
+    """Return, for each criterion, the checkpoint selected on validation and its metrics on test."""
+    model = method.make(seed, **point)
+    selector = Selector(prepared.validation, criteria, prepared.test.said)
+    accepted = inspect.signature(model.fit).parameters
+    people = slice(method.most_people)
+    extra: dict[str, Any] = {}
+    if "sensitive_features" in accepted:
+        extra["sensitive_features"] = prepared.s[people]
+    if "callback" in accepted:
+        extra["callback"] = selector
+    model.fit(prepared.X[people], prepared.y[people], **extra)
+    if not selector.checkpoints:
+        selector(int(getattr(model, "n_steps_", 0)), model)
+    chosen: dict[str, Any] = {
+        name: {
+            "step": best.step,
+            "rank": list(best.rank),
+            "validation": {**best.scores._asdict(), "delta": best.scores.delta},
+            "test": measure(best.kept, prepared.test, prepared.neighbours),
+            "submodels": submodels(best.kept, prepared.test, prepared.neighbours),
+        }
+        for name, best in selector.best.items()
+    }
+    return {
+        "criteria": chosen,
+        "checkpoints": selector.checkpoints,
+        "steps": int(getattr(model, "n_steps_", 0)),
+        "curve": curve(model),
+    }
+
+
+def measure(said: Floats, people: Judged, neighbours: npt.NDArray[np.int64]) -> dict[str, float]:
+    """Return every metric of what a model said of people as members of every group."""
+    decided = said.argmax(axis=2)
+    scores = score(decided, people)
+    own = np.arange(len(said)), people.s
+    truth = people.y == people.positive
+    shares = [float((decided[own] == people.y)[people.y == label].mean()) for label in np.unique(people.y)]
+    return {
+        **scores._asdict(),
+        "delta": scores.delta,
+        "consistency": float(consistency_from_neighbours(decided[own], neighbours)),
+        "balanced_accuracy": float(np.mean(shares)),
+        "auc": rank_auc(truth, said[own][:, people.positive]),
+        "gap": metric_free_gap(said, people.s).mean,
+    }
+
+
+def submodels(said: Floats, people: Judged, neighbours: npt.NDArray[np.int64]) -> dict[str, dict[str, float]]:
+    """Return the paper's submodel study: each group's policy for everyone, and the policies exchanged.
+
+    'Model g' is what `model.compress(group g)` decides, 'Reversed Model' what `model.reversed()` does.
+    """
+    decided = said.argmax(axis=2)
+    everyone = np.arange(len(decided))
+    n_groups = decided.shape[1]
+    ways = {f"Model {group}": decided[:, group] for group in range(n_groups)}
+    ways["Reversed Model"] = decided[everyone, (people.s + 1) % n_groups]
+    ways["Original Model"] = decided[everyone, people.s]
+    studied = {}
+    for name, codes in ways.items():
+        scores = score(np.repeat(codes[:, None], n_groups, axis=1), people)
+        studied[name] = {
+            "accuracy": scores.accuracy,
+            "discrimination": scores.discrimination,
+            "consistency": float(consistency_from_neighbours(codes, neighbours)),
+            "positive_rate": scores.positive_rate,
+        }
+    return studied
+
+
+def curve(model: Any) -> dict[str, list[float]] | None:
+    """Return the accumulated reward against steps, in at most 200 points, of a model that keeps it."""
+    history = getattr(model, "history_", None)
+    if not history or not len(history["step"]):
+        return None
+    last = len(history["step"]) - 1
+    at = np.unique(np.linspace(0, last, min(last + 1, _CURVE_POINTS)).round().astype(int))
+    return {name: np.asarray(history[name])[at].tolist() for name in ("step", "reward")}
+
+
+@contextmanager
+def quietly() -> Iterator[None]:
+    """One BLAS thread a worker, and no warnings of collapse or missing convergence: the results show both."""
+    with threadpool_limits(1), warnings.catch_warnings():
+        warnings.simplefilter("ignore", CollapseWarning)
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        yield
