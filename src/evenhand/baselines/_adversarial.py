@@ -54,6 +54,15 @@ def start_players(
     )
 
 
+def represent(encoder: Network, rows: Any) -> tuple[Array, Array]:
+    """Return the encoder's hidden layer and the representation, the tanh of its output.
+
+    Unbounded, it would grow without end: the larger it is, the more a wrong adversary loses.
+    """
+    hidden, output = forward(encoder, rows)
+    return hidden, np.tanh(output)
+
+
 def adversary_gradient(adversary: Network, representation: Array, groups: Array) -> tuple[float, Network]:
     """Return L_s, the mean cross-entropy of the guessed groups, and its gradient by the adversary."""
     hidden, logits = forward(adversary, representation)
@@ -88,6 +97,7 @@ def encoder_gradient(
         errors *= 2 * factor
         by_decoder = backward(decoder, seen, decoder_hidden, errors)
         by_representation += input_gradient(decoder, decoder_hidden, errors)[:, : representation.shape[1]]
+    by_representation *= 1 - representation * representation
     by_encoder = backward(encoder, batch.rows, hidden, by_representation)
     return loss, Players(by_encoder, by_classifier, by_decoder, EMPTY)
 
@@ -147,20 +157,25 @@ def _adam(flat: Any, gradient: Any, first: Any, second: Any, rate: np.float32) -
 
 
 class Game:
-    """The alternating training: on each batch the adversary learns first, then the others against it."""
+    """The alternating training: the adversary learns from every batch, then the others, from every so many."""
 
-    def __init__(self, players: Players, weights: Weights, learning_rate: float) -> None:
+    def __init__(self, players: Players, weights: Weights, learning_rate: float, adversary_steps: int) -> None:
         self.weights = weights
+        self.adversary_steps = adversary_steps
+        self.n_batches = 0
         plays = players.encoder, players.classifier, players.decoder if weights.reconstruction else EMPTY
         self.makers = Adam(plays, learning_rate)
         self.breaker = Adam((players.adversary,), learning_rate)
         self.players = Players(*self.makers.networks, *self.breaker.networks)
 
     def play(self, batch: Batch) -> None:
-        """Update all networks once."""
-        hidden, representation = forward(self.players.encoder, batch.rows)
+        """Update the adversary, and the others where it is their turn."""
+        hidden, representation = represent(self.players.encoder, batch.rows)
         if self.weights.adversary:
             self.breaker.step(adversary_gradient(self.players.adversary, representation, batch.groups)[1])
+        self.n_batches += 1
+        if self.weights.adversary and self.n_batches % self.adversary_steps:
+            return
         _, gradient = encoder_gradient(self.players, batch, self.weights, hidden, representation)
         self.makers.step(gradient.encoder, gradient.classifier, gradient.decoder)
 

@@ -80,7 +80,7 @@ class Baseline(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         check_classification_targets(y)
         self.classes_, labels = np.unique(y, return_inverse=True)
         if len(self.classes_) < 2:
-            raise ValueError(f"Got 1 class in y, {self.classes_[0]!r}, but expected at least 2.")
+            raise ValueError(f"Got 1 class in y, {self.classes_.tolist()[0]!r}, but expected at least 2.")
         if self._two_labels_only and len(self.classes_) > 2:
             raise ValueError(
                 "Only binary classification is supported. The type of the target is multiclass: "
@@ -112,7 +112,7 @@ class Baseline(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             remedy = f"Lower {weight} (now {fairness:g})" if fairness > 0 else "Raise classifier_weight"
             warnings.warn(
                 f"The representation collapsed: {type(self).__name__} decides "
-                f"{self.classes_[decisions[0]]!r} for all {len(decisions)} people it learned from. {remedy}.",
+                f"{self.classes_.tolist()[decisions[0]]!r} for all {len(decisions)} people it learned from. {remedy}.",
                 CollapseWarning,
                 stacklevel=3,
             )

@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
-from evenhand.baselines._adversarial import Batch, Game, Players, Weights, one_hot, start_players
+from evenhand.baselines._adversarial import Batch, Game, Players, Weights, one_hot, represent, start_players
 from evenhand.baselines._base import Baseline, Callback, Codes, Floats, dense, generator, wants_to_stop
 from evenhand.checks import integer, number
 from evenhand.network import Network, forward, softmax
@@ -18,11 +18,12 @@ class ALFR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Baseline):  # type
     """A representation from which an adversary can't tell the group.
 
     An encoder makes the representation; a classifier reads the label from it, an adversary the group, and a
-    decoder, who is told the group, the features. On every batch the adversary takes a step of Adam down L_s,
+    decoder, who is told the group, the features. On each batch the adversary takes a step of Adam down L_s,
     then the others one down classifier_weight · L_y + reconstruction_weight · L_x − adversary_weight · L_s.
     L_y and L_s are mean cross-entropies, L_x is the mean squared error; every network has one hidden layer.
 
-    The encoder doesn't see the group, so the decision does not depend on it, given the features.
+    The representation is the tanh of the encoder's output. The encoder doesn't see the group, so the decision
+    does not depend on it, given the features.
 
     Parameters
     ----------
@@ -30,6 +31,10 @@ class ALFR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Baseline):  # type
         The width of the representation, and of every network's hidden layer.
     classifier_weight, reconstruction_weight, adversary_weight : float
         The weights of the three losses. With reconstruction_weight 0, as in the paper, there is no decoder.
+    adversary_steps : int
+        How many batches the adversary learns from for each that the others learn from. One, as published, is
+        often too few: the representation then runs ahead of its adversary, and keeps what another, trained
+        afterwards, would find. Three to five, with a larger adversary_weight, remove far more.
     epochs, batch_size : int
         How often everybody is seen, and how many at a time. A batch is a step.
     learning_rate : float
@@ -64,6 +69,7 @@ class ALFR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Baseline):  # type
         classifier_weight: float = 1.0,
         reconstruction_weight: float = 0.0,
         adversary_weight: float = 1.0,
+        adversary_steps: int = 1,
         epochs: int = 20,
         batch_size: int = 32,
         learning_rate: float = 1e-3,
@@ -75,6 +81,7 @@ class ALFR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Baseline):  # type
         self.classifier_weight = classifier_weight
         self.reconstruction_weight = reconstruction_weight
         self.adversary_weight = adversary_weight
+        self.adversary_steps = adversary_steps
         self.epochs = epochs
         self.batch_size = batch_size
         self.learning_rate = learning_rate
@@ -108,7 +115,8 @@ class ALFR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Baseline):  # type
         if n_groups == 1:
             weights = weights._replace(adversary=0.0)
         rng = generator(self.random_state)
-        game = Game(start_players(X.shape[1], *widths, n_labels, n_groups, rng), weights, rate)
+        players = start_players(X.shape[1], *widths, n_labels, n_groups, rng)
+        game = Game(players, weights, rate, integer("adversary_steps", self.adversary_steps))
 
         everybody = Batch(X.astype(np.float32), one_hot(labels, n_labels), one_hot(codes, n_groups))
         self.n_steps_ = 0
@@ -140,7 +148,7 @@ class ALFR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Baseline):  # type
         return self.fit(X, y, sensitive_features=sensitive_features).transform(X)
 
     def _represent(self, X: Any) -> Floats:
-        return np.asarray(forward(self.encoder_, X)[1])
+        return np.asarray(represent(self.encoder_, X)[1])
 
     def _probabilities(self, X: Any, codes: Codes) -> Floats:
         return np.asarray(softmax(forward(self.classifier_, self._represent(X))[1]), dtype=np.float64)
