@@ -23,7 +23,9 @@ OWN_TYPES = (
     rewards.Reward, rewards.Correctness, rewards.Likelihood, rewards.KL, rewards.LogRatio, rewards.Agreement,
     rewards.Parity, rewards.EqualOpportunity, rewards.EqualizedOdds,
 )  # fmt: skip
-TRUSTED = frozenset(f"{kind.__module__}.{kind.__qualname__}" for kind in OWN_TYPES)
+# What `evenhand fit` saves lies above this file: it is named, not imported. The dtype is the imputer's.
+OWN_NAMES = ("evenhand.deployed.Deployed", "evenhand.protocol.splits.as_float32", "numpy.dtype")
+TRUSTED = frozenset(f"{kind.__module__}.{kind.__qualname__}" for kind in OWN_TYPES).union(OWN_NAMES)
 
 
 def save(model: Any, path: str | Path) -> Path:

@@ -1,0 +1,104 @@
+"""The model card: what a model was made of, how well it does, and what it must not be used for."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+LIMITS = (
+    "It was tested on one random part of one table. People from elsewhere, or from later, may be decided "
+    "differently well.",
+    "Its intervals say how much the measures would move had other people of the same kind been tested; they "
+    "do not say how the world will change.",
+    "A small flip rate means that the group itself hardly matters. It does not mean that groups are decided "
+    "equally often: other columns can stand for the group. Look at discrimination for that.",
+    "A small discrimination with a positive rate near 0 or 1 is a constant answer, not a fair one.",
+    "Labels that were unfair to begin with are learned as they are.",
+    "Nobody should be decided about by this model alone, without a way to object.",
+)
+
+
+def card_of(
+    *,
+    title: str,
+    data: dict[str, Any],
+    model: dict[str, Any],
+    metrics: dict[str, Any],
+    groups: list[dict[str, Any]],
+    made: dict[str, Any],
+) -> dict[str, Any]:
+    """Return a model card as plain data: `data` and `model` say what went in, the rest what came out."""
+    return {
+        "title": title,
+        "data": data,
+        "model": model,
+        "metrics": metrics,
+        "groups": groups,
+        "limits": list(LIMITS),
+        "made": made,
+    }
+
+
+def to_markdown(card: dict[str, Any]) -> str:
+    """Return the card as Markdown, in which names from the data stay text.
+
+    >>> card = card_of(title="A <b>model", data={}, model={"λ": 1}, metrics={}, groups=[], made={})
+    >>> to_markdown(card).splitlines()[0]
+    '# A \\\\<b\\\\>model'
+    """
+    lines = [f"# {plain(card['title'])}", ""]
+    for heading, part in (("The data", card["data"]), ("The model", card["model"])):
+        lines += [f"## {heading}", ""]
+        lines += [f"- {plain(name)}: {plain(_listed(value))}" for name, value in part.items()]
+        lines += [""]
+    if card["metrics"]:
+        lines += ["## On the test part", "", "| measure | value | 95 % interval |", "|---|---|---|"]
+        lines += [
+            f"| {plain(name.replace('_', ' '))} | {_number(found['value'])} | {_between(found)} |"
+            for name, found in card["metrics"].items()
+        ]
+        lines += [""]
+    if card["groups"]:
+        names = [name for name in card["groups"][0] if name not in ("group", "people", "positives")]
+        lines += ["## By group, on the test part", ""]
+        lines += ["| group | people | " + " | ".join(name.replace("_", " ") for name in names) + " |"]
+        lines += ["|---" * (len(names) + 2) + "|"]
+        lines += [
+            f"| {plain(row['group'])} | {row['people']} | "
+            + " | ".join(f"{_number(row[name]['value'])} ({_between(row[name])})" for name in names)
+            + " |"
+            for row in card["groups"]
+        ]
+        lines += [""]
+    lines += ["## Limits of use", "", *(f"- {limit}" for limit in card["limits"]), ""]
+    if card["made"]:
+        lines += ["## How it was made", ""]
+        lines += [f"- {plain(name)}: {plain(_listed(value))}" for name, value in card["made"].items()]
+        lines += [""]
+    return "\n".join(lines)
+
+
+def plain(text: Any) -> str:
+    """Return a text in which no character means anything to Markdown, HTML or a terminal.
+
+    >>> plain("a|b <script>")
+    'a\\\\|b \\\\<script\\\\>'
+    """
+    one_line = "".join(sign if sign.isprintable() else " " for sign in str(text))
+    return re.sub(r"([\\`*\[\]<>|#&~$!])", r"\\\1", one_line)
+
+
+def _listed(value: Any) -> str:
+    if isinstance(value, dict):
+        return ", ".join(f"{name} {_listed(item)}" for name, item in value.items())
+    if isinstance(value, (list, tuple)):
+        return ", ".join(map(_listed, value))
+    return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)
+
+
+def _number(value: float | None) -> str:
+    return "–" if value is None else f"{value:.4f}"
+
+
+def _between(found: dict[str, Any]) -> str:
+    return "–" if found.get("low") is None else f"{found['low']:.4f} to {found['high']:.4f}"

@@ -1,0 +1,263 @@
+"""`evenhand fit`: from a table to a fair model, its card, and a picture of what fairness cost."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+from sklearn.linear_model import LogisticRegression
+
+from evenhand import CooperativeBandits, save
+from evenhand.card import card_of, to_markdown
+from evenhand.checks import number
+from evenhand.cli import options
+from evenhand.cli.console import command_line, on_stdout, print_json, print_table, progress, say, warn
+from evenhand.cli.tables import describe, kinds_of, open_table
+from evenhand.cli.tradeoff import PARITY_BOUND, WEIGHTS, Candidate, choose, said_by_group, train_all
+from evenhand.datasets import Dataset
+from evenhand.deployed import Deployed
+from evenhand.groups import codes_of
+from evenhand.metrics import person_flips
+from evenhand.protocol.splits import Parts, prepare, split
+from evenhand.report.measures import measure, published_reward, value_of
+from evenhand.report.render import in_numbers, interval, write_html
+from evenhand.report.summarise import group_rows, made, model_of, persons, summary_of, write_summary
+
+EXAMPLES = (
+    "[bold]Examples[/]\n\n"
+    "evenhand fit people.csv --label income --sensitive sex -o model.skops --report report.html\n\n"
+    "evenhand fit people.csv --label hired --sensitive sex --sensitive race --max-discrimination 0.02 "
+    "--max-flip 0.01"
+)
+PUBLISHED_WEIGHT = 10.0
+_TABLE = ("accuracy", "discrimination", "flip_rate", "positive_rate")
+
+
+def run(
+    data: Annotated[Path, typer.Argument(help="A CSV or Parquet file, one person a row.")],
+    label: options.Label = None,
+    sensitive: options.Sensitive = None,
+    output: Annotated[Path, typer.Option("--output", "-o", help="The model file.")] = Path("model.skops"),
+    positive: options.Positive = None,
+    drop: options.Drop = None,
+    categorical: options.Categorical = None,
+    criterion: Annotated[
+        str | None,
+        typer.Option(help="Choose by 'delta', 'discrimination' or 'accuracy'; accuracy if bounds are given."),
+    ] = None,
+    max_discrimination: Annotated[
+        float | None, typer.Option(min=0, max=1, help="Only models that discriminate at most so much.")
+    ] = None,
+    max_flip: Annotated[
+        float | None, typer.Option(min=0, max=1, help="Only models under which at most this share flips.")
+    ] = None,
+    weights: Annotated[str, typer.Option(help="The divergence weights λ to try, by commas.")] = ",".join(
+        map("{:g}".format, WEIGHTS)
+    ),
+    epochs: Annotated[float, typer.Option(help="How often each person is met in training.")] = 20,
+    seed: options.Seed = 0,
+    jobs: Annotated[int, typer.Option(help="Models trained at a time; -1 is one a core.")] = -1,
+    report: options.Report = None,
+    summary: options.Summary = None,
+    encoding: options.Encoding = "utf-8",
+    as_json: options.Json = False,
+) -> None:
+    """Train fair models on your own table, show what fairness costs, and save the one you choose.
+
+    70 % of the people train, 15 % choose, 15 % test. The model file holds the preprocessing too; its card,
+    in Markdown and JSON, lies beside it.
+    """
+    grid = _weights(weights)
+    by = criterion or ("delta" if max_discrimination is None and max_flip is None else "accuracy")
+    dataset, columns = open_table(
+        data, label=label, sensitive=sensitive, positive=positive, drop=drop, categorical=categorical,
+        encoding=encoding,
+    )  # fmt: skip
+    describe(dataset)
+    parts = prepare(dataset, split(dataset, seed=seed, stratify="both"))
+    bound = PARITY_BOUND if max_discrimination is None else max_discrimination / 2
+    found: list[Candidate] = []
+    with progress("Training", 2 * len(grid)) as advance:
+        for candidate in train_all(
+            parts, weights=grid, parity_bound=bound, epochs=epochs, seed=seed, jobs=jobs
+        ):
+            found.append(candidate)
+            advance(candidate.name, 1)
+    found.sort(key=lambda candidate: (candidate.parity, candidate.divergence_weight))
+    chosen = choose(found, criterion=by, max_discrimination=max_discrimination, max_flip=max_flip)
+    say("Measuring on the test part …")
+    whole = _summary(dataset, parts, found, chosen, seed=seed, epochs=epochs)
+    study = whole["studies"][0]
+    best = next(model for model in study["models"] if model["chosen"])
+    card = _card(dataset, parts, chosen, by, best["metrics"], study["groups"], whole["made"])
+    deployed = Deployed(
+        parts.preprocessor, chosen.model, kinds_of(dataset, data, encoding), str(dataset.label.name), columns,
+        dataset.pos_label, json.loads(json.dumps(card, default=str)),
+    )  # fmt: skip
+    written = _write(deployed, card, whole, output, report, summary)
+    if as_json:
+        entries = [
+            {"name": candidate.name, "chosen": candidate is chosen, "validation": candidate.validation}
+            for candidate in found
+        ]
+        print_json(
+            {"chosen": chosen.name, "criterion": by, "test": best["metrics"], "groups": study["groups"],
+             "models": entries, "notes": dataset.notes, "written": {k: str(v) for k, v in written.items()}}
+        )  # fmt: skip
+        return
+    _show(found, chosen, best["metrics"], written)
+    rate = value_of(best["metrics"], "positive_rate")
+    if rate < 0.01 or rate > 0.99:
+        warn(f"the chosen model gives {100 * max(rate, 1 - rate):.1f} % of people the same answer.")
+
+
+def _weights(text: str) -> list[float]:
+    try:
+        given = [float(part) for part in text.split(",")]
+    except ValueError:
+        raise ValueError(f"Got --weights {text!r}, but expected numbers by commas, such as 0,1,10.") from None
+    return sorted({number("--weights", weight, low=0) for weight in given})
+
+
+def _summary(
+    dataset: Dataset, parts: Parts, found: list[Candidate], chosen: Candidate, *, seed: int, epochs: float
+) -> dict[str, Any]:
+    test, labels = parts.test, chosen.model.classes_
+
+    def measured(said: Any, own: Any) -> dict[str, Any]:
+        return measure(test.y, said, own, labels=labels, pos_label=parts.pos_label)
+
+    models = [
+        model_of(
+            candidate.name,
+            measured(*said_by_group(candidate.model, test)),
+            family=candidate.family,
+            divergence_weight=candidate.divergence_weight,
+            chosen=candidate is chosen,
+        )
+        for candidate in found
+    ]
+    said, own = said_by_group(chosen.model, test)
+    groups = chosen.model.groups_.tolist()
+    blind = LogisticRegression(max_iter=500).fit(parts.train.X, parts.train.y.astype(labels.dtype))
+    alike = np.repeat(blind.predict_proba(test.X)[:, None], len(groups), axis=1)
+    models.append(model_of("logistic regression, blind to the group", measured(alike, own), family="blind"))
+    published = CooperativeBandits.published(PUBLISHED_WEIGHT, epochs=epochs, random_state=seed)
+    published.fit(parts.train.X, parts.train.y, sensitive_features=parts.train.s)
+    told, _ = said_by_group(published, test)
+    flips = person_flips(said.argmax(2), own)
+    study = {
+        "name": dataset.name,
+        "label": str(dataset.label.name),
+        "pos_label": str(dataset.pos_label),
+        "sensitive": str(dataset.sensitive.columns[0]),
+        "people": len(dataset),
+        "models": models,
+        "groups": group_rows(
+            test.y, labels[said[np.arange(len(own)), own].argmax(1)], own, groups, parts.pos_label, flips
+        ),
+        "convergence": [{"name": chosen.name, **chosen.curve}],
+        "submodels": _submodels(chosen, parts, measured),
+        "persons": persons(
+            test.contexts,
+            said,
+            own,
+            groups=groups,
+            labels=labels.tolist(),
+            y=test.y,
+            pos_label=parts.pos_label,
+        ),
+        "published_reward": published_reward(told, own)
+        | {
+            "on": f"the policies that the published reward trained, λ = {PUBLISHED_WEIGHT:g}",
+            "models": [
+                model_of(f"published reward, λ = {PUBLISHED_WEIGHT:g}", measured(told, own)),
+                next(model for model in models if model["chosen"]) | {"chosen": False},
+            ],
+        },
+        "notes": [*dataset.notes, "Chosen on the validation part; every number here is from the test part."],
+    }
+    source = {
+        "name": dataset.name, "people": len(dataset), "sha256": dataset.sha256, "source": dataset.source
+    }  # fmt: skip
+    how = made(command_line(), seeds=[seed], data=[source])
+    return summary_of("fit", f"{dataset.name}: {dataset.label.name}", [study], how)
+
+
+def _submodels(chosen: Candidate, parts: Parts, measured: Any) -> list[dict[str, Any]]:
+    groups = chosen.model.groups_
+    said, own = said_by_group(chosen.model, parts.test)
+    rows = [
+        model_of(f"the policy of {name}", measured(np.repeat(said[:, [code]], len(groups), axis=1), own))
+        for code, name in enumerate(groups)
+    ]
+    swapped, _ = said_by_group(chosen.model.reversed(), parts.test)
+    return [*rows, model_of("reversed", measured(swapped, own))]
+
+
+def _card(
+    dataset: Dataset, parts: Parts, chosen: Candidate, criterion: str, metrics: Any, groups: Any, made: Any
+) -> dict[str, Any]:
+    sizes = {name: len(getattr(parts, name).y) for name in ("train", "validation", "test")}
+    everyone = codes_of(dataset.sensitive_features, len(dataset), chosen.model.groups_)
+    counts = np.bincount(everyone, minlength=len(chosen.model.groups_)).tolist()
+    return card_of(
+        title=f"A model of {dataset.label.name} ({dataset.name})",
+        data={
+            "source": dataset.source,
+            "sha256": dataset.sha256,
+            "people": len(dataset),
+            "parts": sizes,
+            "label": f"{dataset.label.name}, positive is {dataset.pos_label}",
+            "groups": dict(zip(map(str, chosen.model.groups_), counts, strict=True)),
+            "learned from": [str(name) for name in dataset.contexts.columns],
+            "notes": dataset.notes,
+        },
+        model={
+            "kind": "CooperativeBandits, one policy a group",
+            "divergence weight λ": f"{chosen.divergence_weight:g}",
+            "reward": repr(chosen.model.reward),
+            "hidden units": chosen.model.hidden,
+            "epochs": f"{chosen.model.epochs:g}",
+            "seed": chosen.model.random_state,
+            "chosen by": f"{criterion} on the validation part",
+        },
+        metrics=metrics,
+        groups=groups,
+        made={name: value for name, value in made.items() if name not in ("data", "seeds")},
+    )
+
+
+def _write(
+    deployed: Deployed, card: Any, whole: Any, output: Path, report: Path | None, summary: Path | None
+) -> dict[str, Path]:
+    written = {"model": save(deployed, output)}
+    for kind, text in (("md", to_markdown(card)), ("json", json.dumps(deployed.card, indent=2))):
+        path = output.with_suffix(f".card.{kind}")
+        path.write_text(text, encoding="utf-8")
+        written[f"card_{kind}"] = path
+    if summary is not None:
+        written["summary"] = write_summary(whole, summary)
+    if report is not None:
+        written["report"] = write_html(whole, report)
+    return written
+
+
+def _show(found: list[Candidate], chosen: Candidate, test: dict[str, Any], written: dict[str, Path]) -> None:
+    rows = [
+        [candidate.name, *(in_numbers(candidate.validation[name], name) for name in _TABLE)]
+        for candidate in found
+    ]
+    titles = ["", *(name.replace("_", " ") for name in _TABLE)]
+    print_table("What fairness costs (validation part)", titles, rows, marked=found.index(chosen))
+    on_stdout().print()
+    rows = [
+        [name.replace("_", " "), in_numbers(test[name], name), interval(test[name], name)] for name in test
+    ]
+    print_table(f"Chosen: {chosen.name} (test part)", ["", "value", "95 % interval"], rows)
+    on_stdout().print()
+    for what, path in written.items():
+        on_stdout().print(f"{what.replace('_', ' '):12} {path}", soft_wrap=True, markup=False)

@@ -1,0 +1,134 @@
+"""`evenhand predict`: decide about the people of a file of any size, and say who would flip."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import pandas as pd
+import typer
+
+from evenhand import load
+from evenhand.cli import options
+from evenhand.cli.console import JobFailedError, on_stdout, print_json, progress, warn
+from evenhand.deployed import Decisions, Deployed
+from evenhand.tables_io import CHUNK, Chunk, Reject, Writer, read_chunks, writing
+
+EXAMPLES = (
+    "[bold]Examples[/]\n\n"
+    "evenhand predict model.skops people.csv\n\n"
+    "evenhand predict model.skops people.parquet -o decided.parquet --rejects bad.csv\n\n"
+    "evenhand predict model.skops people.csv -o - | head"
+)
+
+
+def run(
+    model: Annotated[Path, typer.Argument(help="A model that `evenhand fit` saved.")],
+    data: Annotated[Path, typer.Argument(help="A CSV or Parquet file, one person a row.")],
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output", "-o", help="CSV or Parquet; '-' is standard output. Default: NAME.decided.EXT"
+        ),
+    ] = None,
+    rejects: Annotated[
+        Path | None, typer.Option(help="A CSV file for rows that can't be scored. Default: NAME.rejects.csv")
+    ] = None,
+    prefix: Annotated[str, typer.Option(help="Put before the names of the columns that are added.")] = "",
+    chunk: Annotated[int, typer.Option(min=1, help="Rows in memory at a time.")] = CHUNK,
+    encoding: options.Encoding = "utf-8",
+    as_json: options.Json = False,
+) -> None:
+    """Decide about everybody in a file, in constant memory.
+
+    Added to each row: decision, probability (of the positive label), probability_as_GROUP (what each group's
+    policy says of the same person) and would_flip. A row that can't be scored goes to the rejects file with
+    its line and the reason, and the rest go on.
+    """
+    deployed = load(model)
+    if not isinstance(deployed, Deployed):
+        raise ValueError(
+            f"{model} holds a {type(deployed).__name__}, but expected a model of `evenhand fit`."
+        )
+    ending = ".parquet" if data.suffix.lower() == ".parquet" else ".csv"
+    to_stdout = output == Path("-")
+    if to_stdout and as_json:
+        raise ValueError("Got both -o - and --json, but standard output holds only one of them.")
+    decided_path = None if to_stdout else output or data.with_name(f"{data.stem}.decided{ending}")
+    rejects_path = rejects or data.with_name(f"{data.stem}.rejects.csv")
+    for path in (decided_path, rejects_path):
+        if path is not None and path.resolve() in (data.resolve(), model.resolve()):
+            raise ValueError(f"Got {path} as output, which is an input; expected another file.")
+    flips = 0
+    with (
+        progress("Deciding", None) as advance,
+        writing(decided_path) as out,
+        writing(rejects_path) as refused,
+    ):
+        for part in read_chunks(data, size=chunk, encoding=encoding):
+            flips += _decide(deployed, part, prefix, out, refused)
+            advance(f"{out.rows:,} people", len(part.lines))
+    if refused.rows == 0:
+        rejects_path.unlink(missing_ok=True)  # of an earlier run; this one refused nobody
+    _tell(out, refused, flips, decided_path, rejects_path, as_json)
+
+
+def _decide(deployed: Deployed, part: Chunk, prefix: str, out: Writer, refused: Writer) -> int:
+    found = deployed.decide(part.rows)
+    _refuse(refused, part, found)
+    out.write(pd.concat([part.rows[found.scored], _added(deployed, part, found, prefix)], axis=1))
+    return int(found.would_flip.sum())
+
+
+def _added(deployed: Deployed, part: Chunk, found: Decisions, prefix: str) -> pd.DataFrame:
+    columns: dict[str, Any] = {"decision": found.decision, "probability": found.probability.round(6)}
+    for code, name in enumerate(deployed.groups_):
+        columns[f"probability_as_{name}"] = found.by_group[:, code].round(6)
+    columns["would_flip"] = found.would_flip
+    added = pd.DataFrame(columns, index=part.rows.index[found.scored]).add_prefix(prefix)
+    taken = [name for name in added.columns if name in part.rows.columns]
+    if taken:
+        raise ValueError(
+            f"The file has a column {taken[0]!r} already; name another with --prefix, such as new_."
+        )
+    return added
+
+
+def _refuse(refused: Writer, part: Chunk, found: Decisions) -> None:
+    unscored = [
+        Reject(part.lines[at], found.reasons[at], ["" if pd.isna(v) else str(v) for v in part.rows.iloc[at]])
+        for at in (~found.scored).nonzero()[0].tolist()
+    ]
+    rows = sorted([*part.rejects, *unscored])
+    if rows:
+        fields = [" | ".join(row.fields) if row in part.rejects else None for row in rows]
+        table: dict[str, Any] = {"line": [row.line for row in rows], "reason": [row.reason for row in rows]}
+        for at, name in enumerate(part.rows.columns):
+            table[str(name)] = [
+                "" if whole is not None else row.fields[at] for row, whole in zip(rows, fields, strict=True)
+            ]
+        table["row"] = [whole or "" for whole in fields]
+        refused.write(pd.DataFrame(table))
+
+
+def _tell(
+    out: Writer, refused: Writer, flips: int, decided_path: Path | None, rejects_path: Path, as_json: bool
+) -> None:
+    if out.rows == 0 and refused.rows:
+        raise JobFailedError(f"None of {refused.rows:,} rows could be scored; {rejects_path} says why.")
+    if as_json:
+        print_json(
+            {"decided": out.rows, "rejected": refused.rows, "would_flip": flips, "output": str(decided_path),
+             "rejects": str(rejects_path) if refused.rows else None}
+        )  # fmt: skip
+        return
+    if decided_path is not None:
+        share = 100 * flips / max(1, out.rows)
+        on_stdout().print(
+            f"{out.rows:,} people decided, {flips:,} ({share:.1f} %) of whom would be decided otherwise in "
+            f"another group: {decided_path}",
+            soft_wrap=True,
+            markup=False,
+        )
+    if refused.rows:
+        warn(f"{refused.rows:,} rows could not be scored; {rejects_path} says why.")

@@ -1,0 +1,53 @@
+"""`evenhand report`: the page and the figures of a saved summary."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from evenhand.checks import one_of
+from evenhand.cli import options
+from evenhand.cli.console import on_stdout, print_json
+from evenhand.report.render import render, write_html
+from evenhand.report.serve import serve
+from evenhand.report.static import FORMATS, write_figures
+from evenhand.report.summarise import read_summary
+
+EXAMPLES = (
+    "[bold]Examples[/]\n\n"
+    "evenhand report summary.json -o report.html\n\n"
+    "evenhand report summary.json --figures pdf --figures-dir figures\n\n"
+    "evenhand report summary.json --serve"
+)
+
+
+def run(
+    summary: Annotated[Path, typer.Argument(help="A summary that fit, audit or reproduce saved.")],
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="The page. Default: beside the summary, as .html")
+    ] = None,
+    figures: Annotated[str | None, typer.Option(help="Write figures for papers: svg, pdf or png.")] = None,
+    figures_dir: Annotated[Path, typer.Option(help="Where the figures go.")] = Path("figures"),
+    serving: Annotated[
+        bool, typer.Option("--serve", help="Show the page at 127.0.0.1 until stopped.")
+    ] = False,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="For --serve; 0 is any that is free.")] = 0,
+    as_json: options.Json = False,
+) -> None:
+    """Make the report page of a saved summary, or static figures, or show it on this machine."""
+    if figures is not None:
+        one_of("--figures", figures, FORMATS)
+    whole = read_summary(summary)
+    if serving:
+        serve(render(whole), port=port, tell=lambda address: on_stdout().print(f"The report is at {address}"))
+        return
+    written = [write_html(whole, output or summary.with_suffix(".html"))]
+    if figures is not None:
+        written += write_figures(whole, figures_dir, figures)
+    if as_json:
+        print_json({"written": [str(path) for path in written]})
+        return
+    for path in written:
+        on_stdout().print(str(path), soft_wrap=True, markup=False)

@@ -1,0 +1,91 @@
+"""A user's table for a command: read, its roles said, several sensitive columns crossed."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from evenhand.checks import did_you_mean
+from evenhand.cli.console import say
+from evenhand.datasets import Dataset, load_table
+from evenhand.datasets.columns import _DATE_FORMATS
+from evenhand.datasets.files import read_table
+from evenhand.deployed import CATEGORY, NUMBER
+from evenhand.groups import group_values
+from evenhand.protocol.splits import is_number
+
+
+def open_table(
+    path: Path,
+    *,
+    label: str | None,
+    sensitive: list[str] | None,
+    positive: str | None,
+    drop: list[str] | None,
+    categorical: list[str] | None,
+    encoding: str,
+) -> tuple[Dataset, list[str]]:
+    """Read the user's file; return it with one sensitive column, and the columns that this one stands for."""
+    found = load_table(
+        path,
+        label=label,
+        sensitive=sensitive or None,
+        drop=drop or [],
+        categorical=categorical or [],
+        encoding=encoding,
+    )
+    columns = [str(name) for name in found.sensitive.columns]
+    crossed = pd.DataFrame({" & ".join(columns): group_values(found.sensitive, len(found))})
+    dataset = replace(found, sensitive=crossed, label=_plain_label(found.label))
+    if positive is not None:
+        dataset = replace(dataset, pos_label=_as_label(positive, dataset.label))
+    return dataset, columns
+
+
+def describe(dataset: Dataset) -> None:
+    """Tell the user which column is what, and what was guessed, left out or changed."""
+    say(repr(dataset))
+    for note in dataset.notes:
+        say(f"  {note}")
+
+
+def kinds_of(dataset: Dataset, path: Path, encoding: str) -> dict[str, str]:
+    """Return the kind of each context column, as `Deployed` wants them."""
+    kinds = {
+        str(name): NUMBER if is_number(dataset.contexts[name]) else CATEGORY
+        for name in dataset.contexts.columns
+    }
+    dates = [
+        name for name in kinds if any(note.startswith(f"{name!r} holds dates") for note in dataset.notes)
+    ]
+    if dates:
+        frame = read_table(path, encoding=encoding).frame.rename(columns=str)
+        kinds |= {name: _format_of(frame[name]) for name in dates}
+    return kinds
+
+
+def _format_of(column: pd.Series[Any]) -> str:
+    if pd.api.types.is_datetime64_any_dtype(column):
+        return "ISO8601"
+    values = column.dropna().astype(str).str.strip()
+    for how in _DATE_FORMATS:
+        if pd.to_datetime(values, format=how, errors="coerce", utc=True).notna().all():
+            return how
+    raise ValueError(f"Column {column.name!r} holds dates in no known format, such as {values.iloc[0]!r}.")
+
+
+def _plain_label(label: pd.Series[Any]) -> pd.Series[Any]:
+    """Return labels as plain text or numbers, whatever the file's own type of them."""
+    return label if is_number(label) else label.astype(str).astype(object)
+
+
+def _as_label(text: str, label: pd.Series[Any]) -> Any:
+    labels = label.unique().tolist()
+    for value in labels:
+        if text == str(value):
+            return value
+    listed = ", ".join(map(repr, labels))
+    raise ValueError(f"Got --positive {text!r}, but the label has {listed}.{did_you_mean(text, labels)}")

@@ -1,0 +1,136 @@
+"""The small grid behind `fit`: every λ with and without parity, measured, and one of them chosen."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import joblib
+import numpy as np
+import numpy.typing as npt
+
+from evenhand import CooperativeBandits
+from evenhand.checks import one_of
+from evenhand.cli.console import JobFailedError
+from evenhand.groups import codes_of
+from evenhand.protocol.splits import Part, Parts
+from evenhand.report.measures import Measure, measure, value_of
+from evenhand.rewards import Likelihood, LogRatio, Parity
+
+WEIGHTS = (0.0, 0.1, 0.3, 1.0, 3.0, 10.0)
+CRITERIA = ("delta", "discrimination", "accuracy")
+PARITY_BOUND = 0.01
+_CURVE_POINTS = 40
+_CURVE_PEOPLE = 4_000
+
+
+@dataclass
+class Candidate:
+    """One trained model, what it does on the validation part, and how it got there."""
+
+    divergence_weight: float
+    parity: bool
+    model: CooperativeBandits
+    validation: dict[str, Measure]
+    curve: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        """What the tables call it."""
+        return f"λ = {self.divergence_weight:g}" + (", with parity" if self.parity else "")
+
+    @property
+    def family(self) -> str:
+        """The models that differ from it by λ alone."""
+        return "bandits with parity" if self.parity else "bandits"
+
+
+def train_all(
+    parts: Parts,
+    *,
+    weights: Sequence[float],
+    parity_bound: float = PARITY_BOUND,
+    epochs: float,
+    seed: int,
+    jobs: int,
+) -> Iterator[Candidate]:
+    """Train every point of the grid, several at a time; they come as they are done."""
+    grid = [(weight, parity) for parity in (False, True) for weight in weights]
+    work = (
+        joblib.delayed(_train)(parts, weight, parity_bound if parity else None, epochs, seed)
+        for weight, parity in grid
+    )
+    # Threads: the training loop lets go of the interpreter, and nothing has to be copied.
+    done: Iterator[Candidate] = joblib.Parallel(
+        n_jobs=jobs, prefer="threads", return_as="generator_unordered"
+    )(work)
+    return done
+
+
+def choose(
+    candidates: Sequence[Candidate],
+    *,
+    criterion: str,
+    max_discrimination: float | None = None,
+    max_flip: float | None = None,
+) -> Candidate:
+    """Return the best by the criterion among those within the bounds, on the validation part."""
+    one_of("criterion", criterion, CRITERIA)
+    bounds = {"discrimination": max_discrimination, "flip_rate": max_flip}
+    wanted = {name: bound for name, bound in bounds.items() if bound is not None}
+
+    def excess(candidate: Candidate) -> float:
+        return sum(max(0.0, value_of(candidate.validation, name) - bound) for name, bound in wanted.items())
+
+    within = [candidate for candidate in candidates if excess(candidate) == 0]
+    if not within:
+        nearest = min(candidates, key=excess)
+        asked = " and ".join(f"{name.replace('_', ' ')} ≤ {bound:g}" for name, bound in wanted.items())
+        got = ", ".join(
+            f"{name.replace('_', ' ')} {value_of(nearest.validation, name):.4f}" for name in wanted
+        )
+        raise JobFailedError(
+            f"No model kept {asked} on the validation part; the nearest is {nearest.name}: {got}. "
+            "Loosen a bound, or try other --weights."
+        )
+    sign = -1 if criterion == "discrimination" else 1
+    return max(within, key=lambda candidate: sign * value_of(candidate.validation, criterion))
+
+
+def said_by_group(model: Any, part: Part) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int64]]:
+    """Return what each policy says of everybody, and the number of each person's own group."""
+    return model.probabilities_by_group(part.X), codes_of(part.s, len(part.y), model.groups_)
+
+
+def _train(parts: Parts, weight: float, parity_bound: float | None, epochs: float, seed: int) -> Candidate:
+    reward = Likelihood() + LogRatio()
+    if parity_bound is not None:
+        reward = reward + Parity(bound=parity_bound)
+    steps = max(1, round(epochs * len(parts.train.y)))
+    model = CooperativeBandits(
+        weight,
+        reward=reward,
+        epochs=epochs,
+        checkpoint_every=max(100, steps // _CURVE_POINTS),
+        random_state=seed,
+    )
+    X, y, s, contexts = parts.validation
+    few = slice(_CURVE_PEOPLE)
+    watched = Part(X[few], y[few], s[few], contexts[few])
+    curve: dict[str, Any] = {"steps": [], "series": {"accuracy": [], "discrimination": [], "flip_rate": []}}
+
+    def watch(step: int, model: CooperativeBandits) -> None:
+        found = _measured(model, watched, parts.pos_label)
+        curve["steps"].append(int(step))
+        for name, values in curve["series"].items():
+            values.append(found[name]["value"])
+
+    model.fit(parts.train.X, parts.train.y, sensitive_features=parts.train.s, callback=watch)
+    validation = _measured(model, parts.validation, parts.pos_label)
+    return Candidate(weight, parity_bound is not None, model, validation, curve)
+
+
+def _measured(model: CooperativeBandits, part: Part, pos_label: Any) -> dict[str, Measure]:
+    said, own = said_by_group(model, part)
+    return measure(part.y, said, own, labels=model.classes_, pos_label=pos_label, intervals=False)

@@ -1,0 +1,217 @@
+"""Deployed: a trained model with all it needs to decide about the rows of a file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+from scipy import sparse
+
+from evenhand.checks import did_you_mean
+from evenhand.cooperative import CooperativeBandits
+from evenhand.groups import codes_of
+
+Array = npt.NDArray[Any]
+Reasons = npt.NDArray[Any]  # why a row can't be scored, '' where it can
+
+NO_VALUE = ("", "?", "-", ".", "na", "n/a", "nan", "none", "null", "missing", "unknown")
+NUMBER, CATEGORY = "number", "category"
+
+
+class Decisions(NamedTuple):
+    """What was decided about each row; rows that can't be scored have a reason and are in no other field."""
+
+    reasons: Reasons  # one a row, '' where the row was scored
+    scored: npt.NDArray[np.bool_]
+    decision: Array
+    probability: npt.NDArray[np.float64]  # of the positive label, under the person's own policy
+    by_group: npt.NDArray[np.float64]  # the same under every group's policy: (people, groups)
+    would_flip: npt.NDArray[np.bool_]
+
+
+@dataclass
+class Deployed:
+    """A fitted preprocessor and model, and which column of a file is what.
+
+    Parameters
+    ----------
+    preprocessor : ColumnTransformer
+        Fitted on the training part's contexts.
+    model : CooperativeBandits
+        Fitted on what the preprocessor makes of them.
+    columns : dict
+        Each context column's kind: 'number', 'category', or the format of a date, such as '%d.%m.%Y'.
+    label : str
+        The column that was learned.
+    sensitive : list of str
+        The sensitive columns; several make their combinations.
+    pos_label : object
+        The label that counts as the positive decision.
+    card : dict
+        The model card (see `evenhand.card`).
+    """
+
+    preprocessor: Any
+    model: CooperativeBandits
+    columns: dict[str, str]
+    label: str
+    sensitive: list[str]
+    pos_label: Any
+    card: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def classes_(self) -> Array:
+        """The labels."""
+        return np.asarray(self.model.classes_)
+
+    @property
+    def groups_(self) -> Array:
+        """The groups' names."""
+        return np.asarray(self.model.groups_)
+
+    # Contexts in (a table with the columns that were learned from) -------------------------------------
+
+    def probabilities_by_group(self, X: pd.DataFrame) -> npt.NDArray[np.float64]:
+        """Return what each group's policy says of each person: (people, groups, actions)."""
+        rows = self.preprocessor.transform(X[list(self.columns)])
+        return self.model.probabilities_by_group(
+            rows if isinstance(rows, np.ndarray) else sparse.csr_array(rows)
+        )
+
+    def predict_proba(self, X: pd.DataFrame, *, sensitive_features: Any = None) -> npt.NDArray[np.float64]:
+        """Return each person's action probabilities under their own group's policy."""
+        codes = codes_of(sensitive_features, len(X), self.groups_)
+        return self.probabilities_by_group(X)[np.arange(len(X)), codes]
+
+    def predict(self, X: pd.DataFrame, *, sensitive_features: Any = None) -> Array:
+        """Return each person's decision under their own group's policy."""
+        return np.asarray(
+            self.classes_[self.predict_proba(X, sensitive_features=sensitive_features).argmax(1)]
+        )
+
+    # Rows of a file in -----------------------------------------------------------------------------------
+
+    def decide(self, rows: pd.DataFrame) -> Decisions:
+        """Decide about rows as they stand in a file; a row that can't be scored gets a reason instead."""
+        self.check_columns(rows)
+        reasons = np.full(len(rows), "", dtype=object)
+        contexts = pd.DataFrame(
+            {
+                name: _column(rows[name], kind, self._known(name), reasons)
+                for name, kind in self.columns.items()
+            },
+            index=rows.index,
+        )
+        codes = self._group_codes(rows, reasons)
+        scored = reasons == ""
+        positive = self.classes_.tolist().index(self.pos_label)
+        if not scored.any():
+            nobody, groups = np.empty(0), np.empty((0, len(self.groups_)))
+            return Decisions(reasons, scored, self.classes_[:0], nobody, groups, nobody.astype(bool))
+        said = self.probabilities_by_group(contexts[scored])
+        own, people = codes[scored], np.arange(int(scored.sum()))
+        decided = said.argmax(2)
+        mine = decided[people, own]
+        return Decisions(
+            reasons,
+            scored,
+            self.classes_[mine],
+            said[people, own, positive],
+            said[:, :, positive],
+            (decided != mine[:, None]).any(axis=1),
+        )
+
+    def check_columns(self, rows: pd.DataFrame) -> None:
+        """Raise if a column that is needed is not there."""
+        for name in (*self.columns, *self.sensitive):
+            if name not in rows.columns:
+                near = (
+                    did_you_mean(name, rows.columns) or f" It has {', '.join(map(str, rows.columns[:20]))}."
+                )
+                raise ValueError(f"The model needs the column {name!r}, which the file does not have.{near}")
+
+    def _known(self, name: str) -> dict[str, str]:
+        """Return the categories that training met in a column, by every way of writing them."""
+        for _, step, names in self.preprocessor.transformers_:
+            if hasattr(step, "categories_") and name in names:
+                return _spellings(step.categories_[list(names).index(name)])
+        return {}
+
+    def _group_codes(self, rows: pd.DataFrame, reasons: Reasons) -> npt.NDArray[np.int64]:
+        text = [_text(rows[name]).map(_plain_number) for name in self.sensitive]
+        joined = text[0]
+        for column in text[1:]:
+            joined = joined + " & " + column
+        known = _spellings(self.groups_, " & " if len(text) > 1 else None)
+        position = {str(name): code for code, name in enumerate(self.groups_)}
+        codes = joined.map(lambda value: position.get(known.get(value, ""), -1)).to_numpy(dtype=np.int64)
+        listed = ", ".join(repr(str(name)) for name in self.groups_)
+        _reject(
+            reasons,
+            codes < 0,
+            lambda at: (
+                f"group {joined.iloc[at]!r} in {' & '.join(self.sensitive)!r}: training met only {listed}"
+            ),
+        )
+        return codes
+
+
+def _column(column: pd.Series[Any], kind: str, known: dict[str, str], reasons: Reasons) -> pd.Series[Any]:
+    if kind == CATEGORY:
+        text = _text(column).replace("", "missing")
+        return text.map(lambda value: known.get(value, known.get(value.strip(), value)))
+    if kind == NUMBER:
+        if pd.api.types.is_numeric_dtype(column) and not pd.api.types.is_bool_dtype(column):
+            numbers = pd.Series(column.to_numpy(dtype=np.float64, na_value=np.nan), index=column.index)
+            missing = numbers.isna()
+        else:
+            text = _text(column).str.strip()
+            missing = text.str.lower().isin(NO_VALUE)
+            numbers = pd.to_numeric(text.where(~missing), errors="coerce").astype(np.float64)
+        wanted = "a number"
+    else:
+        dates = column
+        missing = column.isna()
+        if not pd.api.types.is_datetime64_any_dtype(column):
+            text = _text(column).str.strip()
+            missing = text.str.lower().isin(NO_VALUE)
+            dates = text.where(~missing)
+        when = pd.to_datetime(dates, format=None if dates is column else kind, errors="coerce", utc=True)
+        numbers = ((when - pd.Timestamp("1970-01-01", tz="UTC")) / pd.Timedelta(days=1)).astype(np.float64)
+        wanted = "a date" if kind == "ISO8601" else f"a date like {kind}"
+    bad = (~missing & ~np.isfinite(numbers)).to_numpy()
+    _reject(
+        reasons, bad, lambda at: f"column {column.name!r}: got {str(column.iloc[at])!r}, expected {wanted}"
+    )
+    return numbers
+
+
+def _reject(reasons: Reasons, bad: npt.NDArray[np.bool_], why: Callable[[int], str]) -> None:
+    for at in np.flatnonzero(bad & (reasons == "")):
+        reasons[at] = why(int(at))
+
+
+def _text(column: pd.Series[Any]) -> pd.Series[Any]:
+    missing = column.isna()
+    return column.astype(object).where(~missing, "").astype(str)
+
+
+def _spellings(names: Any, between: str | None = None) -> dict[str, str]:
+    """Map each name, and the same value written as another kind of number or truth value, to the name."""
+    spelled: dict[str, str] = {}
+    for name in map(str, names):
+        parts = name.split(between) if between else [name]
+        spelled.setdefault((between or "").join(map(_plain_number, parts)), name)
+        if name in ("True", "False"):
+            spelled |= {name.lower(): name, name.upper(): name}
+    return spelled | {str(name): str(name) for name in names}
+
+
+def _plain_number(text: str) -> str:
+    """Return '1' for '1.0': a code is the same code, whether or not its column has gaps elsewhere."""
+    whole, point, decimals = text.strip().partition(".")
+    return whole if point and whole.lstrip("-").isdigit() and not decimals.strip("0") else text.strip()

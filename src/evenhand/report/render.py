@@ -1,0 +1,154 @@
+"""The page: one self-contained HTML file made of a summary. It opens offline and lets in nothing hostile."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import re
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+from evenhand.report.measures import SHARES, SHOWN
+from evenhand.report.summarise import Summary, check_summary
+
+# Marks that turn the direction of writing, or hide: shown by their number, since they can disguise a text.
+_INVISIBLE = re.compile("[\u061c\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff\x00-\x08\x0b-\x1f\x7f-\x9f]")
+
+
+def render(summary: Summary) -> str:
+    """Return the page of a summary, all of it in one string."""
+    safe = visible(check_summary(summary))
+    scripts = [_plotly_js(), _source("app.js")]
+    page = _environment().get_template("page.html.j2")
+    return page.render(
+        summary=safe,
+        shown=SHOWN,
+        data=Markup(embedded(_for_script(safe))),
+        style=Markup(_source("style.css")),
+        scripts=[Markup(script) for script in scripts],
+        policy=_policy(scripts),
+    )
+
+
+def write_html(summary: Summary, path: str | Path) -> Path:
+    """Write the page of a summary; return its path."""
+    path = Path(path)
+    partial = path.with_name(path.name + ".partial")
+    partial.write_text(render(summary), encoding="utf-8")
+    return partial.replace(path)
+
+
+def visible(value: Any) -> Any:
+    """Return the same data with invisible and direction-turning characters written out.
+
+    >>> visible({"name": "abc\u202edef"})
+    {'name': 'abc⟨U+202E⟩def'}
+    """
+    if isinstance(value, str):
+        return _INVISIBLE.sub(lambda found: f"⟨U+{ord(found[0]):04X}⟩", value)
+    if isinstance(value, dict):
+        return {visible(key): visible(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [visible(item) for item in value]
+    return value
+
+
+def embedded(value: Any) -> str:
+    """Return JSON that can stand inside a script element: nothing in it can close the element.
+
+    >>> embedded({"a": "</script>"})
+    '{"a":"\\\\u003c/script\\\\u003e"}'
+    """
+    text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    for sign in "<>&\u2028\u2029":
+        text = text.replace(sign, f"\\u{ord(sign):04x}")
+    return text
+
+
+def in_numbers(measure: dict[str, Any] | None, name: str = "", digits: int = 3) -> str:
+    """Return a measure as the page shows it: shares in percent, the rest with three digits.
+
+    >>> in_numbers({"value": 0.0123, "low": 0.01, "high": 0.02}, "flip_rate")
+    '1.2 %'
+    """
+    if not measure or measure.get("value") is None:
+        return "–"
+    value = float(measure["value"])
+    return f"{100 * value:.1f} %" if name in SHARES else f"{value:.{digits}f}"
+
+
+def interval(measure: dict[str, Any] | None, name: str = "", digits: int = 3) -> str:
+    """Return a measure's interval, or nothing where there is none."""
+    if not measure or measure.get("low") is None or measure.get("high") is None:
+        return ""
+    low, high = float(measure["low"]), float(measure["high"])
+    if name in SHARES:
+        return f"{100 * low:.1f}–{100 * high:.1f}"
+    return f"{low:.{digits}f}–{high:.{digits}f}"
+
+
+def published_table(study: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return the rows 'this run beside the published one': every method under every criterion."""
+    rows = []
+    for entry in study["published"]:
+        ours: dict[str, Any] = next(
+            (
+                model["metrics"]
+                for model in study["models"]
+                if model["method"] == entry["method"] and model["criterion"] == entry["criterion"]
+            ),
+            {},
+        )
+        rows.append({**entry, "ours": ours})
+    return rows
+
+
+@cache
+def _environment() -> Environment:
+    environment = Environment(
+        loader=PackageLoader("evenhand.report"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters |= {"numbers": in_numbers, "interval": interval, "published_table": published_table}
+    return environment
+
+
+def _for_script(summary: Summary) -> dict[str, Any]:
+    names = ("name", "label", "pos_label", "sensitive", "models", "published", "convergence", "persons")
+    studies = [{name: study.get(name) for name in names} for study in summary["studies"]]
+    return {"studies": studies, "shown": {name: text[0] for name, text in SHOWN.items()}, "shares": SHARES}
+
+
+def _policy(scripts: list[str]) -> str:
+    """Return a Content-Security-Policy: these very scripts, no other, and nothing from any network."""
+    hashes = " ".join(f"'sha256-{_sha256(script)}'" for script in scripts)
+    # Plotly writes its own style element, so that styles can't be pinned by hash.
+    return (
+        f"default-src 'none'; script-src {hashes}; style-src 'unsafe-inline'; img-src data: blob:; "
+        "base-uri 'none'; form-action 'none'"
+    )
+
+
+def _sha256(script: str) -> str:
+    return base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+
+
+def _source(name: str) -> str:
+    environment = _environment()
+    assert environment.loader is not None
+    return environment.loader.get_source(environment, name)[0]
+
+
+@cache
+def _plotly_js() -> str:
+    from plotly.offline import get_plotlyjs
+
+    return str(get_plotlyjs())

@@ -1,0 +1,97 @@
+"""Static figures for papers: accuracy against discrimination, one file a study (Matplotlib, optional)."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+from evenhand.checks import one_of
+from evenhand.report.summarise import Summary
+
+FORMATS = ("svg", "pdf", "png")
+# Okabe and Ito's colours, as on the page.
+COLOURS = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#d55e00", "#56b4e9", "#8c8c8c")
+SHAPES = ("o", "s", "D", "^", "P", "*", "X")
+
+
+def write_figures(summary: Summary, folder: Path, kind: str) -> list[Path]:
+    """Write each study's figure as svg, pdf or png; return their paths."""
+    one_of("--figures", kind, FORMATS)
+    try:
+        import matplotlib
+        from matplotlib.figure import Figure
+    except ImportError as error:
+        raise ImportError("Static figures need Matplotlib: pip install 'evenhand[figures]'.") from error
+    folder.mkdir(parents=True, exist_ok=True)
+    written = []
+    # Text stays text in SVG and PDF; a fixed salt and no date make the same figure the same file.
+    settings: dict[Any, Any] = {
+        "svg.fonttype": "none",
+        "svg.hashsalt": "evenhand",
+        "pdf.fonttype": 42,
+        "font.size": 9,
+    }
+    settings |= {"axes.spines.top": False, "axes.spines.right": False, "text.parse_math": False}
+    dates: dict[str, Any] = {"svg": {"Date": None}, "pdf": {"CreationDate": None}, "png": {}}
+    with matplotlib.rc_context(settings):
+        for number, study in enumerate(summary["studies"], start=1):
+            if not study["models"]:
+                continue
+            figure = Figure(figsize=(5.2, 3.6), layout="constrained")
+            _draw(figure.subplots(), study)
+            path = folder / f"{number:02d}-{_file_name(study['name'])}.{kind}"
+            figure.savefig(path, dpi=200, metadata=dates[kind])
+            written.append(path)
+    return written
+
+
+def _draw(axes: Any, study: dict[str, Any]) -> None:
+    families = list(dict.fromkeys(model["family"] for model in study["models"]))
+    for number, family in enumerate(families):
+        points = [model["metrics"] for model in study["models"] if model["family"] == family]
+        points = [point for point in points if _known(point)]
+        xs, ys = ([point[name]["value"] for point in points] for name in ("discrimination", "accuracy"))
+        axes.errorbar(
+            xs, ys, xerr=_bars(points, "discrimination"), yerr=_bars(points, "accuracy"),
+            fmt=SHAPES[number % len(SHAPES)], color=COLOURS[number % len(COLOURS)], label=family,
+            markersize=5, elinewidth=0.6, linestyle="none",
+        )  # fmt: skip
+    front = sorted(
+        (model["metrics"]["discrimination"]["value"], model["metrics"]["accuracy"]["value"])
+        for model in study["models"]
+        if model.get("front")
+    )
+    axes.plot(
+        *zip(*front, strict=True),
+        color="#5a6274",
+        linestyle=":",
+        drawstyle="steps-post",
+        label="Pareto front",
+    )
+    published = [entry["metrics"] for entry in study["published"] if _known(entry["metrics"])]
+    if published:
+        axes.plot(
+            [point["discrimination"]["value"] for point in published],
+            [point["accuracy"]["value"] for point in published],
+            "o", color="black", fillstyle="none", label="published",
+        )  # fmt: skip
+    axes.set(xlabel="discrimination (lower is fairer)", ylabel="accuracy", title=study["name"])
+    axes.set_xlim(left=min(0.0, axes.get_xlim()[0]))
+    axes.legend(frameon=False, fontsize=7)
+
+
+def _known(point: dict[str, Any]) -> bool:
+    return all(point.get(name, {}).get("value") is not None for name in ("discrimination", "accuracy"))
+
+
+def _bars(points: list[dict[str, Any]], name: str) -> list[list[float]]:
+    found = [point[name] for point in points]
+    return [
+        [0.0 if each.get("low") is None else max(0.0, each["value"] - each["low"]) for each in found],
+        [0.0 if each.get("high") is None else max(0.0, each["high"] - each["value"]) for each in found],
+    ]
+
+
+def _file_name(name: str) -> str:
+    return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-") or "study"

@@ -1,0 +1,246 @@
+"use strict";
+(() => {
+  const page = JSON.parse(document.getElementById("data").textContent);
+  // Okabe and Ito's colours, told apart by shape as well.
+  const COLOURS = ["#0072b2", "#e69f00", "#009e73", "#cc79a7", "#d55e00", "#56b4e9", "#8c8c8c"];
+  const SHAPES = ["circle", "square", "diamond", "triangle-up", "cross", "star", "x"];
+  const PER_PAGE = 25;
+  const dark = matchMedia("(prefers-color-scheme: dark)");
+  const still = matchMedia("(prefers-reduced-motion: reduce)");
+  const css = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+  // Plotly reads a few tags in its texts; data must stay text.
+  const plain = (text) => String(text).replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/>/g, "&gt;");
+  const share = (name) => page.shares.includes(name);
+  const shown = (name, measure) => {
+    if (!measure || measure.value === null) return "–";
+    const write = (value) => (share(name) ? `${(100 * value).toFixed(1)} %` : value.toFixed(3));
+    const known = measure.low !== null && measure.low !== undefined;
+    return write(measure.value) + (known ? ` (${write(measure.low)} to ${write(measure.high)})` : "");
+  };
+  const element = (kind, text, name) => {
+    const made = document.createElement(kind);
+    if (text !== undefined) made.textContent = text;
+    if (name) made.className = name;
+    return made;
+  };
+
+  const layout = (xTitle, yTitle) => ({
+    font: { family: css("--font"), color: css("--ink"), size: 13 },
+    paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)",
+    margin: { l: 58, r: 12, t: 8, b: 46 },
+    xaxis: { title: { text: xTitle }, gridcolor: css("--line"), zerolinecolor: css("--line"), rangemode: "tozero", automargin: true },
+    yaxis: { title: { text: yTitle }, gridcolor: css("--line"), zerolinecolor: css("--line"), automargin: true },
+    legend: { orientation: "h", y: -0.2, yanchor: "top", x: 0, font: { size: 12 } },
+    hoverlabel: { bgcolor: css("--card"), bordercolor: css("--line"), font: { color: css("--ink") }, align: "left" },
+    hovermode: "closest",
+  });
+  const config = { responsive: true, displaylogo: false, displayModeBar: false };
+
+  const errorBars = (models, name) => {
+    const known = models.map((model) => model.metrics[name] || {});
+    return {
+      type: "data", symmetric: false, thickness: 1, width: 0,
+      array: known.map((m) => (m.high == null ? 0 : m.high - m.value)),
+      arrayminus: known.map((m) => (m.low == null ? 0 : m.value - m.low)),
+    };
+  };
+  const at = (models, name) => models.map((model) => (model.metrics[name] || {}).value ?? null);
+  const told = (model) => {
+    const lines = Object.keys(page.shown).filter((name) => model.metrics[name])
+      .map((name) => `${page.shown[name]} ${shown(name, model.metrics[name])}`);
+    return `<b>${plain(model.name)}</b><br>${lines.join("<br>")}<extra></extra>`;
+  };
+
+  const study = (box, data) => {
+    const find = (role) => box.querySelector(`[data-role="${role}"]`);
+    const trade = box.querySelector('[data-plot="trade"]');
+    const families = [...new Set(data.models.map((model) => model.family))];
+    const sliding = families.filter((family) => data.models.filter((m) => m.family === family && m.divergence_weight !== null).length > 1);
+    let axis = "discrimination";
+    let highlighted = data.models.find((model) => model.chosen) || null;
+
+    const drawTrade = () => {
+      if (!trade) return;
+      const traces = families.map((family, i) => {
+        const models = data.models.filter((model) => model.family === family);
+        const colour = COLOURS[i % COLOURS.length];
+        return {
+          name: plain(family), x: at(models, axis), y: at(models, "accuracy"), mode: "markers", type: "scatter",
+          marker: { color: colour, symbol: SHAPES[i % SHAPES.length], size: 10 },
+          error_x: { ...errorBars(models, axis), color: colour + "66" }, error_y: { ...errorBars(models, "accuracy"), color: colour + "66" },
+          hovertemplate: models.map(told),
+        };
+      });
+      if (axis === "discrimination") {
+        const front = data.models.filter((model) => model.front)
+          .sort((a, b) => a.metrics.discrimination.value - b.metrics.discrimination.value);
+        traces.unshift({
+          name: "Pareto front", x: at(front, axis), y: at(front, "accuracy"), mode: "lines", type: "scatter", hoverinfo: "skip",
+          line: { color: css("--soft"), width: 1.5, dash: "dot", shape: "hv" },
+        });
+        if (data.published.length) {
+          traces.push({
+            name: "published", x: at(data.published, axis), y: at(data.published, "accuracy"), mode: "markers", type: "scatter",
+            marker: { color: css("--ink"), symbol: "circle-open", size: 11, line: { width: 1.6 } },
+            hovertemplate: data.published.map((p) => `<b>published ${plain(p.method)}</b>, by ${plain(p.criterion)}<br>accuracy ${shown("accuracy", p.metrics.accuracy)}<br>discrimination ${shown("discrimination", p.metrics.discrimination)}<extra></extra>`),
+          });
+        }
+      }
+      if (highlighted) {
+        traces.push({
+          name: "highlighted", x: at([highlighted], axis), y: at([highlighted], "accuracy"), mode: "markers", type: "scatter",
+          hoverinfo: "skip", showlegend: false, marker: { color: "rgba(0,0,0,0)", symbol: "circle", size: 24, line: { color: css("--ink"), width: 2.5 } },
+        });
+      }
+      const shape = layout(page.shown[axis] + " (lower is fairer)", "accuracy");
+      if (share(axis)) shape.xaxis.tickformat = ".1~%";
+      Plotly.react(trade, traces, shape, config);
+    };
+
+    const slide = find("slide");
+    const setUpSlider = () => {
+      if (!slide || !sliding.length) return;
+      const family = find("family"), weight = find("weight"), said = find("said");
+      slide.hidden = false;
+      sliding.forEach((name) => family.append(new Option(name, name)));
+      if (highlighted && sliding.includes(highlighted.family)) family.value = highlighted.family;
+      const along = () => data.models.filter((m) => m.family === family.value && m.divergence_weight !== null)
+        .sort((a, b) => a.divergence_weight - b.divergence_weight);
+      const say = () => {
+        const models = along();
+        const model = models[Number(weight.value)];
+        highlighted = model;
+        const text = `λ = ${model.divergence_weight}: ` + ["accuracy", "discrimination", "flip_rate", "positive_rate"]
+          .filter((name) => model.metrics[name]).map((name) => `${page.shown[name]} ${shown(name, model.metrics[name])}`).join(", ") + ".";
+        weight.setAttribute("aria-valuetext", `λ = ${model.divergence_weight}`);
+        said.textContent = text;
+        drawTrade();
+      };
+      const begin = () => {
+        const models = along();
+        weight.max = String(models.length - 1);
+        weight.value = String(Math.max(0, models.indexOf(highlighted)));
+        say();
+      };
+      family.addEventListener("change", begin);
+      weight.addEventListener("input", say);
+      begin();
+    };
+
+    box.querySelectorAll("[data-axis]").forEach((button) => button.addEventListener("click", () => {
+      axis = button.dataset.axis;
+      box.querySelectorAll("[data-axis]").forEach((other) => other.setAttribute("aria-pressed", String(other === button)));
+      find("against").textContent = page.shown[axis];
+      drawTrade();
+    }));
+
+    const curves = box.querySelector('[data-plot="curves"]');
+    const drawCurves = () => {
+      if (!curves) return;
+      const dashes = ["solid", "dash", "dot", "dashdot", "longdash"];
+      const traces = data.convergence.flatMap((curve, i) => Object.entries(curve.series).map(([name, values], j) => ({
+        name: plain(`${curve.name}: ${page.shown[name] || name}`), x: curve.steps, y: values, mode: "lines", type: "scatter",
+        line: { color: COLOURS[(data.convergence.length > 1 ? i : j) % COLOURS.length], dash: dashes[(data.convergence.length > 1 ? j : i + j) % dashes.length], width: 2 },
+      })));
+      Plotly.react(curves, traces, layout("people met", "on the validation part"), config);
+    };
+
+    const table = find("people");
+    const setUpPeople = () => {
+      if (!table) return;
+      const persons = data.persons, search = find("search"), only = find("only");
+      const columns = [
+        { title: "person", key: (row) => row.person }, { title: "group", key: (row) => row.group },
+        ...(persons.rows.some((row) => row.label !== null) ? [{ title: "true label", key: (row) => row.label }] : []),
+        ...persons.groups.map((group, i) => ({ title: `as ${group}`, key: (row) => row.probabilities[i], group: i })),
+        { title: "gap", key: (row) => row.gap }, { title: "who", key: null },
+      ];
+      persons.rows.forEach((row) => {
+        row.text = [row.person, row.group, row.label, ...row.decisions, row.flips ? "changes" : "",
+          ...row.features.map((value, i) => `${persons.columns[i]} ${value}`)].join(" ").toLowerCase();
+      });
+      const head = element("tr");
+      let sorted = null, down = true, first = 0;
+      const heads = columns.map((column) => {
+        const cell = element("th");
+        cell.scope = "col";
+        if (!column.key) cell.textContent = column.title;
+        else {
+          const button = element("button", column.title);
+          button.type = "button";
+          button.addEventListener("click", () => {
+            down = sorted === column ? !down : ["gap"].includes(column.title) || column.group !== undefined;
+            sorted = column;
+            first = 0;
+            heads.forEach((other) => other.removeAttribute("aria-sort"));
+            cell.setAttribute("aria-sort", down ? "descending" : "ascending");
+            show();
+          });
+          cell.append(button);
+        }
+        head.append(cell);
+        return cell;
+      });
+      table.tHead.append(head);
+
+      const cellOf = (row, column) => {
+        if (column.group !== undefined) {
+          const own = persons.groups[column.group] === row.group;
+          const mine = row.decisions[persons.groups.indexOf(row.group)];
+          const decided = row.decisions[column.group];
+          const cell = element("td");
+          cell.append(element("bdi", decided, own ? "own" : decided !== mine ? "differs" : ""), element("small", (100 * row.probabilities[column.group]).toFixed(1) + " %"));
+          return cell;
+        }
+        if (column.title === "who") {
+          const cell = element("td", undefined, "who");
+          row.features.forEach((value, i) => {
+            if (value === null) return;
+            if (cell.childNodes.length) cell.append(" · ");
+            cell.append(element("bdi", persons.columns[i]), " ", element("b", String(value)));
+          });
+          return cell;
+        }
+        const value = column.title === "gap" ? row.gap.toFixed(4) : String(column.key(row));
+        const cell = element(column.title === "person" ? "th" : "td");
+        if (column.title === "person") cell.scope = "row";
+        cell.append(element("bdi", value));
+        return cell;
+      };
+
+      const show = () => {
+        const words = search.value.toLowerCase().split(/\s+/).filter(Boolean);
+        let rows = persons.rows.filter((row) => (!only.checked || row.flips) && words.every((word) => row.text.includes(word)));
+        if (sorted) {
+          const order = (a, b) => (typeof a === "number" ? a - b : String(a).localeCompare(String(b)));
+          rows = [...rows].sort((a, b) => (down ? -1 : 1) * order(sorted.key(a), sorted.key(b)));
+        }
+        first = Math.min(first, Math.max(0, Math.ceil(rows.length / PER_PAGE) - 1) * PER_PAGE);
+        const part = rows.slice(first, first + PER_PAGE);
+        table.tBodies[0].replaceChildren(...part.map((row) => {
+          const line = element("tr");
+          columns.forEach((column) => line.append(cellOf(row, column)));
+          return line;
+        }));
+        find("count").textContent = `${rows.length.toLocaleString("en")} of ${persons.rows.length.toLocaleString("en")} shown here`;
+        find("page").textContent = rows.length ? `${first + 1} to ${first + part.length}` : "nobody";
+        find("back").disabled = first === 0;
+        find("next").disabled = first + PER_PAGE >= rows.length;
+      };
+      [search, only].forEach((input) => input.addEventListener("input", () => { first = 0; show(); }));
+      find("back").addEventListener("click", () => { first -= PER_PAGE; show(); });
+      find("next").addEventListener("click", () => { first += PER_PAGE; show(); });
+      show();
+    };
+
+    setUpSlider();
+    drawTrade();
+    drawCurves();
+    setUpPeople();
+    return () => { drawTrade(); drawCurves(); };
+  };
+
+  const redraw = [...document.querySelectorAll("[data-study]")].map((box) => study(box, page.studies[Number(box.dataset.study)]));
+  dark.addEventListener("change", () => redraw.forEach((draw) => draw()));
+  document.documentElement.dataset.ready = still.matches ? "still" : "yes";
+})();
