@@ -3,7 +3,7 @@
     python benchmarks/datasets.py [--runs 5]
 
 Each load runs in a process of its own, after a first load that fills the cache. Shown: the best time of
-several (importing evenhand and pandas not counted), the raw table's size (the text as it is unpacked), and how
+several (the imports not counted), the raw table's size (the text as it is unpacked), and how
 far the process's memory rose above what it had after loading the tiny German table, as a multiple of the raw
 one. Promised: Adult under 1 s, Health under 5 s, memory under 4 times the raw table. Needs Linux or macOS.
 """

@@ -144,3 +144,10 @@ def test_mixed_types_in_a_file_name_line_and_column(tmp_path: Path) -> None:
         ValueError, match=r"people.csv, line 32, column 'age': got 'thirty' in a column of numbers"
     ):
         load_table(tmp_path / "people.csv", label="hired", sensitive="gender")
+
+
+def test_an_index_with_a_name_twice_does_no_harm() -> None:
+    twice = pd.concat([PEOPLE, PEOPLE]).assign(age=["1", "?"] * 40)
+    table = load_table(twice, label="hired", sensitive="gender")
+    assert len(table) == 80
+    assert table.contexts["age"].isna().sum() == 40

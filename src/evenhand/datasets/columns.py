@@ -48,7 +48,8 @@ def tidy_columns(
             only = "empty" if missing else f"always {column.iloc[0]!r}"
             notes.append(f"{name!r} is {only} and is left out.")
             continue
-        if name in codes or isinstance(column.dtype, pd.CategoricalDtype) or column.dtype == bool:
+        coded = isinstance(column.dtype, pd.CategoricalDtype) or pd.api.types.is_bool_dtype(column)
+        if name in codes or coded:
             tidied: pd.Series[Any] | None = _categories(column, notes)
         elif pd.api.types.is_datetime64_any_dtype(column):
             tidied = _days(column, notes)

@@ -68,7 +68,7 @@ def load_table(
     """
     table = read_table(source, encoding=encoding)
     frame, origin, notes = table
-    frame = frame.rename(columns=str)
+    frame = frame.rename(columns=str).reset_index(drop=True)
     dropped, codes = _names("drop", drop, frame, origin), _names("categorical", categorical, frame, origin)
     frame = frame.drop(columns=dropped)
     label_column = _label_column(label, frame, table)

@@ -75,18 +75,19 @@ def split(
     Examples
     --------
     >>> split(10, seed=0).test.tolist()
-    [8, 1]
+    [5]
     """
     people = integer("the number of people", dataset) if not isinstance(dataset, Dataset) else len(dataset)
     integer("seed", seed, low=0)
     shares = _checked(fractions)
     random = np.random.Generator(np.random.PCG64(seed))
     order = random.permutation(people)
-    if stratify is None:
-        train, validation = _bounds(shares, people)
-        parts = Split(order[:train], order[train:validation], order[validation:])
-    else:
-        parts = _stratified(order, _strata(dataset, stratify, people), shares, random)
+    if stratify is not None:
+        order = order[np.argsort(_strata(dataset, stratify, people)[order], kind="stable")]
+    train = _dealt(people, shares[0])
+    rest = order[~train]
+    validation = _dealt(len(rest), shares[1] / (shares[1] + shares[2]))
+    parts = Split(*(random.permutation(rows) for rows in (order[train], rest[validation], rest[~validation])))
     for part, rows in zip(Split._fields, parts, strict=True):
         if len(rows) == 0:
             raise ValueError(f"{people} people are too few: the {part} part of {fractions!r} would be empty.")
@@ -183,8 +184,10 @@ def _checked(fractions: tuple[float, float, float]) -> npt.NDArray[np.float64]:
     return shares
 
 
-def _bounds(shares: npt.NDArray[np.float64], people: int) -> tuple[int, int]:
-    return round(shares[0] * people), round((shares[0] + shares[1]) * people)
+def _dealt(people: int, share: float) -> npt.NDArray[np.bool_]:
+    """Deal a share of the places out evenly along a line: any stretch of it gets its share, to within one."""
+    so_far = np.floor(share * np.arange(people + 1) + 0.5)
+    return np.asarray(np.diff(so_far) > 0)
 
 
 def _strata(dataset: Dataset | int, stratify: Any, people: int) -> Indices:
@@ -199,22 +202,3 @@ def _strata(dataset: Dataset | int, stratify: Any, people: int) -> Indices:
     group = encode_groups(dataset.sensitive_features, people).codes
     both = label * len(np.unique(group)) + group
     return {"label": label, "group": group, "both": both}[stratify]
-
-
-def _stratified(
-    order: Indices, strata: Indices, shares: npt.NDArray[np.float64], random: np.random.Generator
-) -> Split:
-    """Cut each stratum where the cuts of all people so far would fall: the totals come out exact."""
-    by_stratum = order[np.argsort(strata[order], kind="stable")]
-    pieces: list[list[Indices]] = [[], [], []]
-    start = 0
-    for size in np.bincount(strata):
-        end = start + int(size)
-        first = _bounds(shares, end)[0] - _bounds(shares, start)[0]
-        second = _bounds(shares, end)[1] - _bounds(shares, start)[1]
-        members = by_stratum[start:end]
-        for piece, rows in zip(pieces, np.split(members, [first, second]), strict=True):
-            piece.append(rows)
-        start = end
-    train, validation, test = (random.permutation(np.concatenate(piece)) for piece in pieces)
-    return Split(train, validation, test)
