@@ -43,7 +43,8 @@ def one_step(
     said = np.exp(logs)
     others = [g for g in range(n_groups) if g != group]
     if len(state.rates):
-        watch_rates(terms, state, group, label, said[group])
+        share = learning_rate(options, step) / options.learning_rate
+        watch_rates(terms, state, group, label, said[group], share)
 
     draws = np.array([draw(said[g], uniform(options.seed, step, 2 + g)) for g in range(n_groups)])
     logged = len(people.actions) > 0
@@ -141,7 +142,7 @@ def reward_vector(
     return rewards
 
 
-def watch_rates(terms: Terms, state: Rates, group: int, label: int, policy: Floats) -> None:
+def watch_rates(terms: Terms, state: Rates, group: int, label: int, policy: Floats, share: float) -> None:
     """Move the running rates by one person, then the dual variables by the excess over the bound."""
     n_actions = len(policy)
     for slot in ([label] if label >= 0 else []) + [n_actions]:
@@ -151,7 +152,8 @@ def watch_rates(terms: Terms, state: Rates, group: int, label: int, policy: Floa
             weight = max(terms.averaging[t], 1 / state.counts[group, slot])
             state.rates[t, group, slot] += weight * (seen - state.rates[t, group, slot])
             for action in np.flatnonzero(terms.mask[t, slot]):
-                state.dual[t, :, slot, action] += terms.dual_step[t] * excess(terms, state, t, slot, action)
+                step = share * terms.dual_step[t]
+                state.dual[t, :, slot, action] += step * excess(terms, state, t, slot, action)
 
 
 def excess(terms: Terms, state: Rates, t: int, slot: int, action: Any) -> Floats:

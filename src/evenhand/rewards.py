@@ -129,7 +129,8 @@ class RateTerm(Term):
     Parameters
     ----------
     bound : the largest difference between groups that is accepted.
-    dual_step : how fast the price rises with the excess, per person.
+    dual_step : how fast the price rises with the excess, per person; it falls with the learning rate, so that
+        the prices settle as the policies do.
     pull : an immediate price on the excess, which damps the dual's swings.
     averaging : the weight of the newest person in the running rates.
     measure : 'decisions' counts the most probable action, 'probabilities' the policy's own.

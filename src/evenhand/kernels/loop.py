@@ -128,8 +128,9 @@ def train(
         for g in range(n_groups):
             forward(W1, b1, W2, b2, g, values, indices, at, index_at, count, hidden, logits)
             softmax(logits, g, logs, said)
+        rate = learning_rate(options, step)
         if state.rates.shape[0] > 0:
-            watch_rates(terms, state, group, label, said)
+            watch_rates(terms, state, group, label, said, rate / options.learning_rate)
 
         action, weight, earned = -1, 1.0, 0.0
         if logged:
@@ -156,7 +157,6 @@ def train(
         history[row, 1] += apart
         history[row, 2] += 1.0
 
-        rate = learning_rate(options, step)
         scale = rate if direct else 1.0
         pending[0] += 1
         pending[1 + group] = 1

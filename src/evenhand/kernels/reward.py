@@ -40,8 +40,11 @@ def mean_divergence(kind: int, group: int, policies: Any, logs: Any) -> Any:
 
 
 @jit()
-def watch_rates(terms: Any, state: Any, group: int, label: int, policies: Any) -> None:
-    """Move the running rates by one person, and the dual variables by the rates' excess over their bound."""
+def watch_rates(terms: Any, state: Any, group: int, label: int, policies: Any, share: float) -> None:
+    """Move the running rates by one person, and the dual variables by the rates' excess over their bound.
+
+    `share` is what the schedule has left of the learning rate: the prices settle as the policies do.
+    """
     n_terms, n_groups, n_slots, n_actions = state.rates.shape
     top = 0
     for k in range(1, n_actions):
@@ -60,7 +63,7 @@ def watch_rates(terms: Any, state: Any, group: int, label: int, policies: Any) -
                 if terms.mask[t, slot, k]:
                     for g in range(n_groups):
                         excess = rate_excess(terms, state, t, g, slot, k)
-                        state.dual[t, g, slot, k] += terms.dual_step[t] * excess
+                        state.dual[t, g, slot, k] += share * terms.dual_step[t] * excess
 
 
 @jit()
