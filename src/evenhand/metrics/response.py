@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
+from sklearn.pipeline import Pipeline
 
 from evenhand.groups import codes_of, encode_groups
 from evenhand.metrics.gower import as_frame
@@ -156,11 +157,11 @@ def _parameters(method: Any) -> Any:
 
 
 def _final(model: Any) -> Any:
-    return model.steps[-1][1] if hasattr(model, "steps") else model
+    return model.steps[-1][1] if isinstance(model, Pipeline) else model
 
 
 def _before_final(model: Any, X: Any) -> Any:
-    return model[:-1].transform(X) if hasattr(model, "steps") and len(model.steps) > 1 else X
+    return model[:-1].transform(X) if isinstance(model, Pipeline) and len(model.steps) > 1 else X
 
 
 def _model_columns(model: Any, frame: pd.DataFrame) -> list[Any]:

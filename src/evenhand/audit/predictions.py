@@ -1,0 +1,86 @@
+"""Bare predictions: decisions, scores, or one probability a label, told apart by what they hold."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from evenhand.checks import number
+from evenhand.groups import encode_groups
+from evenhand.metrics.counts import encode_labels, positive_label
+from evenhand.metrics.individual import check_distributions
+from evenhand.metrics.response import Response
+
+Array = npt.NDArray[Any]
+
+
+def read_predictions(
+    predictions: Any,
+    y: Any,
+    *,
+    sensitive_features: Any,
+    pos_label: Any = None,
+    threshold: float | None = None,
+) -> Response:
+    """Return what the predictions say, as if a model had said it.
+
+    Two axes are a probability for each of y's sorted labels. One axis holds decisions if all its values are
+    labels of y or no numbers. Other numbers are scores of the positive label, decided at the threshold: 0.5
+    for numbers from 0 to 1; any others need one.
+
+    >>> said = read_predictions([0.2, 0.7], ["no", "yes"], sensitive_features=["f", "m"])
+    >>> said.decisions.tolist(), said.how
+    (['no', 'yes'], 'given')
+    """
+    values = np.asarray(predictions)
+    _, _, labels = encode_labels(y, y)
+    if values.ndim not in (1, 2) or len(values) != len(np.asarray(y)):
+        raise ValueError(
+            f"Got predictions of shape {values.shape}, but expected one for each of {len(y)} labels."
+        )
+    scores: Array | None = None
+    if values.ndim == 2 and values.shape[1] > 1:
+        if values.shape[1] != len(labels):
+            raise ValueError(f"Got {values.shape[1]} probabilities a person, but y has the labels {labels}.")
+        scores = check_distributions(values, "predictions", 2)
+        decisions = _named(labels, scores.argmax(axis=1))
+    else:
+        values = values.reshape(len(values))
+        is_number = values.dtype.kind in "iuf"
+        if threshold is None and (not is_number or np.isin(values, np.asarray(labels)).all()):
+            decisions = values
+        else:
+            decisions, scores = _at_threshold(values, labels, pos_label, threshold)
+    groups = encode_groups(sensitive_features, len(values))
+    return Response(labels, groups.names.tolist(), groups.codes, decisions, scores, None, None, "given", [])
+
+
+def _at_threshold(
+    values: Array, labels: list[Any], pos_label: Any, threshold: float | None
+) -> tuple[Array, Array]:
+    if values.dtype.kind not in "iuf" or not np.isfinite(values).all():
+        raise ValueError(
+            "Got missing, infinite or non-numeric scores, but expected a finite number a person."
+        )
+    likely = bool(((values >= 0) & (values <= 1)).all())
+    if threshold is None and not likely:
+        raise ValueError(
+            f"Got predictions from {values.min():g} to {values.max():g}, which are neither labels of y "
+            f"({labels}) nor probabilities; expected one of these, or a threshold for scores."
+        )
+    positive = positive_label(labels, pos_label)
+    if len(labels) != 2 or positive is None:
+        raise ValueError(f"Got one score a person for the labels {labels}, but expected two labels.")
+    bar = 0.5 if threshold is None else number("threshold", threshold)
+    decided = np.where(values >= bar, positive, 1 - positive)
+    if not likely:
+        return _named(labels, decided), values.astype(float)
+    scores = np.stack([1 - values, values] if positive == 1 else [values, 1 - values], axis=1)
+    return _named(labels, decided), scores
+
+
+def _named(labels: list[Any], codes: Array) -> Array:
+    named: Array = np.asarray(labels)[codes]
+    return named

@@ -1,0 +1,108 @@
+"""The findings in plain words. They say what was measured and give no verdict."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from evenhand.metrics.response import HOW
+
+if TYPE_CHECKING:
+    from evenhand.audit.result import Audit
+
+
+def describe(audit: Audit) -> str:
+    """Return the summary, a paragraph a finding."""
+    parts = [_who(audit), _right(audit), _groups(audit), _flips(audit), _neighbours(audit), _subgroups(audit)]
+    return "\n".join([part for part in parts if part] + [f"Note: {note}" for note in audit.notes])
+
+
+def share(value: float) -> str:
+    """Return a share as per cent."""
+    return "unknown" if math.isnan(value) else f"{100 * value:.1f} %"
+
+
+def _who(audit: Audit) -> str:
+    about = audit.about
+    groups = about["groups"]
+    listed = ", ".join(f"{name}: {count:,}" for name, count in list(groups.items())[:8])
+    more = f", and {len(groups) - 8} more" if len(groups) > 8 else ""
+    text = f"{about['people']:,} people in {len(groups)} group{'s' * (len(groups) != 1)} ({listed}{more})."
+    decided = about["decisions"]
+    if len(decided) == 1:
+        only = next(iter(decided))
+        text += f" Everybody was decided {only!r}: where no decision differs, no difference can be seen."
+    elif about["positive"] is not None:
+        decided_rate, label_rate = share(audit.value("positive_rate")), share(about["label_rate"])
+        text += f" {about['positive']!r} was decided for {decided_rate} and is the label of {label_rate}."
+    return text
+
+
+def _right(audit: Audit) -> str:
+    text = f"{_with_interval(audit, 'accuracy')} of the decisions were right"
+    text += f": {_between_groups(audit, 'accuracy')}." if len(audit.about["groups"]) > 1 else "."
+    if "auc" in set(audit.metrics["metric"]):
+        auc = audit.value("auc")
+        text += "" if math.isnan(auc) else f" AUC {auc:.3f}."
+    return text
+
+
+def _groups(audit: Audit) -> str:
+    if len(audit.about["groups"]) < 2:
+        return "There is one group, so that nothing can be compared between groups."
+    rate = "positive_rate" if audit.about["positive"] is not None else None
+    row = audit.row("discrimination")
+    points = f"{100 * row['value']:.1f} points ({100 * row['low']:.1f} to {100 * row['high']:.1f})"
+    if rate is None:
+        return f"The rates of a decision differ between two groups by up to {points}."
+    spread = _between_groups(audit, rate)
+    return f"{audit.about['positive']!r} was decided for {spread}: a difference of {points}."
+
+
+def _flips(audit: Audit) -> str:
+    how = HOW[audit.about["how"]]
+    if audit.about["how"] == "given":
+        return f"Whether a decision hangs on the group was not measured: {how}."
+    flips = _with_interval(audit, "flip_rate")
+    text = f"{flips} of people would have got another decision in another group: {how}."
+    if audit.about["how"] == "blind":
+        text += " Other features may still stand in for the group."
+    elif f"gap_share_{audit.about['divergence']}" in set(audit.metrics["metric"]):
+        name, epsilon = audit.about["divergence"], audit.about["epsilon"]
+        text += (
+            f" For {share(audit.value(f'gap_share_{name}'))} the groups' probabilities are {epsilon:g} or "
+            f"more apart ({name}); the largest gap is {audit.value(f'gap_maximum_{name}'):.3g}."
+        )
+    return text
+
+
+def _neighbours(audit: Audit) -> str:
+    if "consistency" not in set(audit.metrics["metric"]):
+        return ""
+    k, value = audit.about["k"], _with_interval(audit, "consistency")
+    return f"People share their decision with {value} of their {k} most similar others."
+
+
+def _subgroups(audit: Audit) -> str:
+    if audit.subgroups.empty:
+        return ""
+    worst = audit.subgroups.iloc[0]
+    return (
+        f"Of {audit.about['subgroups_examined']:,} subgroups, the largest certain difference is among "
+        f"{worst['subgroup']} ({worst['people']:,} people): {worst['rate']} {share(worst['rate_least'])} of "
+        f"{worst['group_least']}, {share(worst['rate_most'])} of {worst['group_most']}."
+    )
+
+
+def _with_interval(audit: Audit, metric: str) -> str:
+    row = audit.row(metric)
+    if math.isnan(row["low"]):
+        return share(row["value"])
+    return f"{share(row['value'])} ({100 * row['low']:.1f} to {100 * row['high']:.1f})"
+
+
+def _between_groups(audit: Audit, metric: str) -> str:
+    rows = audit.metrics[(audit.metrics["metric"] == metric) & audit.metrics["group"].notna()]
+    rows = rows.sort_values("value", kind="stable")
+    least, most = rows.iloc[0], rows.iloc[-1]
+    return f"{share(least['value'])} of {least['group']}, {share(most['value'])} of {most['group']}"
