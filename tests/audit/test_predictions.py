@@ -1,0 +1,58 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from evenhand.audit.predictions import read_predictions
+
+SEX = ["f", "m", "m"]
+LABELS = ["no", "yes", "yes"]
+
+
+def test_decisions_are_taken_as_they_are() -> None:
+    assert read_predictions(["yes", "no", "no"], LABELS, sensitive_features=SEX).decisions.tolist() == [
+        "yes",
+        "no",
+        "no",
+    ]
+    ones = read_predictions([1.0, 0.0, 1.0], [0, 1, 1], sensitive_features=SEX)
+    assert ones.scores is None
+    assert read_predictions(["perhaps"] * 3, LABELS, sensitive_features=SEX).decisions[0] == "perhaps"
+
+
+def test_scores_are_decided_at_the_threshold() -> None:
+    said = read_predictions([0.2, 0.5, 0.7], LABELS, sensitive_features=SEX)
+    assert said.decisions.tolist() == ["no", "yes", "yes"]
+    np.testing.assert_allclose(said.scores, [[0.8, 0.2], [0.5, 0.5], [0.3, 0.7]])
+    other = read_predictions([0.2, 0.5, 0.7], LABELS, sensitive_features=SEX, pos_label="no", threshold=0.6)
+    assert other.decisions.tolist() == ["yes", "yes", "no"]
+    np.testing.assert_allclose(other.scores, [[0.2, 0.8], [0.5, 0.5], [0.7, 0.3]])
+    # With a threshold, numbers that could be labels are scores.
+    zero_one = read_predictions([0, 1, 1], [0, 1, 1], sensitive_features=SEX, threshold=0.5)
+    assert zero_one.scores is not None
+
+
+def test_probabilities_decide_by_the_largest() -> None:
+    said = read_predictions(
+        [[0.2, 0.3, 0.5], [0.6, 0.2, 0.2], [0, 1, 0]], list("abc"), sensitive_features=SEX
+    )
+    assert said.decisions.tolist() == ["c", "a", "b"]
+
+
+def test_bad_input_says_what_came_and_what_was_wanted() -> None:
+    for given, labels, message in [
+        ([0.2, 0.3], LABELS, r"predictions of shape \(2,\), but"),
+        ([[0.2, 0.9]] * 3, LABELS, "sum to one"),
+        (
+            [[0.2, 0.2, 0.6]] * 3,
+            LABELS,
+            r"Got 3 probabilities a person, but y has the labels \['no', 'yes'\]",
+        ),
+        ([3.0, 7, 9], LABELS, "Got predictions from 3 to 9, which are neither labels"),
+        ([0.2, np.nan, 0.4], LABELS, "missing, infinite or non-numeric"),
+        ([0.2, 0.3, 0.4], list("abc"), "one score a person for the labels"),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            read_predictions(given, labels, sensitive_features=SEX)
+    with pytest.raises(ValueError, match="non-numeric scores"):
+        read_predictions(LABELS, LABELS, sensitive_features=SEX, threshold=0.5)

@@ -1,0 +1,98 @@
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from evenhand.audit.subgroups import cut, find_subgroups
+
+RNG = np.random.default_rng(0)
+N = 2000
+FRAME = pd.DataFrame(
+    {
+        "job": RNG.choice(["cook", "clerk", "carter"], N),
+        "age": RNG.integers(18, 80, N).astype(float),
+        "town": RNG.choice(["north", "south"], N),
+        "same": 1,
+    }
+)
+OWN = RNG.integers(0, 3, N)
+GROUPS = ["f", "m", "x"]
+
+
+def found(outcome: np.ndarray, min_count: int = 30) -> tuple[pd.DataFrame, int]:
+    return find_subgroups(
+        FRAME, outcome, OWN, GROUPS, rate="yes", min_count=min_count, confidence=0.95, n_listed=10
+    )
+
+
+def test_finds_the_planted_subgroup() -> None:
+    planted = (FRAME["job"] == "cook") & (FRAME["town"] == "north")
+    outcome = np.where(planted & (OWN == 1), RNG.random(N) < 0.9, RNG.random(N) < 0.3)
+    worst = found(outcome)[0].iloc[0]
+    assert worst["subgroup"] in ("job = cook & town = north", "town = north & job = cook")
+    assert (worst["group_most"], worst["group_least"]) in (("m", "f"), ("m", "x"))
+    inside = planted & (OWN == 1)
+    assert worst["people_most"] == inside.sum()
+    assert worst["rate_most"] == outcome[inside].mean()
+    assert worst["people"] == planted.sum()
+    assert 0 < worst["low"] < worst["difference"] < worst["high"] <= 1
+
+
+def test_finds_nothing_where_there_is_only_noise() -> None:
+    lists = [len(found(np.random.default_rng(seed).random(N) < 0.4)[0]) for seed in range(20)]
+    assert sum(length > 0 for length in lists) <= 3
+
+
+def test_small_groups_are_never_compared() -> None:
+    outcome = OWN == 1
+    listed, examined = found(outcome, min_count=60)
+    assert (listed[["people_least", "people_most"]] >= 60).all(axis=None)
+    assert found(outcome, min_count=5)[1] > examined
+    none, nothing = found(outcome, min_count=N)
+    assert none.empty
+    assert nothing == 0
+
+
+def test_parts_of_numbers_and_categories() -> None:
+    values = pd.Series([1.0, 2, 3, 4, 5, 6, 7, 8, np.nan], name="age")
+    part = cut(values)
+    assert [part.names[code] for code in part.codes] == [
+        "age ≤ 2.75",
+        "age ≤ 2.75",
+        "2.75 < age ≤ 4.5",
+        "2.75 < age ≤ 4.5",
+        "4.5 < age ≤ 6.25",
+        "4.5 < age ≤ 6.25",
+        "age > 6.25",
+        "age > 6.25",
+        "age missing",
+    ]
+    many = pd.Series(
+        [*(letter for letter, n in zip("abcdefg", range(9, 2, -1), strict=True) for _ in range(n))],
+        name="job",
+    )
+    named = [cut(many).names[code] for code in cut(many).codes]
+    assert named[0] == "job = a"
+    assert set(named[-7:]) == {"other job"}
+    assert cut(pd.Series(["a", None], name="job")).names[
+        cut(pd.Series(["a", None], name="job")).codes[1]
+    ] == ("job missing")
+
+
+@pytest.mark.parametrize("groups", [2, 3])
+def test_the_two_groups_farthest_apart_are_compared(groups: int) -> None:
+    own = np.repeat(np.arange(groups), 300)
+    hit = np.concatenate([np.arange(300) < 60 * (code + 1) for code in range(groups)])
+    frame = pd.DataFrame({"job": np.tile(["cook", "clerk"], 150 * groups)})
+    listed, _ = find_subgroups(
+        frame, hit, own, list("abc")[:groups], rate="yes", min_count=10, confidence=0.95, n_listed=5
+    )
+    for _, row in listed.iterrows():
+        inside = frame["job"].to_numpy() == row["subgroup"].removeprefix("job = ")
+        rates = [hit[inside & (own == code)].mean() for code in range(groups)]
+        assert row["difference"] == pytest.approx(
+            max(abs(a - b) for a, b in itertools.combinations(rates, 2))
+        )
