@@ -36,8 +36,9 @@ _TERMS_OF_STUDY = 8
 
 # The made-up world, the same for every major: a student's ability is one number, to which the groups add a
 # little; a course has a difficulty; a grade is their difference with luck. The luck and the two group effects
-# were set by hand, and lowered once after a look at how logistic regression's accuracy and discrimination
-# compare with the published rows: so its being of their size is built in, and is no finding.
+# were set by hand, and once changed (more luck, smaller effects) after a look at how logistic regression's
+# accuracy and discrimination compare with the published rows: so its being of their size is built in, and is
+# no finding.
 _WOMEN_AHEAD = 0.2
 _AFRICAN_AMERICANS_BEHIND = 0.25
 _LUCK = 1.0
