@@ -1,0 +1,285 @@
+"""The trade-off that evenhand exists for, measured: ours against fairlearn, OxonFair and the paper's baselines.
+
+    python experiments/frontier.py                       # 10 seeds, four data sets, about an hour on two cores
+    python experiments/frontier.py --datasets german compas --seeds 3
+
+All methods see the same random 70/15/15 splits. Grid points are chosen on the validation part; the test part is
+only measured. Results go to results/frontier/ (a store that a killed run goes on from, tables as Markdown and
+CSV). Grids of ours are judged once, after training: scoring every checkpoint of a small validation part chooses
+noise.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from evenhand import CooperativeBandits, Correctness, Likelihood, LogRatio, Parity
+from evenhand.baselines import ExponentiatedGradientClassifier, OxonFairClassifier
+from evenhand.datasets import load
+from evenhand.protocol.grids import Method, grid, make_lr, paper_methods
+from evenhand.protocol.progress import to_stderr
+from evenhand.protocol.selection import HighestDelta, Scores
+from evenhand.protocol.store import Store
+from evenhand.protocol.sweep import Sweep
+
+DATASETS = ("adult", "compas", "german", "health")
+COMPETITORS = ("fairlearn", "OxonFair", "LFR", "ALFR", "Rawlsian")
+MAX_DISCRIMINATION, MAX_FLIP = 0.01, 0.005
+
+
+def make_ours(seed: int, divergence_weight: float, base: str, bound: float | None) -> CooperativeBandits:
+    reward = (Likelihood() if base == "likelihood" else Correctness()) + LogRatio()
+    if bound is not None:
+        reward = reward + Parity(bound=bound)
+    return CooperativeBandits(divergence_weight, reward=reward, checkpoint_every=10**9, random_state=seed)
+
+
+def methods() -> list[Method]:
+    bases = ["likelihood", "correctness"]
+    paper = {method.name: method for method in paper_methods(full=False)}
+    return [
+        Method(
+            "CCB parity", make_ours, grid(divergence_weight=[0.3, 1.0], base=bases, bound=[0.0]), weight=8
+        ),
+        Method("CCB both", make_ours, grid(divergence_weight=[20.0], base=bases, bound=[0.0]), weight=8),
+        Method(
+            "CCB trade-off",
+            make_ours,
+            grid(divergence_weight=[1.0, 20.0], base=bases[:1], bound=[0.05, 0.1]),
+            weight=8,
+        ),
+        Method(
+            "CCB individual",
+            make_ours,
+            grid(divergence_weight=[20.0], base=bases[:1], bound=[None]),
+            weight=8,
+        ),
+        Method("CCB free", make_ours, grid(divergence_weight=[0.0], base=bases[:1], bound=[None]), weight=8),
+        Method("LR unaware", make_lr, grid(C=[0.3, 1.0], aware=[False])),
+        Method("fairlearn", make_fairlearn, grid(difference_bound=[0.005, 0.02, 0.05]), weight=40),
+        Method("OxonFair", make_oxonfair, grid(difference_bound=[0.0, 0.02, 0.05]), weight=2),
+        paper["LFR"],
+        paper["ALFR"],
+        paper["Rawlsian"],
+    ]
+
+
+def make_fairlearn(seed: int, **point: Any) -> ExponentiatedGradientClassifier:
+    return ExponentiatedGradientClassifier(max_iter=20, **point)
+
+
+def make_oxonfair(seed: int, **point: Any) -> OxonFairClassifier:
+    return OxonFairClassifier(**point)
+
+
+@dataclass(frozen=True)
+class Bounded:
+    """Best accuracy among those within both bounds on validation; if none is, the least excess."""
+
+    max_discrimination: float
+    max_flip: float
+    name: str
+
+    def rank(self, scores: Scores) -> tuple[float, ...]:
+        excess = max(scores.discrimination - self.max_discrimination, 0) + max(
+            scores.flip_rate - self.max_flip, 0
+        )
+        return (-excess, scores.accuracy)
+
+
+CRITERIA = (HighestDelta(), Bounded(1.0, 1.0, "accuracy"))
+
+
+def trials(sweep: Sweep, store: Store) -> pd.DataFrame:
+    """Every trial as a row: validation scores and test metrics of the trained model."""
+    rows = []
+    known = store.read(trial.key for trial in sweep.trials)
+    for trial in sweep.trials:
+        result = known.get(trial.key)
+        if result is None or result.outcome is None:
+            continue
+        for criterion, chosen in result.outcome["criteria"].items():
+            rows.append(
+                {
+                    "dataset": trial.dataset.name, "seed": trial.seed, "method": trial.method.name,
+                    "parameters": json.dumps(trial.point), "criterion": criterion,
+                    **{f"validation_{name}": value for name, value in chosen["validation"].items()},
+                    **chosen["test"],
+                }
+            )  # fmt: skip
+    return pd.DataFrame(rows)
+
+
+def chosen(
+    table: pd.DataFrame, of: Sequence[str], rank: Callable[[Scores], tuple[float, ...]]
+) -> pd.DataFrame:
+    """The best row of each data set and seed among some methods, by a rank of the validation scores."""
+    best = []
+    for _, rows in table[table.method.isin(of)].groupby(["dataset", "seed"], sort=False):
+        scores = [
+            Scores(
+                row.validation_accuracy,
+                row.validation_discrimination,
+                row.validation_positive_rate,
+                row.validation_flip_rate,
+            )
+            for row in rows.itertuples()
+        ]
+        best.append(rows.iloc[max(range(len(rows)), key=lambda at: rank(scores[at]))])
+    return pd.DataFrame(best)
+
+
+def interval(values: pd.Series) -> str:
+    """Mean and half-width of the 95 % interval over seeds."""
+    from scipy import stats
+
+    values = values.dropna()
+    if len(values) < 2:
+        return f"{values.mean():.4f}"
+    half = stats.t.ppf(0.975, len(values) - 1) * values.std(ddof=1) / np.sqrt(len(values))
+    return f"{values.mean():.4f} ± {half:.4f}"
+
+
+def delta_table(table: pd.DataFrame, published: pd.DataFrame) -> pd.DataFrame:
+    """Aim 1: test delta of what the delta criterion chooses on validation."""
+    at_delta = table[table.criterion == "delta"]
+    rows = []
+    for name, of in {
+        "ours": ["CCB parity"],
+        **{c: [c] for c in COMPETITORS},
+        "LR unaware": ["LR unaware"],
+    }.items():
+        best = chosen(at_delta, of, HighestDelta().rank)
+        for dataset, group in best.groupby("dataset", sort=False):
+            rows.append({"method": name, "dataset": dataset, "delta": interval(group.delta), "mean": group.delta.mean(),
+                         "accuracy": interval(group.accuracy), "discrimination": interval(group.discrimination),
+                         "flip rate": interval(group.flip_rate), "positive rate": interval(group.positive_rate)})  # fmt: skip
+    for row in published.itertuples():
+        rows.append({"method": "published CCB", "dataset": row.dataset, "delta": f"{row.accuracy - row.discrimination:.4f}",
+                     "mean": row.accuracy - row.discrimination, "accuracy": f"{row.accuracy:.4f}",
+                     "discrimination": f"{row.discrimination:.4f}", "flip rate": "", "positive rate": ""})  # fmt: skip
+    return pd.DataFrame(rows)
+
+
+def cost_table(table: pd.DataFrame) -> pd.DataFrame:
+    """Aims 2, 3 and 5: what each kind of fairness costs, and what both do."""
+    final = table[table.criterion == "accuracy"]
+    kinds = {
+        "no fairness (λ = 0)": (["CCB free"], Bounded(1, 1, "")),
+        "LR without the group": (["LR unaware"], Bounded(1, 1, "")),
+        "individual": (["CCB individual"], Bounded(1, MAX_FLIP, "")),
+        "both": (["CCB both"], Bounded(MAX_DISCRIMINATION, MAX_FLIP, "")),
+    }
+    rows = []
+    for name, (of, criterion) in kinds.items():
+        best = chosen(final, of, criterion.rank)
+        for dataset, group in best.groupby("dataset", sort=False):
+            rows.append({"kind": name, "dataset": dataset} | {
+                column: interval(group[column])
+                for column in ("accuracy", "discrimination", "flip_rate", "auc", "balanced_accuracy", "positive_rate")
+            })  # fmt: skip
+    return pd.DataFrame(rows)
+
+
+def front(points: np.ndarray) -> np.ndarray:
+    """The points that no other beats in both accuracy and 1 − discrimination, by rising accuracy."""
+    ordered = points[np.lexsort((-points[:, 1], -points[:, 0]))]
+    kept, best = [], -np.inf
+    for accuracy, evenness in ordered:
+        if evenness > best:
+            kept.append((accuracy, evenness))
+            best = evenness
+    return np.array(kept[::-1])
+
+
+def hypervolume(points: np.ndarray, corner: tuple[float, float]) -> float:
+    """The area between the front and a corner that every method dominates."""
+    area, left = 0.0, corner[0]
+    for accuracy, evenness in front(points):
+        if accuracy > left:
+            area += (accuracy - left) * max(evenness - corner[1], 0)
+            left = accuracy
+    return area
+
+
+def hypervolume_table(table: pd.DataFrame) -> pd.DataFrame:
+    """Aim 4: the area under each method's front of test points, mean over seeds."""
+    ours = [name for name in table.method.unique() if name.startswith("CCB")]
+    rows = []
+    for (dataset, seed), group in table[table.criterion == "accuracy"].groupby(
+        ["dataset", "seed"], sort=False
+    ):
+        corner = (group.accuracy.min(), 1 - group.discrimination.max())
+        for name, of in {"ours": ours, **{c: [c] for c in (*COMPETITORS, "LR unaware")}}.items():
+            points = group[group.method.isin(of)]
+            if len(points):
+                area = hypervolume(np.c_[points.accuracy, 1 - points.discrimination], corner)
+                rows.append({"dataset": dataset, "seed": seed, "method": name, "hypervolume": area})
+    areas = pd.DataFrame(rows)
+    return areas.groupby(["method", "dataset"], sort=False).hypervolume.agg(interval).unstack()
+
+
+def bounds_table(table: pd.DataFrame) -> pd.DataFrame:
+    """Aim 4: how often a user's bound, met on validation, is met on test within sampling error."""
+    final = table[table.criterion == "accuracy"]
+    ours = [name for name in table.method.unique() if name.startswith("CCB")]
+    rows = []
+    for limit in (0.02, 0.05, 0.1):
+        best = chosen(final, ours, Bounded(limit, 1, "").rank)
+        for dataset, group in best.groupby("dataset", sort=False):
+            slack = 1.645 * discrimination_error(dataset)
+            rows.append({"bound": limit, "dataset": dataset, "discrimination": interval(group.discrimination),
+                         "accuracy": interval(group.accuracy), "sampling error": f"{slack:.4f}",
+                         "met": f"{int((group.discrimination <= limit + slack).sum())} of {len(group)}"})  # fmt: skip
+    return pd.DataFrame(rows)
+
+
+def discrimination_error(name: str) -> float:
+    """The standard error of a difference of positive rates on the test part, from group sizes; rates at the label's."""
+    dataset = load(name, rows="published")
+    shares = dataset.sensitive_features.value_counts() * 0.15
+    rate = float((dataset.label == dataset.pos_label).mean())
+    return float(np.sqrt((rate * (1 - rate) / shares).sum()))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--datasets", nargs="+", default=list(DATASETS))
+    parser.add_argument("--seeds", type=int, default=10)
+    parser.add_argument("--out", type=Path, default=Path("results/frontier"))
+    arguments = parser.parse_args()
+    arguments.out.mkdir(parents=True, exist_ok=True)
+    store = Store(arguments.out / "trials.sqlite")
+    data = [load(name, rows="published") for name in arguments.datasets]
+    sweep = Sweep(methods(), data, seeds=arguments.seeds, criteria=CRITERIA, split="random", store=store)
+    sweep.run(progress=to_stderr())
+    table = trials(sweep, store)
+    table.to_csv(arguments.out / "trials.csv", index=False)
+    paper = pd.read_csv(Path(__file__).parents[1] / "src/evenhand/protocol/published_results.csv")
+    paper = paper[
+        (paper.table == "table2_delta") & (paper.method == "CCB") & paper.dataset.isin(arguments.datasets)
+    ]
+    tables = {
+        "delta": delta_table(table, paper),
+        "cost": cost_table(table),
+        "hypervolume": hypervolume_table(table).reset_index(),
+        "bounds": bounds_table(table),
+        "failures": sweep.failures().drop(columns="error"),
+    }
+    for name, result in tables.items():
+        result.to_csv(arguments.out / f"{name}.csv", index=False)
+        print(f"\n## {name}\n\n{result.drop(columns='mean', errors='ignore').to_string(index=False)}")
+
+
+if __name__ == "__main__":
+    main()
