@@ -3,8 +3,8 @@
     python benchmarks/audit.py                    # about half a minute on two cores
     python benchmarks/audit.py --people 100000
 
-A logistic regression on 12 columns (5 numbers, 6 categories and the sensitive one), asked as it is and with the
-sensitive column set to every other value. Shown: seconds, the added peak memory, and the audit's own words.
+A logistic regression on 12 columns (5 numbers, 6 categories and the sensitive one), asked as it is and with
+the sensitive column set to every other value. Shown: seconds, the added peak memory, and the audit's words.
 """
 
 from __future__ import annotations
