@@ -2,9 +2,10 @@
 
     python benchmarks/training.py            # needs: pip install torch vowpalwabbit (each optional)
 
-Two groups, 40 hidden units, rows shaped like one-hot Adult (13 of 102 columns filled), one pinned thread. Every
-contender is timed in turn, several times over, and its best time counts, so that a busy machine is busy for all.
-Then: two threads on two models against one, and how cost grows with steps, rows, features, hidden units, groups.
+Two groups, 40 hidden units, rows shaped like one-hot Adult (13 of 102 columns filled), one pinned thread.
+Every contender is timed in turn, several times over, and its best time counts, so that a busy machine is busy
+for all. Then: two threads on two models against one, sparse rows against dense, and how the cost of a step grows
+with steps, rows, features, hidden units and groups.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from collections.abc import Callable
 import numpy as np
 from scipy import sparse
 
-from evenhand import CooperativeBandits, LogRatio
+from evenhand import CooperativeBandits, LogRatio, contexts
 
 ROWS, COLUMNS, FILLED, HIDDEN, WEIGHT, RATE = 34_189, 102, 13, 40, 10.0, 1e-3
 
@@ -224,6 +225,31 @@ def growth(rounds: int) -> list[dict[str, float | str]]:
     return table
 
 
+def sparse_or_dense(rounds: int) -> list[dict[str, float]]:
+    """Nanoseconds per step on the same table stored both ways: where contexts.SPARSE_BELOW comes from."""
+    table = []
+    usual = contexts.SPARSE_BELOW
+    for filled in (10, 20, 30, 40, 60, 102):
+        X, y, s = adult_shaped(filled=filled)
+        dense = X.toarray()
+        model = algorithm_1(100_000)
+        contexts.SPARSE_BELOW = 0  # a dense array stays dense
+        seconds = best_of(
+            {
+                "sparse": (lambda: model.fit(X, y, sensitive_features=s), 100_000),  # noqa: B023
+                "dense": (lambda: model.fit(dense, y, sensitive_features=s), 100_000),  # noqa: B023
+            },
+            rounds,
+        )
+        table.append({"share": filled / COLUMNS} | {name: value * 1e9 for name, value in seconds.items()})
+    contexts.SPARSE_BELOW = usual
+    print("\nThe same table stored sparsely and densely, ns/step")
+    print(f"{'filled':>8}{'sparse':>10}{'dense':>10}")
+    for row in table:
+        print(f"{row['share']:>8.0%}{row['sparse']:>10,.0f}{row['dense']:>10,.0f}")
+    return table
+
+
 def added_memory() -> float:
     """Peak memory of a fit beyond X, as a share of X: rows are read in place, never copied per model."""
     X, y, s = adult_shaped(200_000)
@@ -249,6 +275,7 @@ def main() -> None:
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
     figures["updates_per_second"] = against_peers(arguments.rounds)
+    figures["sparse_or_dense"] = sparse_or_dense(arguments.rounds)
     figures["growth"] = growth(max(1, arguments.rounds // 2))
     if arguments.json:
         with open(arguments.json, "w") as file:
