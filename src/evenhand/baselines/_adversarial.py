@@ -157,9 +157,11 @@ def _adam(flat: Any, gradient: Any, first: Any, second: Any, rate: np.float32) -
 
 
 class Game:
-    """The alternating training: the adversary learns from every batch, then the others, from every so many."""
+    """The alternating training: the adversary learns from every batch, the others from every so many."""
 
-    def __init__(self, players: Players, weights: Weights, learning_rate: float, adversary_steps: int) -> None:
+    def __init__(
+        self, players: Players, weights: Weights, learning_rate: float, adversary_steps: int
+    ) -> None:
         self.weights = weights
         self.adversary_steps = adversary_steps
         self.n_batches = 0

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.metrics import accuracy_score
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
@@ -64,6 +65,11 @@ class Baseline(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         actions: npt.NDArray[Any] = self.classes_[probabilities.argmax(axis=1)]
         return actions
 
+    def score(self, X: Any, y: Any, sample_weight: Any = None, *, sensitive_features: Any = None) -> float:
+        """Return the accuracy of `predict`."""
+        predicted = self.predict(X, sensitive_features=sensitive_features)
+        return float(accuracy_score(y, predicted, sample_weight=sample_weight))
+
     def probabilities_by_group(self, X: Any) -> Floats:
         """Return what each person would be given in every group: (people, groups, actions)."""
         X = self._rows(X)
@@ -110,9 +116,10 @@ class Baseline(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if (decisions == decisions[0]).all():
             fairness = getattr(self, weight)
             remedy = f"Lower {weight} (now {fairness:g})" if fairness > 0 else "Raise classifier_weight"
+            action = self.classes_.tolist()[decisions[0]]
             warnings.warn(
-                f"The representation collapsed: {type(self).__name__} decides "
-                f"{self.classes_.tolist()[decisions[0]]!r} for all {len(decisions)} people it learned from. {remedy}.",
+                f"The representation collapsed: {type(self).__name__} decides {action!r} for all "
+                f"{len(decisions)} people it learned from. {remedy}.",
                 CollapseWarning,
                 stacklevel=3,
             )
