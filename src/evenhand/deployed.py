@@ -97,16 +97,7 @@ class Deployed:
 
     def decide(self, rows: pd.DataFrame) -> Decisions:
         """Decide about rows as they stand in a file; a row that can't be scored gets a reason instead."""
-        self.check_columns(rows)
-        reasons = np.full(len(rows), "", dtype=object)
-        contexts = pd.DataFrame(
-            {
-                name: _column(rows[name], kind, self._known(name), reasons)
-                for name, kind in self.columns.items()
-            },
-            index=rows.index,
-        )
-        codes = self._group_codes(rows, reasons)
+        contexts, codes, reasons = self.read(rows)
         scored = reasons == ""
         positive = self.classes_.tolist().index(self.pos_label)
         if not scored.any():
@@ -124,6 +115,19 @@ class Deployed:
             said[:, :, positive],
             (decided != mine[:, None]).any(axis=1),
         )
+
+    def read(self, rows: pd.DataFrame) -> tuple[pd.DataFrame, npt.NDArray[np.int64], Reasons]:
+        """Return the contexts and the groups' numbers in rows of a file, and why a row can't be scored."""
+        self.check_columns(rows)
+        reasons = np.full(len(rows), "", dtype=object)
+        contexts = pd.DataFrame(
+            {
+                name: _column(rows[name], kind, self._known(name), reasons)
+                for name, kind in self.columns.items()
+            },
+            index=rows.index,
+        )
+        return contexts, self._group_codes(rows, reasons), reasons
 
     def check_columns(self, rows: pd.DataFrame) -> None:
         """Raise if a column that is needed is not there."""

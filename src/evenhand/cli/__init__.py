@@ -6,8 +6,8 @@ from typing import Annotated
 
 import typer
 
-from evenhand import __version__
-from evenhand.cli import datasets, fit, predict, report
+from evenhand.version import __version__
+from evenhand.cli import audit, datasets, fit, predict, report
 from evenhand.cli.console import Guarded
 
 app = typer.Typer(
@@ -40,7 +40,7 @@ def options(
     """Take the options that stand before the command."""
 
 
-for command in (fit, predict, datasets, report):
+for command in (fit, predict, audit, datasets, report):
     app.command(command.__name__.rpartition(".")[2], epilog=command.EXAMPLES)(command.run)
 
 

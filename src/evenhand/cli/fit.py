@@ -77,7 +77,8 @@ def run(
         encoding=encoding,
     )  # fmt: skip
     describe(dataset)
-    parts = prepare(dataset, split(dataset, seed=seed, stratify="both"))
+    rows = split(dataset, seed=seed, stratify="both")
+    parts = prepare(dataset, rows)
     bound = PARITY_BOUND if max_discrimination is None else max_discrimination / 2
     found: list[Candidate] = []
     with progress("Training", 2 * len(grid)) as advance:
@@ -89,7 +90,7 @@ def run(
     found.sort(key=lambda candidate: (candidate.parity, candidate.divergence_weight))
     chosen = choose(found, criterion=by, max_discrimination=max_discrimination, max_flip=max_flip)
     say("Measuring on the test part …")
-    whole = _summary(dataset, parts, found, chosen, seed=seed, epochs=epochs)
+    whole = _summary(dataset, parts, found, chosen, rows.test.tolist(), seed=seed, epochs=epochs)
     study = whole["studies"][0]
     best = next(model for model in study["models"] if model["chosen"])
     card = _card(dataset, parts, chosen, by, best["metrics"], study["groups"], whole["made"])
@@ -123,7 +124,14 @@ def _weights(text: str) -> list[float]:
 
 
 def _summary(
-    dataset: Dataset, parts: Parts, found: list[Candidate], chosen: Candidate, *, seed: int, epochs: float
+    dataset: Dataset,
+    parts: Parts,
+    found: list[Candidate],
+    chosen: Candidate,
+    tested: list[int],
+    *,
+    seed: int,
+    epochs: float,
 ) -> dict[str, Any]:
     test, labels = parts.test, chosen.model.classes_
 
@@ -169,10 +177,11 @@ def _summary(
             labels=labels.tolist(),
             y=test.y,
             pos_label=parts.pos_label,
+            numbers=tested,
         ),
-        "published_reward": published_reward(told, own)
+        "published_reward": published_reward(*said_by_group(found[0].model, test))
         | {
-            "on": f"the policies that the published reward trained, λ = {PUBLISHED_WEIGHT:g}",
+            "on": f"the policies trained with {found[0].name}, which still differ",
             "models": [
                 model_of(f"published reward, λ = {PUBLISHED_WEIGHT:g}", measured(told, own)),
                 next(model for model in models if model["chosen"]) | {"chosen": False},

@@ -122,7 +122,7 @@ def _environment() -> Environment:
 
 
 def _for_script(summary: Summary) -> dict[str, Any]:
-    names = ("name", "label", "pos_label", "sensitive", "models", "published", "convergence", "persons")
+    names = ("pos_label", "models", "published", "groups", "convergence", "persons")
     studies = [{name: study.get(name) for name in names} for study in summary["studies"]]
     return {"studies": studies, "shown": {name: text[0] for name, text in SHOWN.items()}, "shares": SHARES}
 

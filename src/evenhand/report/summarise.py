@@ -2,7 +2,7 @@
 
 summary   schema, kind, title, studies, made
 study     name, label, pos_label, sensitive, people, sentence, models, published, groups, convergence,
-          submodels, persons, published_reward, notes
+          submodels, persons, published_reward, tables, notes
 model     name, method, family, criterion, divergence_weight, chosen, front, metrics {name: value, low, high}
 """
 
@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from evenhand import __version__
+from evenhand.version import __version__
 from evenhand.checks import one_of
 from evenhand.metrics import mean_interval, person_flips, person_gaps
 
@@ -28,7 +28,7 @@ SCHEMA = "evenhand-summary-1"
 KINDS = ("fit", "audit", "reproduce")
 MOST_PERSONS = 500
 _PACKAGES = ("numpy", "scipy", "scikit-learn", "pandas", "numba", "skops")
-_LISTS = ("models", "published", "groups", "convergence", "submodels", "notes")
+_LISTS = ("models", "published", "groups", "convergence", "submodels", "tables", "notes")
 
 Array = npt.NDArray[Any]
 Summary = dict[str, Any]
@@ -96,13 +96,15 @@ def sentence(study: Study) -> str:
     if chosen is None:
         return ""
     found = chosen["metrics"]
-    parts = [f"{chosen['name']} decides right for {_share(found['accuracy'])} of the people it was tested on"]
+    parts = [
+        f"“{chosen['name']}” decides right for {_share(found['accuracy'])} of the people it was tested on"
+    ]
     if "discrimination" in found:
         unequal = _share(found["discrimination"], " points")
         parts.append(f"the share of “{study['pos_label']}” differs between groups by up to {unequal}")
     if "flip_rate" in found:
         parts.append(f"{_share(found['flip_rate'])} would be decided otherwise in another group")
-    text = "; ".join(parts) + "."
+    text = "; ".join(parts) + " (95 % intervals in brackets)."
     rate = _value(chosen, "positive_rate")
     if rate < 0.01 or rate > 0.99:
         text += f" Beware: it gives {100 * max(rate, 1 - rate):.1f} % the same answer, fair or not."
@@ -148,10 +150,12 @@ def persons(
     y: Any = None,
     pos_label: Any,
     limit: int = MOST_PERSONS,
+    numbers: Sequence[int] | None = None,
 ) -> dict[str, Any]:
     """Return the people with the largest gaps: their decision under each group's policy, and who they are.
 
-    `said` is (people, groups, actions); `groups` and `labels` name its axes.
+    `said` is (people, groups, actions); `groups` and `labels` name its axes. `numbers` are the people's rows
+    in the data set, from 0, where these are not all of it.
     """
     gaps = person_gaps(said, own)
     decided = said.argmax(2)
@@ -161,7 +165,7 @@ def persons(
     columns = [str(name) for name in contexts.columns]
     rows = [
         {
-            "person": int(at) + 1,
+            "person": 1 + int(at if numbers is None else numbers[at]),
             "group": str(groups[own[at]]),
             "label": None if y is None else str(y[at]),
             "decisions": [str(labels[action]) for action in decided[at]],
@@ -255,7 +259,7 @@ def _share(measure: dict[str, Any], unit: str = " %") -> str:
     text = f"{100 * measure['value']:.1f}{unit}"
     if measure.get("low") is None:
         return text
-    return text + f" (95 % interval {100 * measure['low']:.1f}–{100 * measure['high']:.1f})"
+    return text + f" ({100 * measure['low']:.1f}–{100 * measure['high']:.1f})"
 
 
 def _shown(value: Any) -> str | float | int | None:

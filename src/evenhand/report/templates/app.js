@@ -2,11 +2,16 @@
 (() => {
   const page = JSON.parse(document.getElementById("data").textContent);
   // Okabe and Ito's colours, told apart by shape as well.
-  const COLOURS = ["#0072b2", "#e69f00", "#009e73", "#cc79a7", "#d55e00", "#56b4e9", "#8c8c8c"];
+  const COLOURS = {
+    light: ["#0072b2", "#e69f00", "#009e73", "#cc79a7", "#d55e00", "#56b4e9", "#8c8c8c"],
+    dark: ["#56b4e9", "#e69f00", "#2bbf91", "#cc79a7", "#ff7f3f", "#5b8fd9", "#a6a6a6"],
+  };
   const SHAPES = ["circle", "square", "diamond", "triangle-up", "cross", "star", "x"];
   const PER_PAGE = 25;
+  const FEW = 4; // features shown before the rest is unfolded
   const dark = matchMedia("(prefers-color-scheme: dark)");
   const still = matchMedia("(prefers-reduced-motion: reduce)");
+  const colourOf = (number) => COLOURS[dark.matches ? "dark" : "light"][number % 7];
   const css = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
   // Plotly reads a few tags in its texts; data must stay text.
   const plain = (text) => String(text).replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/>/g, "&gt;");
@@ -27,14 +32,21 @@
   const layout = (xTitle, yTitle) => ({
     font: { family: css("--font"), color: css("--ink"), size: 13 },
     paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)",
-    margin: { l: 58, r: 12, t: 8, b: 46 },
-    xaxis: { title: { text: xTitle }, gridcolor: css("--line"), zerolinecolor: css("--line"), rangemode: "tozero", automargin: true },
-    yaxis: { title: { text: yTitle }, gridcolor: css("--line"), zerolinecolor: css("--line"), automargin: true },
-    legend: { orientation: "h", y: -0.2, yanchor: "top", x: 0, font: { size: 12 } },
+    margin: { l: 58, r: 12, t: 8, b: 84 },
+    xaxis: { title: { text: xTitle, standoff: 8 }, gridcolor: css("--line"), zerolinecolor: css("--line"), rangemode: "tozero" },
+    yaxis: { title: { text: yTitle }, gridcolor: css("--line"), zerolinecolor: css("--line") },
+    legend: { orientation: "h", yref: "container", y: 0, yanchor: "bottom", x: 0, font: { size: 12 } },
     hoverlabel: { bgcolor: css("--card"), bordercolor: css("--line"), font: { color: css("--ink") }, align: "left" },
     hovermode: "closest",
   });
   const config = { responsive: true, displaylogo: false, displayModeBar: false };
+
+  // A narrow screen stacks the legend: make room for it below the axis.
+  const draw = (box, traces, shape) => {
+    const entries = traces.filter((trace) => trace.showlegend !== false).length;
+    if (box.clientWidth < 520) shape.margin.b = 62 + 20 * entries;
+    Plotly.react(box, traces, shape, config);
+  };
 
   const errorBars = (models, name) => {
     const known = models.map((model) => model.metrics[name] || {});
@@ -63,7 +75,7 @@
       if (!trade) return;
       const traces = families.map((family, i) => {
         const models = data.models.filter((model) => model.family === family);
-        const colour = COLOURS[i % COLOURS.length];
+        const colour = colourOf(i);
         return {
           name: plain(family), x: at(models, axis), y: at(models, "accuracy"), mode: "markers", type: "scatter",
           marker: { color: colour, symbol: SHAPES[i % SHAPES.length], size: 10 },
@@ -93,8 +105,11 @@
         });
       }
       const shape = layout(page.shown[axis] + " (lower is fairer)", "accuracy");
+      // Room left of zero: there lie the points that matter most.
+      const farthest = Math.max(0.01, ...[...data.models, ...data.published].map((m) => m.metrics[axis]).filter(Boolean).map((m) => m.high ?? m.value ?? 0));
+      shape.xaxis.range = [-0.04 * farthest, 1.06 * farthest];
       if (share(axis)) shape.xaxis.tickformat = ".1~%";
-      Plotly.react(trade, traces, shape, config);
+      draw(trade, traces, shape);
     };
 
     const slide = find("slide");
@@ -140,9 +155,33 @@
       const dashes = ["solid", "dash", "dot", "dashdot", "longdash"];
       const traces = data.convergence.flatMap((curve, i) => Object.entries(curve.series).map(([name, values], j) => ({
         name: plain(`${curve.name}: ${page.shown[name] || name}`), x: curve.steps, y: values, mode: "lines", type: "scatter",
-        line: { color: COLOURS[(data.convergence.length > 1 ? i : j) % COLOURS.length], dash: dashes[(data.convergence.length > 1 ? j : i + j) % dashes.length], width: 2 },
+        line: { color: colourOf(data.convergence.length > 1 ? i : j), dash: dashes[(data.convergence.length > 1 ? j : i + j) % dashes.length], width: 2 },
       })));
-      Plotly.react(curves, traces, layout("people met", "on the validation part"), config);
+      draw(curves, traces, layout("people met", "on the validation part"));
+    };
+
+    const rates = box.querySelector('[data-plot="groups"]');
+    const drawGroups = () => {
+      if (!rates) return;
+      const kinds = [["base_rate", "in the data", css("--soft"), "circle-open"], ["positive_rate", "decided", colourOf(0), "circle"]]
+        .filter(([name]) => data.groups[0] && data.groups[0][name]);
+      const traces = kinds.map(([name, title, colour, symbol]) => {
+        const found = data.groups.map((row) => row[name]);
+        return {
+          name: title, type: "scatter", mode: "markers", x: found.map((m) => m.value), y: data.groups.map((row) => plain(row.group)),
+          marker: { color: colour, symbol, size: 11, line: { width: 2 } },
+          error_x: { type: "data", symmetric: false, thickness: 1.5, width: 0, color: colour, array: found.map((m) => (m.high ?? m.value) - m.value), arrayminus: found.map((m) => m.value - (m.low ?? m.value)) },
+          hovertemplate: data.groups.map((row, i) => `${plain(row.group)}: ${shown("positive_rate", found[i])} ${title}<extra></extra>`),
+        };
+      });
+      const shape = layout(`share of ${plain(data.pos_label)}`, "");
+      shape.xaxis.tickformat = ".0%";
+      shape.yaxis.type = "category";
+      shape.yaxis.automargin = true;
+      shape.yaxis.range = [data.groups.length - 0.4, -0.6];
+      shape.margin.l = 20;
+      rates.style.height = `${150 + 34 * data.groups.length}px`;
+      draw(rates, traces, shape);
     };
 
     const table = find("people");
@@ -189,19 +228,24 @@
           const mine = row.decisions[persons.groups.indexOf(row.group)];
           const decided = row.decisions[column.group];
           const cell = element("td");
-          cell.append(element("bdi", decided, own ? "own" : decided !== mine ? "differs" : ""), element("small", (100 * row.probabilities[column.group]).toFixed(1) + " %"));
+          cell.append(element("bdi", decided, own ? "own" : decided !== mine ? "differs" : ""));
+          const likely = row.probabilities[column.group];
+          if (likely !== null) cell.append(element("small", (100 * likely).toFixed(1) + " %"));
           return cell;
         }
         if (column.title === "who") {
-          const cell = element("td", undefined, "who");
-          row.features.forEach((value, i) => {
-            if (value === null) return;
-            if (cell.childNodes.length) cell.append(" · ");
-            cell.append(element("bdi", persons.columns[i]), " ", element("b", String(value)));
+          const cell = element("td", undefined, "who"), more = element("details"), first = element("summary");
+          const known = row.features.map((value, i) => [persons.columns[i], value]).filter(([, value]) => value !== null);
+          known.forEach(([name, value], i) => {
+            const box = i < FEW ? first : more;
+            if (i) box.append(" · ");
+            box.append(element("bdi", name), " ", element("b", String(value)));
           });
+          more.prepend(first);
+          cell.append(known.length > FEW ? more : first.textContent);
           return cell;
         }
-        const value = column.title === "gap" ? row.gap.toFixed(4) : String(column.key(row));
+        const value = column.title === "gap" ? (row.gap === null ? "–" : row.gap.toFixed(4)) : String(column.key(row));
         const cell = element(column.title === "person" ? "th" : "td");
         if (column.title === "person") cell.scope = "row";
         cell.append(element("bdi", value));
@@ -236,11 +280,12 @@
     setUpSlider();
     drawTrade();
     drawCurves();
+    drawGroups();
     setUpPeople();
-    return () => { drawTrade(); drawCurves(); };
+    return () => [drawTrade, drawCurves, drawGroups].forEach((again) => again());
   };
 
   const redraw = [...document.querySelectorAll("[data-study]")].map((box) => study(box, page.studies[Number(box.dataset.study)]));
-  dark.addEventListener("change", () => redraw.forEach((draw) => draw()));
+  dark.addEventListener("change", () => redraw.forEach((again) => again()));
   document.documentElement.dataset.ready = still.matches ? "still" : "yes";
 })();

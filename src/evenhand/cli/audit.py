@@ -1,0 +1,168 @@
+"""`evenhand audit`: whose decision would change with their group, under anybody's model."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import pandas as pd
+import typer
+
+from evenhand import load
+from evenhand.audit import Audit, audit
+from evenhand.checks import did_you_mean
+from evenhand.cli import options
+from evenhand.cli.console import JobFailedError, command_line, on_stdout, print_json, say, warn
+from evenhand.cli.tables import describe, open_table
+from evenhand.datasets import Dataset
+from evenhand.datasets.files import read_table
+from evenhand.deployed import Deployed
+from evenhand.report.from_audit import summary_of_audit
+from evenhand.report.render import write_html
+from evenhand.report.summarise import MOST_PERSONS, made, write_summary
+
+EXAMPLES = (
+    "[bold]Examples[/]\n\n"
+    "evenhand audit people.csv --model model.skops --report audit.html\n\n"
+    "evenhand audit people.csv --label hired --sensitive sex --predictions decided\n\n"
+    "evenhand audit people.csv --label hired --sensitive sex --predictions score --threshold 0.5 --json"
+)
+
+
+def run(
+    data: Annotated[Path, typer.Argument(help="A CSV or Parquet file, one person a row.")],
+    label: options.Label = None,
+    sensitive: options.Sensitive = None,
+    model: Annotated[Path | None, typer.Option(help="A model saved by evenhand.")] = None,
+    predictions: Annotated[
+        str | None, typer.Option(help="The column with the decisions, or with scores, of any model.")
+    ] = None,
+    threshold: Annotated[
+        float | None,
+        typer.Option(help="From where on a score is a positive decision; 0.5 for probabilities."),
+    ] = None,
+    epsilon: Annotated[float, typer.Option(min=0, help="From where on a gap counts as large.")] = 0.05,
+    positive: options.Positive = None,
+    drop: options.Drop = None,
+    categorical: options.Categorical = None,
+    seed: options.Seed = 0,
+    report: options.Report = None,
+    summary: options.Summary = None,
+    encoding: options.Encoding = "utf-8",
+    as_json: options.Json = False,
+) -> None:
+    """Measure how decisions treat people, groups, and people as members of other groups.
+
+    Give a model that evenhand saved, or the column in which the decisions of any other model stand. The
+    findings say what was measured; they give no verdict.
+    """
+    if (model is None) == (predictions is None):
+        raise ValueError(
+            "Got both or neither of --model and --predictions, but expected one. To audit the labels "
+            "themselves, name their column: --predictions LABEL."
+        )
+    given: dict[str, Any] = {"seed": seed, "epsilon": epsilon, "threshold": threshold}
+    held = None if model is None else load(model)
+    if isinstance(held, Deployed):
+        found, about = _audit_deployed(held, data, label, encoding, given)
+    else:
+        dataset, _ = open_table(
+            data, label=label, sensitive=sensitive, positive=positive, categorical=categorical,
+            drop=[*(drop or []), *([predictions] if predictions and predictions != label else [])],
+            encoding=encoding,
+        )  # fmt: skip
+        describe(dataset)
+        asked = held if predictions is None else _predictions(data, predictions, dataset, encoding)
+        found = _audit(
+            asked, dataset.contexts, dataset.label, dataset.sensitive_features, dataset.pos_label, given
+        )
+        about = {
+            "name": dataset.name, "label": str(dataset.label.name), "sha256": dataset.sha256,
+            "sensitive": str(dataset.sensitive.columns[0]),
+        }  # fmt: skip
+    source = {
+        "name": about["name"],
+        "people": found.about["people"],
+        "sha256": about["sha256"],
+        "source": str(data),
+    }
+    whole = summary_of_audit(
+        found, name=about["name"], label=about["label"], sensitive=about["sensitive"],
+        made=made(command_line(), seeds=[seed], data=[source]),
+        model=str(model) if model else f"Column {predictions}",
+    )  # fmt: skip
+    written = {}
+    if summary is not None:
+        written["summary"] = str(write_summary(whole, summary))
+    if report is not None:
+        written["report"] = str(write_html(whole, report))
+    if as_json:
+        print_json(found.to_dict() | {"written": written})
+        return
+    on_stdout().print(found.summary(), markup=False)
+    for what, path in written.items():
+        on_stdout().print(f"{what:12} {path}", soft_wrap=True, markup=False)
+
+
+def _audit(
+    asked: Any, X: pd.DataFrame, y: pd.Series[Any], groups: Any, pos_label: Any, given: dict[str, Any]
+) -> Audit:
+    say("Measuring …")
+    return audit(
+        asked, X, y.to_numpy(), sensitive_features=groups, pos_label=pos_label, epsilon=given["epsilon"],
+        threshold=given["threshold"], n_listed=MOST_PERSONS, random_state=given["seed"],
+    )  # fmt: skip
+
+
+def _audit_deployed(
+    held: Deployed, path: Path, label: str | None, encoding: str, given: dict[str, Any]
+) -> tuple[Audit, dict[str, Any]]:
+    """Audit a model of `evenhand fit`, which knows the columns of its file."""
+    table = read_table(path, encoding=encoding)
+    rows = table.frame.rename(columns=str)
+    name = label or held.label
+    if name not in rows.columns:
+        raise ValueError(f"{path} has no column {name!r} to compare with.{did_you_mean(name, rows.columns)}")
+    contexts, codes, reasons = held.read(rows)
+    known = (reasons == "") & rows[name].notna().to_numpy()
+    if not known.any():
+        raise JobFailedError(f"None of the {len(rows):,} rows of {path} can be scored: {reasons[0]}.")
+    if not known.all():
+        why = next((reason for reason in reasons if reason), f"no {name!r}")
+        warn(f"{int((~known).sum()):,} of {len(rows):,} rows are left out, such as for: {why}.")
+    labels = {str(value): value for value in held.classes_.tolist()}
+    written = rows.loc[known, name].astype(str)
+    y = written.map(lambda value: labels.get(value, value)).astype(object)
+    groups = held.groups_[codes[known]]
+    found = _audit(held, contexts[known].reset_index(drop=True), y, groups, held.pos_label, given)
+    with path.open("rb") as file:
+        sha256 = hashlib.file_digest(file, "sha256").hexdigest()
+    return found, {
+        "name": path.stem,
+        "label": name,
+        "sensitive": " & ".join(held.sensitive),
+        "sha256": sha256,
+    }
+
+
+def _predictions(path: Path, column: str, dataset: Dataset, encoding: str) -> Any:
+    """Return the decisions in the labels' own type, or the scores, of the people in the data set."""
+    frame = read_table(path, encoding=encoding).frame.rename(columns=str)
+    if column not in frame.columns:
+        raise ValueError(f"{path} has no column {column!r}.{did_you_mean(column, frame.columns)}")
+    # Those without a label or a group were left out of the data set.
+    parts = str(dataset.sensitive.columns[0]).split(" & ")
+    kept = frame[
+        frame[[str(dataset.label.name), *[p for p in parts if p in frame.columns]]].notna().all(axis=1)
+    ]
+    said = kept[column]
+    if len(said) != len(dataset) or said.isna().any():
+        raise ValueError(
+            f"Column {column!r} has {int(said.isna().sum())} gaps; expected a decision for everybody."
+        )
+    labels = {str(label): label for label in dataset.label.unique().tolist()}
+    if said.astype(str).isin(labels).all():
+        return np.array([labels[value] for value in said.astype(str)])
+    return said.to_numpy()

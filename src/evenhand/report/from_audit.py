@@ -1,0 +1,129 @@
+"""The summary of an audit: its findings in the shape that every report has."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from evenhand.audit import Audit
+from evenhand.report.measures import SHOWN, Measure
+from evenhand.report.summarise import Summary, model_of, summary_of
+
+_BY_GROUP = ("positive_rate", "true_positive_rate", "false_positive_rate", "accuracy", "flip_rate")
+_MOST_ROWS = 20  # of a table; people have a longer one of their own
+_NOT_FEATURES = ("person", "group", "label", "decision", "flips", "gap")
+
+
+def summary_of_audit(
+    found: Audit, *, name: str, label: str, sensitive: str, made: dict[str, Any], model: str = "This model"
+) -> Summary:
+    """Return the summary of an audit; `made` is what `summarise.made` returns.
+
+    >>> from evenhand.audit import audit
+    >>> from evenhand.report.summarise import made
+    >>> found = audit([0, 1, 1, 0], None, [0, 1, 0, 0], sensitive_features=["f", "f", "m", "m"])
+    >>> how = made("python", seeds=[0], data=[])
+    >>> study = summary_of_audit(found, name="four", label="y", sensitive="sex", made=how)["studies"][0]
+    >>> study["models"][0]["metrics"]["accuracy"]["value"]
+    0.75
+    """
+    findings = found.to_dict()
+    about = findings["about"]
+    study = {
+        "name": name,
+        "label": label,
+        "pos_label": "" if about["positive"] is None else str(about["positive"]),
+        "sensitive": sensitive,
+        "people": about["people"],
+        "models": [model_of(model, _metrics(findings), chosen=True)],
+        "groups": _groups(findings),
+        "persons": _persons(findings),
+        "tables": _tables(findings),
+        "notes": [line for line in findings["summary"].splitlines() if line],
+    }
+    return summary_of("audit", f"Audit of {name}: {label}", [study], made)
+
+
+def _metrics(findings: dict[str, Any]) -> dict[str, Measure]:
+    gap = f"gap_mean_{findings['about']['divergence']}"
+    overall = {row["metric"]: row for row in findings["metrics"] if row["group"] is None}
+    named = {name: overall.get(gap if name == "gap" else name) for name in SHOWN}
+    return {name: _measure(row) for name, row in named.items() if row is not None}
+
+
+def _groups(findings: dict[str, Any]) -> list[dict[str, Any]]:
+    rows = []
+    for group, people in findings["about"]["groups"].items():
+        row: dict[str, Any] = {"group": group, "people": people}
+        for found in findings["metrics"]:
+            if found["metric"] in _BY_GROUP and str(found["group"]) == group:
+                row[found["metric"]] = _measure(found)
+        rows.append(row)
+    return rows
+
+
+def _persons(findings: dict[str, Any]) -> dict[str, Any] | None:
+    people, about = findings["people"], findings["about"]
+    if not people:
+        return None
+    groups = list(about["groups"])
+    added = [name for name in people[0] if name.startswith(("decided as ", "P("))]
+    columns = [name for name in people[0] if name not in _NOT_FEATURES and name not in added]
+    overall = {row["metric"]: row for row in findings["metrics"] if row["group"] is None}
+    return {
+        "groups": groups,
+        "columns": columns,
+        "rows": [
+            {
+                "person": person["person"] + 1,
+                "group": str(person["group"]),
+                "label": str(person["label"]),
+                "decisions": [str(person[f"decided as {group}"]) for group in groups],
+                "probabilities": [_probability(person, group, about["positive"]) for group in groups],
+                "gap": person.get("gap"),
+                "flips": person["flips"],
+                "features": [person[name] for name in columns],
+            }
+            for person in people
+        ],
+        "people": about["people"],
+        "flips": round(overall["flip_rate"]["value"] * about["people"]),
+    }
+
+
+def _probability(person: dict[str, Any], group: str, positive: Any) -> float | None:
+    told = [name for name in person if name.startswith("P(") and name.endswith(f") as {group}")]
+    if f"P({positive}) as {group}" in told:
+        return float(person[f"P({positive}) as {group}"])
+    # Of two labels the audit lists the second; the first has the rest.
+    return 1 - float(person[told[0]]) if len(told) == 1 else None
+
+
+def _tables(findings: dict[str, Any]) -> list[dict[str, Any]]:
+    titles = {
+        "neighbours": (
+            "Alike, but decided differently",
+            "The most similar pairs of people with different decisions.",
+        ),
+        "subgroups": (
+            "Where groups are treated most differently",
+            "Differences that hold for all examined subgroups at once.",
+        ),
+    }
+    return [
+        {
+            "title": title,
+            "caption": caption,
+            "columns": [name.replace("_", " ") for name in findings[part][0]],
+            "rows": [[_cell(value) for value in row.values()] for row in findings[part][:_MOST_ROWS]],
+        }
+        for part, (title, caption) in titles.items()
+        if findings[part]
+    ]
+
+
+def _cell(value: Any) -> str:
+    return "–" if value is None else f"{value:.3f}" if isinstance(value, float) else str(value)
+
+
+def _measure(row: dict[str, Any]) -> Measure:
+    return {"value": row["value"], "low": row["low"], "high": row["high"]}
