@@ -17,6 +17,7 @@ import threading
 import time
 import tracemalloc
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 from scipy import sparse
@@ -48,13 +49,13 @@ def algorithm_1(steps: int, hidden: int = HIDDEN) -> CooperativeBandits:
     )
 
 
-def evenhand_loop(X, y, s, steps: int) -> Callable[[], None]:
+def evenhand_loop(X, y, s, steps: int) -> Callable[[], object]:
     model = algorithm_1(steps)
     model.fit(X, y, sensitive_features=s)  # compiles, or reads what was compiled before
     return lambda: model.fit(X, y, sensitive_features=s)
 
 
-def numpy_loop(X, y, s, steps: int) -> Callable[[], None]:
+def numpy_loop(X, y, s, steps: int) -> Callable[[], object]:
     """Algorithm 1 as a person would write it in NumPy: dense rows, in-place updates, no autograd."""
     dense = X.toarray()
     rng = np.random.default_rng(0)
@@ -85,7 +86,7 @@ def numpy_loop(X, y, s, steps: int) -> Callable[[], None]:
     return run
 
 
-def torch_loop(X, y, s, steps: int) -> Callable[[], None] | None:
+def torch_loop(X, y, s, steps: int) -> Callable[[], object] | None:
     try:
         import torch
     except ImportError:
@@ -115,7 +116,7 @@ def torch_loop(X, y, s, steps: int) -> Callable[[], None] | None:
     return run
 
 
-def vowpal_wabbit_loop(X, y, s, steps: int) -> Callable[[], None] | None:
+def vowpal_wabbit_loop(X, y, s, steps: int) -> Callable[[], object] | None:
     """Vowpal Wabbit's contextual bandit, fed row by row: predict, sample, learn. Linear, one model a group."""
     try:
         from vowpalwabbit import Workspace
@@ -139,7 +140,7 @@ def vowpal_wabbit_loop(X, y, s, steps: int) -> Callable[[], None] | None:
     return run
 
 
-def best_of(contenders: dict[str, tuple[Callable[[], None], int]], rounds: int) -> dict[str, float]:
+def best_of(contenders: dict[str, tuple[Callable[[], object], int]], rounds: int) -> dict[str, float]:
     """Seconds per step, best of several rounds in which each contender has its turn."""
     best = dict.fromkeys(contenders, np.inf)
     for _ in range(rounds):
@@ -214,9 +215,8 @@ def growth(rounds: int) -> list[dict[str, float | str]]:
             X, y, s = adult_shaped(world["rows"], world["features"], world["filled"], world["groups"])
             model = algorithm_1(world["steps"], world["hidden"])
             model.fit(X, y, sensitive_features=s)
-            seconds = best_of(
-                {"fit": (lambda: model.fit(X, y, sensitive_features=s), world["steps"])}, rounds
-            )  # noqa: B023
+            again = partial(model.fit, X, y, sensitive_features=s)
+            seconds = best_of({"fit": (again, world["steps"])}, rounds)
             table.append({"setting": setting, "value": value, "ns_per_step": seconds["fit"] * 1e9})
     print(f"\nHow the cost of a step grows (base: {base})")
     print(f"{'setting':12}{'value':>10}{'ns/step':>10}")
@@ -236,8 +236,8 @@ def sparse_or_dense(rounds: int) -> list[dict[str, float]]:
         contexts.SPARSE_BELOW = 0  # a dense array stays dense
         seconds = best_of(
             {
-                "sparse": (lambda: model.fit(X, y, sensitive_features=s), 100_000),  # noqa: B023
-                "dense": (lambda: model.fit(dense, y, sensitive_features=s), 100_000),  # noqa: B023
+                "sparse": (partial(model.fit, X, y, sensitive_features=s), 100_000),
+                "dense": (partial(model.fit, dense, y, sensitive_features=s), 100_000),
             },
             rounds,
         )

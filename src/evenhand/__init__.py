@@ -1,7 +1,5 @@
 """evenhand: metric-free individual fairness with cooperative contextual bandits."""
 
-__version__ = "0.1.0"
-
 from evenhand.bandit import GradientBandit
 from evenhand.cooperative import CooperativeBandits
 from evenhand.persistence import load, save
@@ -18,6 +16,7 @@ from evenhand.rewards import (
     Reward,
 )
 from evenhand.training import TrainingDivergedError
+from evenhand.version import __version__
 
 __all__ = [
     "KL",
@@ -33,6 +32,7 @@ __all__ = [
     "Parity",
     "Reward",
     "TrainingDivergedError",
+    "__version__",
     "load",
     "save",
 ]

@@ -1,4 +1,7 @@
-"""Models on disk: skops files. Loading one from a stranger runs no code."""
+"""Models on disk: skops files. Loading one from a stranger runs no code.
+
+skops is imported where it is used: it takes longer to import than all of evenhand.
+"""
 
 from __future__ import annotations
 
@@ -6,16 +9,15 @@ import zipfile
 from pathlib import Path
 from typing import Any
 
-import skops.io
 from sklearn.pipeline import Pipeline
-from skops.io.exceptions import UntrustedTypesFoundException
 
-from evenhand import __version__, rewards
+from evenhand import rewards
 from evenhand.bandit import GradientBandit
 from evenhand.cooperative import CooperativeBandits
 from evenhand.kernels.structs import Moments, Rates
 from evenhand.network import Network
 from evenhand.training import Training
+from evenhand.version import __version__
 
 # Named one by one: a whole package would let a file call any function of it.
 OWN_TYPES = (
@@ -30,6 +32,8 @@ TRUSTED = frozenset(f"{kind.__module__}.{kind.__qualname__}" for kind in OWN_TYP
 
 def save(model: Any, path: str | Path) -> Path:
     """Write a fitted estimator, or a pipeline that holds one, to a skops file; return its path."""
+    import skops.io
+
     _refuse_functions(model)
     path = Path(path)
     partial = path.with_name(path.name + ".partial")
@@ -46,6 +50,9 @@ def load(path: str | Path) -> Any:
 
     A file that is no model, is damaged, or asks for any other type is refused, before anything is built.
     """
+    import skops.io
+    from skops.io.exceptions import UntrustedTypesFoundException
+
     path = Path(path)
     if not path.is_file():
         raise FileNotFoundError(

@@ -8,7 +8,7 @@ from functools import cache
 from importlib import metadata
 from pathlib import Path
 
-import evenhand
+from evenhand import version
 
 LIBRARIES = ("numpy", "scipy", "scikit-learn", "pandas", "numba")
 # Code that only shows or transports results: changing it makes no finished trial stale.
@@ -25,7 +25,7 @@ def code_version() -> str:
     >>> len(code_version())
     64
     """
-    root = Path(evenhand.__file__).parent
+    root = Path(version.__file__).parent
     digest = hashlib.sha256()
     for file in sorted(root.rglob("*.py")):
         name = file.relative_to(root).as_posix()
@@ -44,7 +44,7 @@ def library_versions() -> dict[str, str]:
 def versions() -> dict[str, str]:
     """Return what a report says of where its numbers were made."""
     return {
-        "evenhand": evenhand.__version__,
+        "evenhand": version.__version__,
         "code": code_version(),
         "python": platform.python_version(),
         "machine": platform.machine(),
