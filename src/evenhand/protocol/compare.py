@@ -1,0 +1,128 @@
+"""Tables beside the published ones: ours with its interval over seeds, the paper's number, the difference."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from functools import cache
+from importlib import resources
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from scipy import stats
+
+# The first three are the paper's columns; the rest keep a constant classifier from passing for a fair one.
+PUBLISHED_METRICS = ("accuracy", "discrimination", "consistency")
+METRICS = (*PUBLISHED_METRICS, "flip_rate", "positive_rate", "balanced_accuracy", "auc", "gap")
+COLUMNS = ("dataset", "method", "metric", "ours", "low", "high", "published", "difference", "seeds")
+TITLES = {
+    "table1_discrimination": "Table 1: chosen by lowest discrimination",
+    "table2_delta": "Table 2: chosen by highest accuracy − discrimination",
+    "table_bounded": "Not in the paper: highest accuracy with discrimination at most 0.05 on validation",
+    "table3_submodels": "Table 3: submodels of CCB, chosen by lowest discrimination",
+    "table5_education_gender": "Table 5: education by gender (simulated students)",
+    "table6_education_race": "Table 6: education by race (simulated students)",
+}
+
+
+@cache
+def published() -> pd.DataFrame:
+    """Return the paper's tables as numbers: table, method, dataset, accuracy, discrimination, consistency.
+
+    >>> paper = published()
+    >>> paper[paper["method"] == "CCB"]["accuracy"].iloc[0]
+    np.float64(0.7544)
+    """
+    with resources.files("evenhand.protocol").joinpath("published_results.csv").open() as file:
+        return pd.read_csv(file)
+
+
+def interval(values: Sequence[float]) -> tuple[float, float, float]:
+    """Return the mean of one value a seed and its 95 % interval by Student's t; no interval for one seed.
+
+    >>> tuple(round(float(value), 3) for value in interval([0.80, 0.82, 0.84]))
+    (0.82, 0.77, 0.87)
+    """
+    known = np.asarray([value for value in values if np.isfinite(value)], dtype=float)
+    if not len(known):
+        return (float("nan"),) * 3
+    mean = float(known.mean())
+    if len(known) < 2:
+        return mean, float("nan"), float("nan")
+    half = float(stats.t.ppf(0.975, len(known) - 1) * known.std(ddof=1) / np.sqrt(len(known)))
+    return mean, mean - half, mean + half
+
+
+def beside(
+    found: pd.DataFrame,
+    table: str,
+    *,
+    metrics: Iterable[str] = METRICS,
+    comparable: Sequence[str] | None = None,
+) -> pd.DataFrame:
+    """Return one line a cell: data set, method, metric, ours, interval, published and difference.
+
+    Parameters
+    ----------
+    found : one row a data set, method and seed, one column a metric
+    table : the name of the published table; one the paper does not have leaves its columns empty
+    comparable : the data sets whose numbers are of the paper's task; all by default
+    """
+    paper = published()
+    paper = paper[paper["table"] == table]
+    theirs = {(row["dataset"], row["method"]): row for row in paper.to_dict("records")}
+    lines: list[dict[str, Any]] = []
+    for (dataset, method), rows in found.groupby(["dataset", "method"], sort=False):
+        for metric in metrics:
+            mean, low, high = interval(rows[metric].tolist())
+            known = metric in PUBLISHED_METRICS and (comparable is None or dataset in comparable)
+            row = theirs.get((dataset, method), {}) if known else {}
+            their = float(row.get(metric, np.nan))
+            lines.append(
+                dict(
+                    zip(
+                        COLUMNS,
+                        (dataset, method, metric, mean, low, high, their, mean - their, len(rows)),
+                        strict=True,
+                    )
+                )
+            )
+    return pd.DataFrame(lines, columns=list(COLUMNS))
+
+
+def by_major(found: pd.DataFrame) -> pd.DataFrame:
+    """Return the education results as the paper has them: for each major, the mean over its courses."""
+    major = found["dataset"].str.extract(r"^simulated-([A-Z]+)-")[0]
+    keys = ["dataset", "method", "seed"]
+    return found.assign(dataset=major).groupby(keys, sort=False)[list(METRICS)].mean().reset_index()
+
+
+def markdown(table: pd.DataFrame, metrics: Sequence[str] = METRICS) -> str:
+    """Return a table for people: one line a data set and method; ours [low, high] (published, difference).
+
+    >>> line = dict(dataset="adult", method="LR", metric="accuracy", ours=0.8475, low=0.84, high=0.85,
+    ...             published=0.8387, difference=0.0088, seeds=2)
+    >>> print(markdown(pd.DataFrame([line]), ["accuracy"]))
+    | data set | method | accuracy |
+    |---|---|---|
+    | adult | LR | 0.8475 [0.8400, 0.8500] (0.8387, +0.0088) |
+    """
+    shown = [name for name in metrics if name in set(table["metric"])]
+    lines = ["| data set | method | " + " | ".join(name.replace("_", " ") for name in shown) + " |"]
+    lines.append("|" + "---|" * (2 + len(shown)))
+    for (dataset, method), cells in table.groupby(["dataset", "method"], sort=False):
+        by_metric = {cell["metric"]: cell for cell in cells.to_dict("records")}
+        texts = [_cell(by_metric[name]) for name in shown]
+        lines.append(f"| {dataset} | {method} | " + " | ".join(texts) + " |")
+    return "\n".join(lines)
+
+
+def _cell(cell: dict[Any, Any]) -> str:
+    if not np.isfinite(cell["ours"]):
+        return "–"
+    text = f"{cell['ours']:.4f}"
+    if np.isfinite(cell["low"]):
+        text += f" [{cell['low']:.4f}, {cell['high']:.4f}]"
+    if np.isfinite(cell["published"]):
+        text += f" ({cell['published']:.4f}, {cell['difference']:+.4f})"
+    return text

@@ -1,0 +1,133 @@
+"""What the numbers say, in words made from them: constant classifiers, agreement and disagreement."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from evenhand.datasets import Dataset
+from evenhand.protocol.compare import TITLES, published
+from evenhand.protocol.trial import SPLITS
+
+_CONSTANT_RATE = 0.01  # at most that share gets the rarer answer
+_CONSTANT_CONSISTENCY = 0.98
+
+
+class Facts(NamedTuple):
+    """What a data set's test part is like."""
+
+    name: str
+    people: int
+    by_group: tuple[int, ...]
+    positive_share: float
+
+    @property
+    def majority(self) -> float:
+        """The accuracy of giving everybody the commoner answer."""
+        return max(self.positive_share, 1 - self.positive_share)
+
+
+def facts_of(dataset: Dataset, *, seed: int, split: str) -> Facts:
+    """Return what the test part of a split is like."""
+    test = SPLITS[split](dataset, seed).test
+    label = dataset.label.iloc[test]
+    sizes = dataset.sensitive_features.iloc[test].value_counts(sort=False)
+    return Facts(dataset.name, len(test), tuple(map(int, sizes)), float((label == dataset.pos_label).mean()))
+
+
+def constant_in_the_paper(facts: list[Facts]) -> list[str]:
+    """Return a sentence for each published result that is, or is nearly, a constant classifier.
+
+    It is if hardly any neighbours are decided differently, and the accuracy is that of giving everybody the
+    same answer, to within the sampling error of a test part of that size.
+    """
+    sentences = []
+    for fact in facts:
+        paper = published()
+        paper = paper[(paper["dataset"] == fact.name) & (paper["consistency"] >= _CONSTANT_CONSISTENCY)]
+        for row in paper.to_dict("records"):
+            scores = {"commoner": fact.majority, "rarer": 1 - fact.majority}
+            answer = min(scores, key=lambda name: abs(row["accuracy"] - scores[name]))
+            if abs(row["accuracy"] - scores[answer]) <= _error(fact.majority, fact.people):
+                wholly = row["consistency"] >= 0.999 and row["discrimination"] < 0.001
+                sentences.append(
+                    f"Published {row['method']} on {fact.name} ({_short(row['table'])}) is "
+                    f"{'' if wholly else 'nearly '}a constant classifier: accuracy {row['accuracy']:.4f}, "
+                    f"where the {answer} answer for everybody scores {scores[answer]:.4f} here; consistency "
+                    f"{row['consistency']:.4f}, discrimination {row['discrimination']:.4f}."
+                )
+    return sentences
+
+
+def constant_here(best: pd.DataFrame) -> list[str]:
+    """Return a sentence for each method and criterion of this run that gives nearly everybody one answer."""
+    sentences = []
+    for (dataset, criterion), rows in best.groupby(["dataset", "criterion"], sort=False):
+        rate = rows.groupby("method", sort=False)["positive_rate"].mean()
+        same = rate[(rate <= _CONSTANT_RATE) | (rate >= 1 - _CONSTANT_RATE)]
+        if len(same):
+            listed = ", ".join(f"{name} ({100 * max(r, 1 - r):.1f} %)" for name, r in same.items())
+            sentences.append(
+                f"This run, {dataset} by {criterion}: one answer for nearly everybody: {listed}."
+            )
+    return sentences
+
+
+def agreement(table: pd.DataFrame, name: str, facts: list[Facts]) -> list[str]:
+    """Return a sentence a data set: which methods agree with the paper in accuracy and discrimination.
+
+    To agree is to differ by no more than two test parts of that size would by chance (95 %), or by less than
+    half the width of this run's own interval over seeds.
+    """
+    sentences = []
+    for fact in facts:
+        agrees, differs = [], []
+        for method, rows in table[table["dataset"] == fact.name].groupby("method", sort=False):
+            cells = {str(row["metric"]): row for row in rows.to_dict("records")}
+            compared = [cells[metric] for metric in ("accuracy", "discrimination") if metric in cells]
+            if not compared or any(np.isnan(cell["published"]) for cell in compared):
+                continue
+            off = [
+                f"{cell['metric']} {cell['ours']:.3f} against {cell['published']:.3f}"
+                for cell in compared
+                if abs(cell["difference"]) > _by_chance(cell, cells["positive_rate"]["ours"], fact)
+            ]
+            if off:
+                differs.append(f"{method} ({', '.join(off)})")
+            else:
+                agrees.append(str(method))
+        if agrees or differs:
+            agree, differ = ", ".join(agrees) or "none", ", ".join(differs) or "none"
+            sentences.append(f"{_short(name)}, {fact.name}: agree: {agree}; differ: {differ}.")
+    return sentences
+
+
+def theorem_in_words(study: list[dict[str, Any]]) -> list[str]:
+    """Return a sentence for each watched run: how fast the squared gradient norm fell."""
+    return [
+        f"{one['method']} on {one['dataset']}: over {one['step'][-1]:,.0f} steps the smallest squared "
+        f"gradient norm fell to {one['smallest'][-1]:.1e} (slope {one['slope_of_smallest']:.2f} in "
+        f"logarithms) and the mean to {one['mean'][-1]:.1e} (slope {one['slope_of_mean']:.2f}); "
+        "the theorem says −1."
+        for one in study
+    ]
+
+
+def _short(table: str) -> str:
+    return TITLES[table].split(":")[0]
+
+
+def _error(share: float, people: int) -> float:
+    return float(1.96 * np.sqrt(share * (1 - share) / people))
+
+
+def _by_chance(cell: dict[Any, Any], positive_rate: float, fact: Facts) -> float:
+    if cell["metric"] == "accuracy":
+        error = _error(cell["published"], fact.people)
+    else:
+        rate = min(max(positive_rate, 1 / fact.people), 1 - 1 / fact.people)
+        error = float(np.sqrt(sum(_error(rate, size) ** 2 for size in fact.by_group if size)))
+    over_seeds = (cell["high"] - cell["low"]) / 2 if np.isfinite(cell["low"]) else 0.0
+    return max(float(np.sqrt(2)) * error, over_seeds)

@@ -1,0 +1,162 @@
+"""The empirical side of the paper's theorem: the squared gradient norm of the objective against steps.
+
+The theorem bounds the smallest and the mean of ‖∇J(θ_s)‖² over T steps by a constant over T: in logarithms,
+a slope of −1. Here the gradient is exact: the expectation over the policies' actions and the mean over
+everybody in the training part, at each checkpoint.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from evenhand.cooperative import CooperativeBandits
+from evenhand.groups import codes_of
+from evenhand.network import Network, backward, forward, softmax
+from evenhand.protocol.grids import Method, Point
+from evenhand.rewards import Likelihood, LogRatio, as_reward
+from evenhand.training import pack_terms
+
+KNOWN = ("correctness", "likelihood", "kl", "log_ratio")
+CHECKPOINTS = 60
+PUBLISHED, CURED = "gradient of CCB", "gradient of CCB cured"
+
+
+def expected_gradient(model: CooperativeBandits, X: Any, y: Any, s: Any) -> Network:
+    """Return the mean over people of the expected step, stacked over the groups' policies.
+
+    Parameters
+    ----------
+    model : fitted, its reward made of correctness, likelihood, kl and log_ratio
+    X, y, s : people, their labels and groups
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> X, y, s = rng.normal(size=(50, 2)), np.arange(50) % 2, np.arange(50) // 25
+    >>> model = CooperativeBandits(steps=10, random_state=0).fit(X, y, sensitive_features=s)
+    >>> expected_gradient(model, X, y, s).W2.shape
+    (2, 2, 20)
+    """
+    reward = as_reward(Likelihood() + LogRatio() if model.reward is None else model.reward)
+    strange = [name for name in reward.names if name not in KNOWN]
+    if strange:
+        raise ValueError(f"Got the reward term {strange[0]!r}, but expected only {', '.join(KNOWN)}.")
+    terms = pack_terms(reward, model.divergence_weight, len(model.classes_))
+    labels = np.searchsorted(model.classes_, y)
+    groups = codes_of(s, len(labels), model.groups_)
+    everyone, n_groups = np.arange(len(labels)), len(model.groups_)
+    policies = [Network(*(part[g] for part in model.policies_)) for g in range(n_groups)]
+    layers = [forward(policy, X) for policy in policies]
+    said = np.stack([softmax(logits.astype(np.float64)) for _, logits in layers])  # (groups, people, actions)
+    logs = np.log(np.maximum(said, np.finfo(np.float64).tiny))
+
+    own, own_logs = said[groups, everyone], logs[groups, everyone]
+    others = max(n_groups - 1, 1)
+    apart = own_logs - (logs.sum(0) - own_logs) / others if n_groups > 1 else np.zeros_like(own)
+    rewards = terms.gains[labels] - terms.log_ratio_weight * apart
+    # The published divergence is the same for every action: it moves the reward, and drops out below.
+    rewards -= terms.kl_weight * (own * apart).sum(1, keepdims=True)
+    if terms.likelihood_clip:
+        rewards[everyone, labels] += np.minimum(1 / own[everyone, labels], terms.likelihood_clip)
+    acting = own * (rewards - (own * rewards).sum(1, keepdims=True))
+
+    listens = terms.log_ratio_weight / others if model.cooperation == "mutual" else 0.0
+    gradients = []
+    for g, (hidden, _) in enumerate(layers):
+        direction = np.where((groups == g)[:, None], acting, listens * (own - said[g])) / len(labels)
+        gradients.append(backward(policies[g], X, hidden, direction.astype(np.float32)))
+    return Network(*(np.stack(parts) for parts in zip(*gradients, strict=True)))
+
+
+def squared_norms(gradient: Network) -> npt.NDArray[np.float64]:
+    """Return ‖∇J(θ_s)‖² for each group s."""
+    squares = [(part.reshape(len(part), -1).astype(np.float64) ** 2).sum(1) for part in gradient]
+    return np.asarray(np.sum(squares, axis=0))
+
+
+class GradientWatch:
+    """Bandits whose gradient is looked at on each checkpoint; kept in `history_` beside the reward."""
+
+    def __init__(self, bandits: CooperativeBandits) -> None:
+        self.bandits = bandits
+
+    def fit(self, X: Any, y: Any, *, sensitive_features: Any, callback: Any) -> Self:
+        """Fit the bandits, watching."""
+        norms: list[float] = []
+
+        def watch(step: int, model: CooperativeBandits) -> bool | None:
+            norms.append(float(squared_norms(expected_gradient(model, X, y, sensitive_features)).sum()))
+            stop: bool | None = callback(step, model)
+            return stop
+
+        self.bandits.fit(X, y, sensitive_features=sensitive_features, callback=watch)
+        self.n_steps_ = self.bandits.n_steps_
+        self.history_ = {**self.bandits.history_, "squared_gradient": np.array(norms)}
+        return self
+
+
+def against_steps(steps: Any, squared: Any) -> dict[str, Any]:
+    """Return the smallest and the mean squared norm so far against T, each with its slope in logarithms.
+
+    >>> study = against_steps([1, 2, 4, 8], [1.0, 0.5, 0.25, 0.125])
+    >>> round(study["slope_of_smallest"], 3)
+    -1.0
+    """
+    steps, squared = np.asarray(steps, dtype=float), np.asarray(squared, dtype=float)
+    smallest = np.minimum.accumulate(squared)
+    mean = np.cumsum(squared) / np.arange(1, len(squared) + 1)
+
+    def slope(values: npt.NDArray[np.float64]) -> float:
+        known = values > 0
+        if known.sum() < 2:
+            return float("nan")
+        return float(np.polyfit(np.log(steps[known]), np.log(values[known]), 1)[0])
+
+    return {
+        "step": steps.tolist(),
+        "smallest": smallest.tolist(),
+        "mean": mean.tolist(),
+        "slope_of_smallest": slope(smallest),
+        "slope_of_mean": slope(mean),
+    }
+
+
+def theorem_methods(*, full: bool) -> list[Method]:
+    """Return Algorithm 1 as published and with the cured reward, watched: plain ascent, sampled actions."""
+    budget = budget_full if full else budget_small
+    return [
+        Method(PUBLISHED, make_published, budget=budget, weight=8),
+        Method(CURED, make_cured, budget=budget, weight=8),
+    ]
+
+
+def make_published(seed: int, **point: Any) -> GradientWatch:
+    """Make Algorithm 1 with λ = 10, watched."""
+    return GradientWatch(CooperativeBandits.published(10.0, random_state=seed, **point))
+
+
+def make_cured(seed: int, **point: Any) -> GradientWatch:
+    """Make Algorithm 1 with the cured reward, λ = 1, and mutual cooperation, watched."""
+    return GradientWatch(
+        CooperativeBandits.published(
+            1.0, reward="correctness + log_ratio", cooperation="mutual", random_state=seed, **point
+        )
+    )
+
+
+def budget_full(people: int) -> Point:
+    """Return 20 epochs' steps, at most 500,000, in 60 checkpoints."""
+    return _budget(people, 500_000)
+
+
+def budget_small(people: int) -> Point:
+    """Return 20 epochs' steps, at most 100,000, in 60 checkpoints."""
+    return _budget(people, 100_000)
+
+
+def _budget(people: int, most: int) -> Point:
+    steps = min(20 * people, most)
+    return {"steps": steps, "checkpoint_every": max(1, steps // CHECKPOINTS)}
