@@ -93,7 +93,7 @@ def gower_neighbours(
     n_numbers = features.numbers.shape[1]
     order = kernel.similar_first(coarse, costs, n_numbers)
     blocks, low, high = kernel.lay_out(coarse, order)
-    may_miss = (coarse == kernel.MISSING).any(axis=1)
+    together = _together(coarse, costs, n_numbers)
     del coarse
     place_of = np.empty(n, dtype=np.int64)
     place_of[order] = np.arange(n)
@@ -102,7 +102,7 @@ def gower_neighbours(
 
     def search(chosen: npt.NDArray[np.int64]) -> Any:
         return kernel.search(
-            *features, scales, costs, may_miss, margin, span, blocks, low, high, order, places[chosen], k
+            *features, scales, costs, together, margin, span, blocks, low, high, order, places[chosen], k
         )
 
     indices, similarity = np.empty((len(asked), k), dtype=np.int64), np.empty((len(asked), k))
@@ -234,11 +234,11 @@ def _span(features: _Features, scales: npt.NDArray[np.float64], k: int) -> float
     The least span resolves distance 1; the largest spends all 16 bits on the heaviest feature.
     """
     n, weights = len(features.numbers), features.weights
-    others = np.unique(np.linspace(0, n - 1, max(4096, k + 1)).astype(np.int64))
+    others = np.unique(np.linspace(0, n - 1, max(1024, k + 1)).astype(np.int64))
     people = others[:: max(1, len(others) // 32)]
     farthest = kernel.farthest_neighbour(*features, scales, people, others, k)
     most = float(kernel.FARTHEST) * float(weights.sum() / weights.max())
-    return min(most, float(kernel.FARTHEST) / min(1.0, max(1e-9, 3 * farthest)))
+    return min(most, float(kernel.FARTHEST) / min(1.0, max(1e-9, 2 * farthest)))
 
 
 def _coarsen(features: _Features, scales: npt.NDArray[np.float64], span: float) -> tuple[Any, Any, float]:
@@ -266,3 +266,15 @@ def _coarsen(features: _Features, scales: npt.NDArray[np.float64], span: float) 
     for c in range(codes.shape[1]):
         coarse[len(scales) + c] = np.where(codes[:, c] < 0, kernel.MISSING, codes[:, c] % COARSE_CODES)
     return coarse, costs.astype(np.uint16), margin
+
+
+def _together(coarse: Any, costs: Any, n_numbers: int) -> npt.NDArray[np.bool_]:
+    """Return from which features on four can be added at once: one kind, none missing, no overflow."""
+    whole = (coarse != kernel.MISSING).all(axis=1)
+    n_features = len(costs)
+    together = np.zeros(n_features, dtype=bool)
+    for f in range(n_features - 3):
+        alike = f >= n_numbers or f + 4 <= n_numbers
+        room = costs[f : f + 4].sum(dtype=np.int64) + int(kernel.FARTHEST) <= 2**16 - 1
+        together[f] = alike and room and whole[f : f + 4].all()
+    return together
