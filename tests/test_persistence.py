@@ -8,6 +8,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from evenhand import CooperativeBandits, Correctness, Custom, GradientBandit, LogRatio, Parity, load, save
+from evenhand.baselines import ALFR, LFR, LR, Rawlsian
 
 
 @pytest.fixture(scope="module")
@@ -34,6 +35,16 @@ def test_pipelines_and_single_bandits(data, tmp_path):
     pipeline = make_pipeline(StandardScaler(), GradientBandit(random_state=0)).fit(X, y)
     again = load(save(pipeline, tmp_path / "p.skops"))
     np.testing.assert_array_equal(again.predict_proba(X), pipeline.predict_proba(X))
+
+
+@pytest.mark.parametrize("kind", [LR, Rawlsian, LFR, ALFR])
+def test_baselines_too(data, tmp_path, kind):
+    X, y, s = data
+    model = kind().fit(X, y, sensitive_features=s)
+    again = load(save(model, tmp_path / "b.skops"))
+    np.testing.assert_array_equal(
+        again.predict(X, sensitive_features=s), model.predict(X, sensitive_features=s)
+    )
 
 
 class Foreign:

@@ -13,6 +13,8 @@ from sklearn.pipeline import Pipeline
 
 from evenhand import rewards
 from evenhand.bandit import GradientBandit
+from evenhand.baselines import ALFR, LFR, LR, Rawlsian
+from evenhand.baselines._prototypes import Losses, Prototypes
 from evenhand.cooperative import CooperativeBandits
 from evenhand.kernels.structs import Moments, Rates
 from evenhand.network import Network
@@ -22,6 +24,7 @@ from evenhand.version import __version__
 # Named one by one: a whole package would let a file call any function of it.
 OWN_TYPES = (
     CooperativeBandits, GradientBandit, Training, Moments, Rates, Network,
+    ALFR, LFR, LR, Rawlsian, Losses, Prototypes,
     rewards.Reward, rewards.Correctness, rewards.Likelihood, rewards.KL, rewards.LogRatio, rewards.Agreement,
     rewards.Parity, rewards.EqualOpportunity, rewards.EqualizedOdds,
 )  # fmt: skip
