@@ -67,9 +67,8 @@ def by_sklearn(one_hot: np.ndarray) -> np.ndarray:
 def by_gower(frame: pd.DataFrame) -> np.ndarray:
     import gower
 
-    return np.argsort(
-        gower.gower_matrix(frame.astype({c: str for c in frame if c.startswith("cat")})), axis=1
-    )
+    category = [name.startswith("category") for name in frame]
+    return np.argsort(gower.gower_matrix(frame.astype(object), cat_features=category), axis=1)[:, 1 : K + 1]
 
 
 def compare(n: int, with_gower: bool) -> None:
