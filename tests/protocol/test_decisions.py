@@ -1,0 +1,66 @@
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.linear_model import LogisticRegression
+from sklearn.svm import LinearSVC
+
+from evenhand import CooperativeBandits
+from evenhand.baselines import LR
+from evenhand.protocol.decisions import said_by_group
+
+LABELS, GROUPS = np.array(["no", "yes"]), np.array(["f", "m"])
+
+
+@pytest.fixture
+def people() -> tuple[Any, Any, Any]:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 3)).astype(np.float32)
+    s = rng.choice(GROUPS, 200)
+    return X, np.where(X[:, 0] + (s == "m") > 0.5, "yes", "no"), s
+
+
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
+def test_policies_say_what_the_model_says(form: Any, people: tuple[Any, Any, Any]) -> None:
+    X, y, s = people
+    model = CooperativeBandits(epochs=2, random_state=0).fit(X, y, sensitive_features=s)
+    expected = model.probabilities_by_group(X)
+    said = said_by_group(model, form(X), labels=LABELS, groups=GROUPS)
+    np.testing.assert_allclose(said, expected, atol=1e-6)
+    quick = said_by_group(model, form(X), labels=LABELS, groups=GROUPS, decisions_only=True)
+    np.testing.assert_array_equal(quick.argmax(2), expected.argmax(2))
+
+
+def test_a_model_told_the_group_is_asked_as_every_group(people: tuple[Any, Any, Any]) -> None:
+    X, y, s = people
+    model = LR(aware=True).fit(X, y, sensitive_features=s)
+    said = said_by_group(model, X, labels=LABELS, groups=GROUPS)
+    for at, group in enumerate(GROUPS):
+        expected = model.predict_proba(X, sensitive_features=np.full(200, group))
+        np.testing.assert_array_equal(said[:, at], expected)
+
+    class Foreign:
+        def predict(self, X: Any, *, sensitive_features: Any) -> Any:
+            return model.predict(X, sensitive_features=sensitive_features)
+
+    told = said_by_group(Foreign(), X, labels=LABELS, groups=GROUPS)
+    np.testing.assert_array_equal(told.argmax(2), said.argmax(2))
+
+
+def test_a_model_that_is_not_told_says_the_same_for_every_group(people: tuple[Any, Any, Any]) -> None:
+    X, y, _ = people
+    model = LogisticRegression().fit(X, y)
+    said = said_by_group(model, X, labels=LABELS, groups=GROUPS)
+    np.testing.assert_array_equal(said[:, 0], model.predict_proba(X))
+    np.testing.assert_array_equal(said[:, 0], said[:, 1])
+
+
+def test_a_model_without_probabilities_says_one_for_its_decision(people: tuple[Any, Any, Any]) -> None:
+    X, y, _ = people
+    model = LinearSVC().fit(X, y)
+    said = said_by_group(model, X, labels=LABELS, groups=GROUPS)
+    np.testing.assert_array_equal(LABELS[said[:, 0].argmax(1)], model.predict(X))
+    assert set(np.unique(said)) == {0.0, 1.0}

@@ -1,0 +1,112 @@
+from __future__ import annotations
+
+import json
+import sqlite3
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from evenhand.protocol.store import Store, StoreError, key_of
+
+
+def test_a_result_is_read_back_exactly(tmp_path: Path) -> None:
+    outcome = {"accuracy": 0.1 + 0.2, "missing": float("nan"), "steps": [1, 2]}
+    with Store(tmp_path / "s.sqlite") as store:
+        store.write("k", {"method": "LR"}, outcome=outcome, seconds=1.5)
+    with Store(tmp_path / "s.sqlite") as store:
+        found = store.read(["k", "other"])
+        assert store.succeeded("k")
+        assert not store.succeeded("other")
+    assert list(found) == ["k"]
+    assert repr(found["k"].outcome) == repr(outcome)
+    assert (found["k"].what, found["k"].error, found["k"].seconds) == ({"method": "LR"}, None, 1.5)
+
+
+def test_a_success_is_final_and_a_failure_is_tried_again() -> None:
+    store = Store(None)
+    store.write("k", {}, error="Traceback", seconds=0)
+    assert not store.succeeded("k")
+    assert store.read(["k"])["k"].error == "Traceback"
+    store.write("k", {}, outcome=1, seconds=0)
+    store.write("k", {}, outcome=2, seconds=0)
+    store.write("k", {}, error="later", seconds=0)
+    assert store.read(["k"])["k"].outcome == 1
+    assert len(store) == 1
+    store.close()
+
+
+@pytest.mark.parametrize(
+    "change", [{"seed": 1}, {"method": "LFR"}, {"parameters": {"C": 2.0}}, {"extra": None}]
+)
+def test_everything_that_determines_a_result_is_in_its_key(change: dict[str, object]) -> None:
+    what = {"seed": 0, "method": "LR", "parameters": {"C": 1.0}}
+    assert key_of(what) == key_of(json.loads(json.dumps(what)))
+    assert key_of(what | change) != key_of(what)
+
+
+def test_a_file_that_is_no_store_gets_a_clear_error(tmp_path: Path) -> None:
+    path = tmp_path / "s.sqlite"
+    path.write_text("this is no database, however one looks at it; " * 50)
+    with pytest.raises(StoreError, match=r"Can't open the results in .*damaged or no store.*Move it away"):
+        Store(path)
+
+
+def test_a_damaged_store_gets_a_clear_error(tmp_path: Path) -> None:
+    path = tmp_path / "s.sqlite"
+    with Store(path) as store:
+        for at in range(500):
+            store.write(str(at), {}, outcome="x" * 500, seconds=0)
+    data = bytearray(path.read_bytes())
+    data[4096 : len(data) // 2] = b"\xff" * (len(data) // 2 - 4096)
+    path.write_bytes(data)
+    with pytest.raises(StoreError, match="damaged or no store"):
+        Store(path)
+
+
+def test_a_full_disk_gets_a_clear_error_and_keeps_what_is_finished(tmp_path: Path) -> None:
+    with Store(tmp_path / "s.sqlite") as store:
+        store.write("kept", {}, outcome=1, seconds=0)
+        pages = store._connection.execute("PRAGMA page_count").fetchone()[0]
+        store._connection.execute(f"PRAGMA max_page_count = {pages}")
+        with pytest.raises(StoreError, match=r"Can't write .*the disk is full.*free some space"):
+            store.write("lost", {}, outcome="x" * 100_000, seconds=0)
+    with Store(tmp_path / "s.sqlite") as store:
+        assert store.succeeded("kept")
+        assert not store.succeeded("lost")
+
+
+def test_a_folder_that_can_not_be_written_gets_a_clear_error(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(StoreError, match="expected a file in a folder that can be written"):
+        Store(tmp_path / "file" / "s.sqlite")
+
+
+def test_a_store_of_another_layout_is_left_alone(tmp_path: Path) -> None:
+    path = tmp_path / "s.sqlite"
+    connection = sqlite3.connect(path)
+    connection.execute("PRAGMA user_version = 7")
+    connection.close()
+    with pytest.raises(StoreError, match="has layout 7, but this evenhand reads layout 1"):
+        Store(path)
+
+
+_WRITER = """
+import sys
+from evenhand.protocol.store import Store
+with Store(sys.argv[1]) as store:
+    for at in range(200):
+        store.write(f"shared {at}", {}, outcome=at, seconds=0)
+        store.write(f"{sys.argv[2]} {at}", {}, outcome=at, seconds=0)
+"""
+
+
+def test_two_processes_write_at_once_and_nothing_is_lost_or_doubled(tmp_path: Path) -> None:
+    path = tmp_path / "s.sqlite"
+    writers = [subprocess.Popen([sys.executable, "-c", _WRITER, str(path), name]) for name in ("a", "b")]
+    assert [writer.wait() for writer in writers] == [0, 0]
+    with Store(path) as store:
+        assert len(store) == 600
+        found = store.read([f"shared {at}" for at in range(200)])
+        assert sorted(result.outcome for result in found.values()) == list(range(200))

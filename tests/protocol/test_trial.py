@@ -1,0 +1,137 @@
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.tree import DecisionTreeClassifier
+
+from evenhand import CooperativeBandits
+from evenhand import metrics as m
+from evenhand.datasets import Dataset
+from evenhand.protocol.grids import Method, grid
+from evenhand.protocol.selection import CRITERIA
+from evenhand.protocol.splits import prepare, split
+from evenhand.protocol.trial import make_ready, measure, run_trial, submodels, train_and_select
+
+BANDITS = Method("bandits", lambda seed, **point: CooperativeBandits(random_state=seed, **point))
+
+
+def test_metrics_on_the_test_part_equal_the_library_s(dataset: Dataset) -> None:
+    prepared = make_ready(dataset, 3, "random")
+    parts = prepare(dataset, split(dataset, seed=3))
+    model = CooperativeBandits(epochs=3, random_state=0).fit(
+        prepared.X, prepared.y, sensitive_features=prepared.s
+    )
+    X, y, s, contexts = parts.test
+    by_group = model.probabilities_by_group(X)
+    decided = model.predict(X, sensitive_features=s)
+    own = prepared.test.s
+    group: dict[str, Any] = {"sensitive_features": s, "pos_label": "yes"}
+    expected = {
+        "accuracy": m.accuracy(y, decided),
+        "discrimination": m.discrimination(y, decided, **group),
+        "delta": m.delta(y, decided, **group),
+        "balanced_accuracy": m.balanced_accuracy(y, decided),
+        "positive_rate": float((decided == "yes").mean()),
+        "flip_rate": m.flip_rate(by_group.argmax(2), own),
+        "consistency": m.consistency(decided, X=contexts),
+        "auc": m.auc(y, by_group[np.arange(len(y)), own], pos_label="yes"),
+        "gap": m.metric_free_gap(by_group, own).mean,
+    }
+    found = measure(prepared.test.said(model), prepared.test, prepared.neighbours)
+    assert found == pytest.approx(expected, abs=1e-6)
+
+
+def test_submodels_are_those_of_the_estimator(dataset: Dataset) -> None:
+    prepared = make_ready(dataset, 0, "random")
+    test = prepared.test
+    model = CooperativeBandits(0.0, epochs=5, shared_start=False, random_state=0)
+    model.fit(prepared.X, prepared.y, sensitive_features=prepared.s)
+    y, s = test.labels[test.y], test.groups[test.s]
+    found = submodels(test.said(model), test, prepared.neighbours)
+    ways = {
+        "Model 0": model.compress("f").predict(test.X),
+        "Model 1": model.compress("m").predict(test.X),
+        "Reversed Model": model.reversed().predict(test.X, sensitive_features=s),
+        "Original Model": model.predict(test.X, sensitive_features=s),
+    }
+    assert list(found) == list(ways)
+    for name, decided in ways.items():
+        assert found[name]["accuracy"] == pytest.approx((decided == y).mean())
+        unequal = m.discrimination(y, decided, sensitive_features=s, pos_label="yes")
+        assert found[name]["discrimination"] == pytest.approx(unequal)
+    assert len({repr(metrics) for metrics in found.values()}) > 1
+
+
+def test_selection_never_looks_at_the_test_part(dataset: Dataset) -> None:
+    prepared = make_ready(dataset, 0, "random")
+    expected = train_and_select(prepared, BANDITS, {"epochs": 5, "checkpoint_every": 100}, 0, CRITERIA)
+    prepared.test.y[:] = 1 - prepared.test.y
+    turned = train_and_select(prepared, BANDITS, {"epochs": 5, "checkpoint_every": 100}, 0, CRITERIA)
+    for name, chosen in expected["criteria"].items():
+        other = turned["criteria"][name]
+        assert (chosen["step"], chosen["validation"]) == (other["step"], other["validation"])
+        assert chosen["test"]["accuracy"] == pytest.approx(1 - other["test"]["accuracy"])
+
+
+def test_the_chosen_step_is_the_best_of_all_checkpoints(dataset: Dataset) -> None:
+    prepared = make_ready(dataset, 0, "random")
+    scores = {}
+
+    def look(step: int, model: Any) -> None:
+        scores[step] = prepared.validation.scores(model)
+
+    CooperativeBandits(epochs=5, checkpoint_every=100, random_state=0).fit(
+        prepared.X, prepared.y, sensitive_features=prepared.s, callback=look
+    )
+    found = train_and_select(prepared, BANDITS, {"epochs": 5, "checkpoint_every": 100}, 0, CRITERIA)
+    assert found["checkpoints"] == len(scores) > 5
+    for criterion in CRITERIA:
+        best = max(scores, key=lambda step: (criterion.rank(scores[step]), -step))
+        assert found["criteria"][criterion.name]["step"] == best
+
+
+def test_any_classifier_is_a_method(dataset: Dataset) -> None:
+    prepared = make_ready(dataset, 0, "random")
+    tree = Method("tree", lambda seed, **point: DecisionTreeClassifier(random_state=seed, **point))
+    found = train_and_select(prepared, tree, {"max_depth": 2}, 0, CRITERIA)
+    assert found["checkpoints"] == 1
+    assert found["curve"] is None
+    chosen = found["criteria"]["delta"]["test"]
+    assert chosen["flip_rate"] == 0
+    model = DecisionTreeClassifier(random_state=0, max_depth=2).fit(prepared.X, prepared.y)
+    decided = model.predict(prepared.test.X)
+    assert chosen["accuracy"] == (decided == prepared.test.labels[prepared.test.y]).mean()
+
+
+def test_at_most_so_many_people_are_learned_from(dataset: Dataset) -> None:
+    prepared = make_ready(dataset, 0, "random")
+    seen = []
+
+    class Counting(DecisionTreeClassifier):  # type: ignore[misc]
+        def fit(self, X: Any, y: Any) -> Any:
+            seen.append((len(y), X.shape[0]))
+            return super().fit(X, y)
+
+    method = Method("counting", lambda seed: Counting(random_state=seed), most_people=50)
+    train_and_select(prepared, method, {}, 0, CRITERIA)
+    assert seen == [(50, 50)]
+
+
+def test_an_error_is_an_outcome(dataset: Dataset) -> None:
+    outcome = run_trial(make_ready(dataset, 0, "random"), BANDITS, {"hidden": -1}, 0, CRITERIA)
+    assert outcome.selected is None
+    assert "Got hidden=-1" in str(outcome.error)
+
+
+def test_an_unknown_split_is_refused(dataset: Dataset) -> None:
+    with pytest.raises(ValueError, match="Got split='stratify'.*Did you mean 'stratified'"):
+        make_ready(dataset, 0, "stratify")
+
+
+def test_a_grid_is_every_combination_and_not_empty() -> None:
+    assert len(grid(a=[1, 2], b=["x", "y", "z"])) == 6
+    assert grid() == ({},)
+    with pytest.raises(ValueError, match="Got an empty grid for 'm'"):
+        Method("m", DecisionTreeClassifier, ())
