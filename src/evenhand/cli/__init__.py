@@ -6,9 +6,9 @@ from typing import Annotated
 
 import typer
 
-from evenhand.version import __version__
-from evenhand.cli import audit, datasets, fit, predict, report
+from evenhand.cli import audit, datasets, fit, predict, report, reproduce
 from evenhand.cli.console import Guarded
+from evenhand.version import __version__
 
 app = typer.Typer(
     cls=Guarded,
@@ -40,7 +40,7 @@ def options(
     """Take the options that stand before the command."""
 
 
-for command in (fit, predict, audit, datasets, report):
+for command in (fit, predict, audit, reproduce, datasets, report):
     app.command(command.__name__.rpartition(".")[2], epilog=command.EXAMPLES)(command.run)
 
 

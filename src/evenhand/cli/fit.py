@@ -8,23 +8,22 @@ from typing import Annotated, Any
 
 import numpy as np
 import typer
-from sklearn.linear_model import LogisticRegression
 
-from evenhand import CooperativeBandits, save
+from evenhand import save
 from evenhand.card import card_of, to_markdown
 from evenhand.checks import number
 from evenhand.cli import options
 from evenhand.cli.console import command_line, on_stdout, print_json, print_table, progress, say, warn
+from evenhand.cli.study import study_of
 from evenhand.cli.tables import describe, kinds_of, open_table
-from evenhand.cli.tradeoff import PARITY_BOUND, WEIGHTS, Candidate, choose, said_by_group, train_all
+from evenhand.cli.tradeoff import PARITY_BOUND, WEIGHTS, Candidate, choose, train_all
 from evenhand.datasets import Dataset
 from evenhand.deployed import Deployed
 from evenhand.groups import codes_of
-from evenhand.metrics import person_flips
 from evenhand.protocol.splits import Parts, prepare, split
-from evenhand.report.measures import measure, published_reward, value_of
+from evenhand.report.measures import value_of
 from evenhand.report.render import in_numbers, interval, write_html
-from evenhand.report.summarise import group_rows, made, model_of, persons, summary_of, write_summary
+from evenhand.report.summarise import made, summary_of, write_summary
 
 EXAMPLES = (
     "[bold]Examples[/]\n\n"
@@ -32,7 +31,6 @@ EXAMPLES = (
     "evenhand fit people.csv --label hired --sensitive sex --sensitive race --max-discrimination 0.02 "
     "--max-flip 0.01"
 )
-PUBLISHED_WEIGHT = 10.0
 _TABLE = ("accuracy", "discrimination", "flip_rate", "positive_rate")
 
 
@@ -90,7 +88,8 @@ def run(
     found.sort(key=lambda candidate: (candidate.parity, candidate.divergence_weight))
     chosen = choose(found, criterion=by, max_discrimination=max_discrimination, max_flip=max_flip)
     say("Measuring on the test part …")
-    whole = _summary(dataset, parts, found, chosen, rows.test.tolist(), seed=seed, epochs=epochs)
+    measured = study_of(dataset, parts, found, chosen, rows.test.tolist(), seed=seed, epochs=epochs)
+    whole = _summary(dataset, measured, seed)
     study = whole["studies"][0]
     best = next(model for model in study["models"] if model["chosen"])
     card = _card(dataset, parts, chosen, by, best["metrics"], study["groups"], whole["made"])
@@ -123,88 +122,12 @@ def _weights(text: str) -> list[float]:
     return sorted({number("--weights", weight, low=0) for weight in given})
 
 
-def _summary(
-    dataset: Dataset,
-    parts: Parts,
-    found: list[Candidate],
-    chosen: Candidate,
-    tested: list[int],
-    *,
-    seed: int,
-    epochs: float,
-) -> dict[str, Any]:
-    test, labels = parts.test, chosen.model.classes_
-
-    def measured(said: Any, own: Any) -> dict[str, Any]:
-        return measure(test.y, said, own, labels=labels, pos_label=parts.pos_label)
-
-    models = [
-        model_of(
-            candidate.name,
-            measured(*said_by_group(candidate.model, test)),
-            family=candidate.family,
-            divergence_weight=candidate.divergence_weight,
-            chosen=candidate is chosen,
-        )
-        for candidate in found
-    ]
-    said, own = said_by_group(chosen.model, test)
-    groups = chosen.model.groups_.tolist()
-    blind = LogisticRegression(max_iter=500).fit(parts.train.X, parts.train.y.astype(labels.dtype))
-    alike = np.repeat(blind.predict_proba(test.X)[:, None], len(groups), axis=1)
-    models.append(model_of("logistic regression, blind to the group", measured(alike, own), family="blind"))
-    published = CooperativeBandits.published(PUBLISHED_WEIGHT, epochs=epochs, random_state=seed)
-    published.fit(parts.train.X, parts.train.y, sensitive_features=parts.train.s)
-    told, _ = said_by_group(published, test)
-    flips = person_flips(said.argmax(2), own)
-    study = {
-        "name": dataset.name,
-        "label": str(dataset.label.name),
-        "pos_label": str(dataset.pos_label),
-        "sensitive": str(dataset.sensitive.columns[0]),
-        "people": len(dataset),
-        "models": models,
-        "groups": group_rows(
-            test.y, labels[said[np.arange(len(own)), own].argmax(1)], own, groups, parts.pos_label, flips
-        ),
-        "convergence": [{"name": chosen.name, **chosen.curve}],
-        "submodels": _submodels(chosen, parts, measured),
-        "persons": persons(
-            test.contexts,
-            said,
-            own,
-            groups=groups,
-            labels=labels.tolist(),
-            y=test.y,
-            pos_label=parts.pos_label,
-            numbers=tested,
-        ),
-        "published_reward": published_reward(*said_by_group(found[0].model, test))
-        | {
-            "on": f"the policies trained with {found[0].name}, which still differ",
-            "models": [
-                model_of(f"published reward, λ = {PUBLISHED_WEIGHT:g}", measured(told, own)),
-                next(model for model in models if model["chosen"]) | {"chosen": False},
-            ],
-        },
-        "notes": [*dataset.notes, "Chosen on the validation part; every number here is from the test part."],
-    }
+def _summary(dataset: Dataset, study: dict[str, Any], seed: int) -> dict[str, Any]:
     source = {
         "name": dataset.name, "people": len(dataset), "sha256": dataset.sha256, "source": dataset.source
     }  # fmt: skip
     how = made(command_line(), seeds=[seed], data=[source])
     return summary_of("fit", f"{dataset.name}: {dataset.label.name}", [study], how)
-
-
-def _submodels(chosen: Candidate, parts: Parts, measured: Any) -> list[dict[str, Any]]:
-    groups = chosen.model.groups_
-    said, own = said_by_group(chosen.model, parts.test)
-    rows = [
-        model_of(f"the policy of {name}", measured(np.repeat(said[:, [code]], len(groups), axis=1), own))
-        for code, name in enumerate(groups)
-    ]
-    swapped, _ = said_by_group(chosen.model.reversed(), parts.test)
-    return [*rows, model_of("reversed", measured(swapped, own))]
 
 
 def _card(

@@ -77,7 +77,12 @@ def _draw(axes: Any, study: dict[str, Any]) -> None:
             "o", color="black", fillstyle="none", label="published",
         )  # fmt: skip
     axes.set(xlabel="discrimination (lower is fairer)", ylabel="accuracy", title=study["name"])
-    axes.set_xlim(left=min(0.0, axes.get_xlim()[0]))
+    # Bars of two seeds can be wider than all points together; they may leave the picture, points may not.
+    spots = [m["metrics"] for m in (*study["models"], *study["published"]) if _known(m["metrics"])]
+    farthest = max(0.01, *(spot["discrimination"]["value"] for spot in spots))
+    heights = [spot["accuracy"]["value"] for spot in spots]
+    room = max(0.012, 0.2 * (max(heights) - min(heights)))
+    axes.set(xlim=(-0.04 * farthest, 1.2 * farthest), ylim=(min(heights) - room, max(heights) + room))
     axes.legend(frameon=False, fontsize=7)
 
 

@@ -2,7 +2,7 @@
 
 summary   schema, kind, title, studies, made
 study     name, label, pos_label, sensitive, people, sentence, models, published, groups, convergence,
-          submodels, persons, published_reward, tables, notes
+          submodels, persons, published_reward, decided_by, tables, notes
 model     name, method, family, criterion, divergence_weight, chosen, front, metrics {name: value, low, high}
 """
 
@@ -20,14 +20,15 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from evenhand.version import __version__
 from evenhand.checks import one_of
 from evenhand.metrics import mean_interval, person_flips, person_gaps
+from evenhand.version import __version__
 
 SCHEMA = "evenhand-summary-1"
 KINDS = ("fit", "audit", "reproduce")
 MOST_PERSONS = 500
 _PACKAGES = ("numpy", "scipy", "scikit-learn", "pandas", "numba", "skops")
+_NOTHING = {"persons": None, "published_reward": None, "decided_by": ""}
 _LISTS = ("models", "published", "groups", "convergence", "submodels", "tables", "notes")
 
 Array = npt.NDArray[Any]
@@ -40,7 +41,7 @@ def summary_of(kind: str, title: str, studies: Sequence[Study], made: dict[str, 
     one_of("kind", kind, KINDS)
     filled = []
     for study in studies:
-        whole: Study = {name: [] for name in _LISTS} | {"persons": None, "published_reward": None} | study
+        whole: Study = {name: [] for name in _LISTS} | _NOTHING | study
         whole["models"] = mark_front(whole["models"])
         whole.setdefault("sentence", sentence(whole))
         filled.append(whole)

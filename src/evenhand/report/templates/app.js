@@ -41,10 +41,13 @@
   });
   const config = { responsive: true, displaylogo: false, displayModeBar: false };
 
-  // A narrow screen stacks the legend: make room for it below the axis.
+  // The legend takes as many rows as its entries need: make room for it below the axis.
   const draw = (box, traces, shape) => {
-    const entries = traces.filter((trace) => trace.showlegend !== false).length;
-    if (box.clientWidth < 520) shape.margin.b = 62 + 20 * entries;
+    const widest = Math.max(...traces.filter((trace) => trace.showlegend !== false).map((trace) => 60 + 7 * trace.name.length));
+    const rows = Math.ceil(traces.length / Math.max(1, Math.floor((box.clientWidth - 70) / widest)));
+    box.dataset.height = box.dataset.height || box.clientHeight;
+    box.style.height = `${Number(box.dataset.height) + 20 * (rows - 1)}px`;
+    shape.margin.b = 62 + 20 * rows;
     Plotly.react(box, traces, shape, config);
   };
 
@@ -106,8 +109,14 @@
       }
       const shape = layout(page.shown[axis] + " (lower is fairer)", "accuracy");
       // Room left of zero: there lie the points that matter most.
-      const farthest = Math.max(0.01, ...[...data.models, ...data.published].map((m) => m.metrics[axis]).filter(Boolean).map((m) => m.high ?? m.value ?? 0));
-      shape.xaxis.range = [-0.04 * farthest, 1.06 * farthest];
+      // Bars of two seeds can be wider than all points together; they may leave the picture, points may not.
+      const spots = axis === "discrimination" ? [...data.models, ...data.published] : data.models;
+      const values = (name) => spots.map((m) => (m.metrics[name] || {}).value).filter((value) => value != null);
+      const farthest = Math.max(0.01, ...values(axis));
+      shape.xaxis.range = [-0.04 * farthest, 1.2 * farthest];
+      const low = Math.min(...values("accuracy")), high = Math.max(...values("accuracy"));
+      const room = Math.max(0.012, 0.2 * (high - low));
+      shape.yaxis.range = [low - room, high + room];
       if (share(axis)) shape.xaxis.tickformat = ".1~%";
       draw(trade, traces, shape);
     };
@@ -118,7 +127,11 @@
       const family = find("family"), weight = find("weight"), said = find("said");
       slide.hidden = false;
       sliding.forEach((name) => family.append(new Option(name, name)));
-      if (highlighted && sliding.includes(highlighted.family)) family.value = highlighted.family;
+      if (!highlighted || !sliding.includes(highlighted.family)) {
+        const delta = (model) => model.metrics.accuracy.value - model.metrics.discrimination.value;
+        highlighted = data.models.filter((m) => sliding.includes(m.family)).reduce((a, b) => (delta(b) > delta(a) ? b : a));
+      }
+      family.value = highlighted.family;
       const along = () => data.models.filter((m) => m.family === family.value && m.divergence_weight !== null)
         .sort((a, b) => a.divergence_weight - b.divergence_weight);
       const say = () => {
@@ -180,7 +193,7 @@
       shape.yaxis.automargin = true;
       shape.yaxis.range = [data.groups.length - 0.4, -0.6];
       shape.margin.l = 20;
-      rates.style.height = `${150 + 34 * data.groups.length}px`;
+      rates.dataset.height = 110 + 34 * data.groups.length;
       draw(rates, traces, shape);
     };
 

@@ -1,0 +1,93 @@
+"""`evenhand reproduce`: the paper's tables beside the published ones, figures, and the report."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from evenhand.checks import one_of
+from evenhand.cli import options
+from evenhand.cli.console import on_stdout, print_json, progress, warn
+from evenhand.cli.study import study_of
+from evenhand.cli.tradeoff import choose, train_all
+from evenhand.datasets import Dataset
+from evenhand.protocol.progress import to_stderr
+from evenhand.protocol.reproduce import reproduce
+from evenhand.protocol.splits import prepare, published_split
+from evenhand.protocol.write import summary as summary_of_results
+from evenhand.report.from_reproduction import summary_of_reproduction
+from evenhand.report.render import write_html
+from evenhand.report.static import FORMATS, write_figures
+from evenhand.report.summarise import write_summary
+
+EXAMPLES = (
+    "[bold]Examples[/]\n\n"
+    "evenhand reproduce\n\n"
+    "evenhand reproduce --full --seeds 5 --out results\n\n"
+    "evenhand reproduce --datasets adult,german --methods LR,CCB --figures pdf"
+)
+WEIGHTS = (0.0, 0.1, 1.0, 10.0)
+_STEPS = 300_000  # of each model along λ, at most
+
+
+def run(
+    full: Annotated[bool, typer.Option("--full", help="The whole grids, and all majors.")] = False,
+    seeds: Annotated[int, typer.Option(min=1, help="How many splits; intervals need two or more.")] = 1,
+    datasets: Annotated[str | None, typer.Option(help="Some data sets, by commas.")] = None,
+    methods: Annotated[str | None, typer.Option(help="Some methods, by commas.")] = None,
+    engine: Annotated[str, typer.Option(help="threads, processes, dask or ray.")] = "threads",
+    workers: Annotated[int | None, typer.Option(min=1, help="Trials at a time; else one a core.")] = None,
+    address: Annotated[str | None, typer.Option(help="Of an existing Dask or Ray cluster.")] = None,
+    out: Annotated[Path, typer.Option(help="The folder for everything.")] = Path("results"),
+    people: Annotated[
+        bool, typer.Option(help="Train along λ too, for the report's slider, groups and people.")
+    ] = True,
+    figures: Annotated[str | None, typer.Option(help="Write figures for papers: svg, pdf or png.")] = None,
+    as_json: options.Json = False,
+) -> None:
+    """Run the paper's experiments and put every number beside the published one.
+
+    It can be killed at any moment and goes on where it stopped when run again with the same --out.
+    """
+    if figures is not None:
+        one_of("--figures", figures, FORMATS)
+    results = reproduce(
+        full=full, seeds=seeds, datasets=_names(datasets), methods=_names(methods), engine=engine,
+        workers=workers, address=address, out=out, progress=to_stderr(),
+    )  # fmt: skip
+    details = {dataset.name: _detail(dataset) for dataset in results.datasets} if people else {}
+    whole = summary_of_reproduction(summary_of_results(results), details)
+    written = [write_summary(whole, out / "report.json"), write_html(whole, out / "report.html")]
+    if figures is not None:
+        written += write_figures(whole, out / "figures", figures)
+    if len(results.failures):
+        warn(f"{len(results.failures)} trials failed; {out / 'failures.csv'} says why.")
+    if as_json:
+        print_json(
+            {"out": str(out), "written": [str(path) for path in written], "sentences": results.sentences}
+        )
+        return
+    on_stdout().print(str(results), markup=False, soft_wrap=True)
+    for path in written:
+        on_stdout().print(str(path), soft_wrap=True, markup=False)
+
+
+def _detail(dataset: Dataset) -> dict[str, Any]:
+    rows = published_split(dataset, 0)
+    parts = prepare(dataset, rows)
+    epochs = min(20.0, _STEPS / len(parts.train.y))
+    found = []
+    with progress(f"Along λ: {dataset.name}", 2 * len(WEIGHTS)) as advance:
+        for candidate in train_all(parts, weights=WEIGHTS, epochs=epochs, seed=0, jobs=-1):
+            found.append(candidate)
+            advance(candidate.name, 1)
+    found.sort(key=lambda candidate: (candidate.parity, candidate.divergence_weight))
+    chosen = choose(found, criterion="delta")
+    study = study_of(dataset, parts, found, chosen, rows.test.tolist(), seed=0, epochs=epochs)
+    return study | {"decided_by": f"{chosen.name}, seed 0"}
+
+
+def _names(text: str | None) -> list[str] | None:
+    return None if text is None else [name.strip() for name in text.split(",") if name.strip()]
