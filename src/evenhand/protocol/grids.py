@@ -98,14 +98,14 @@ def paper_methods(*, full: bool) -> list[Method]:
             "Rawlsian",
             make_rawlsian,
             grid(regularization=[1, 3, 9], delta=[0.3, 0.5, 0.9] if full else [0.5]),
-            weight=2,
+            weight=4,
         ),
         Method(
             "LFR",
             make_lfr,
             grid(n_prototypes=[10, 20, 30] if full else [10], **lfr_weights, max_iter=[150 if full else 60]),
             most_people=5_000,
-            weight=4,
+            weight=60 if full else 15,
         ),
         Method(
             "ALFR",
@@ -114,7 +114,7 @@ def paper_methods(*, full: bool) -> list[Method]:
             if full
             else ({"n_representation": 10, "n_hidden": 10}, {"n_representation": 40, "n_hidden": 40}),
             budget=alfr_budget_full if full else alfr_budget_small,
-            weight=6,
+            weight=20 if full else 4,
         ),
         Method(
             "CCB",
@@ -123,7 +123,7 @@ def paper_methods(*, full: bool) -> list[Method]:
                 hidden=tens if full else [10, 40],
                 divergence_weight=list(range(10, 101, 10)) if full else [10, 50, 100],
             ),
-            weight=2,
+            weight=3,
         ),
     ]
 
@@ -146,14 +146,14 @@ def our_methods(*, full: bool) -> list[Method]:
             make_cured,
             grid(divergence_weight=[0.3, 1, 3, 10] if full else [1, 3], reward=["likelihood + log_ratio"]),
             budget=cap,
-            weight=8,
+            weight=12 if full else 5,
         ),
         Method(
             "CCB both",
             make_cured,
             grid(divergence_weight=[0.3, 1, 3] if full else [1], reward=both),
             budget=cap,
-            weight=8,
+            weight=12 if full else 5,
         ),
     ]
 

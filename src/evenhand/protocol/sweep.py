@@ -37,11 +37,9 @@ class Trial(NamedTuple):
 
     @property
     def work(self) -> float:
-        """How long it takes, in some unit."""
-        people = len(self.dataset)
-        if self.method.most_people is not None:
-            people = min(people, self.method.most_people)
-        return self.method.weight * people * max(self.dataset.contexts.shape[1], 10)
+        """How long it takes, roughly, in some unit: one-hot columns are sparse, so features count little."""
+        people = min(len(self.dataset), self.method.most_people or len(self.dataset))
+        return float(self.method.weight * people * self.dataset.contexts.shape[1] ** 0.4)
 
 
 @dataclass(frozen=True, eq=False)
@@ -246,12 +244,13 @@ class Sweep:
             progress.stop()
 
     def _prepare(self, pending: list[Trial], progress: Progress) -> dict[str, Prepared]:
+        wanted = {self._data_key(trial): trial for trial in pending}
+        progress.start("Data sets", len(wanted), sum(len(trial.dataset) for trial in wanted.values()))
         data: dict[str, Prepared] = {}
-        for trial in pending:
-            key = self._data_key(trial)
-            if key not in data:
-                progress.say(f"Preparing {trial.dataset.name}, seed {trial.seed}")
-                data[key] = make_ready(trial.dataset, trial.seed, self.split, key)
+        for key, trial in wanted.items():
+            data[key] = make_ready(trial.dataset, trial.seed, self.split, key)
+            progress.done(f"{trial.dataset.name}, seed {trial.seed}", len(trial.dataset))
+        progress.stop()
         return data
 
     def _data_key(self, trial: Trial) -> str:

@@ -128,8 +128,8 @@ def theorem_methods(*, full: bool) -> list[Method]:
     """Return Algorithm 1 as published and with the cured reward, watched: plain ascent, sampled actions."""
     budget = budget_full if full else budget_small
     return [
-        Method(PUBLISHED, make_published, budget=budget, weight=8),
-        Method(CURED, make_cured, budget=budget, weight=8),
+        Method(PUBLISHED, make_published, budget=budget, weight=15 if full else 8),
+        Method(CURED, make_cured, budget=budget, weight=15 if full else 8),
     ]
 
 
