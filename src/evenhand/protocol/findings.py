@@ -38,26 +38,28 @@ def facts_of(dataset: Dataset, *, seed: int, split: str) -> Facts:
 
 
 def constant_in_the_paper(facts: list[Facts]) -> list[str]:
-    """Return a sentence for each published result that is, or is nearly, a constant classifier.
+    """Return a sentence a data set: which published results are, or are nearly, constant classifiers.
 
-    It is if hardly any neighbours are decided differently, and the accuracy is that of giving everybody the
+    One is if hardly any neighbours are decided differently, and its accuracy is that of giving everybody the
     same answer, to within the sampling error of a test part of that size.
     """
     sentences = []
     for fact in facts:
         paper = published()
         paper = paper[(paper["dataset"] == fact.name) & (paper["consistency"] >= _CONSTANT_CONSISTENCY)]
+        found: dict[str, list[str]] = {"constant": [], "nearly constant": []}
         for row in paper.to_dict("records"):
-            scores = {"commoner": fact.majority, "rarer": 1 - fact.majority}
-            answer = min(scores, key=lambda name: abs(row["accuracy"] - scores[name]))
-            if abs(row["accuracy"] - scores[answer]) <= _error(fact.majority, fact.people):
+            off = min(abs(row["accuracy"] - share) for share in (fact.majority, 1 - fact.majority))
+            if off <= _error(fact.majority, fact.people):
                 wholly = row["consistency"] >= 0.999 and row["discrimination"] < 0.001
-                sentences.append(
-                    f"Published {row['method']} on {fact.name} ({_short(row['table'])}) is "
-                    f"{'' if wholly else 'nearly '}a constant classifier: accuracy {row['accuracy']:.4f}, "
-                    f"where the {answer} answer for everybody scores {scores[answer]:.4f} here; consistency "
-                    f"{row['consistency']:.4f}, discrimination {row['discrimination']:.4f}."
-                )
+                name = f"{row['method']} ({_short(row['table'])}, accuracy {row['accuracy']:.4f})"
+                found["constant" if wholly else "nearly constant"].append(name)
+        listed = "; ".join(f"{kind}: {', '.join(names)}" for kind, names in found.items() if names)
+        if listed:
+            sentences.append(
+                f"Published results on {fact.name} that give everybody the same answer, which scores "
+                f"{fact.majority:.4f} or {1 - fact.majority:.4f} here: {listed}."
+            )
     return sentences
 
 

@@ -79,7 +79,7 @@ def paper_methods(*, full: bool) -> list[Method]:
     """Return the paper's five methods with the whole grid, or the smaller one of the default run.
 
     Two limits hold in both, since LFR and ALFR would otherwise take hours on Health: LFR learns from at most
-    5,000 people in at most 150 (smaller: 60) iterations, and ALFR plays at most 20,000 (3,000) batches.
+    3,000 people in at most 100 (smaller: 60) iterations, and ALFR plays at most 10,000 (3,000) batches.
 
     >>> {method.name: len(method.grid) for method in paper_methods(full=True)}
     {'LR': 3, 'Rawlsian': 9, 'LFR': 75, 'ALFR': 16, 'CCB': 40}
@@ -103,8 +103,8 @@ def paper_methods(*, full: bool) -> list[Method]:
         Method(
             "LFR",
             make_lfr,
-            grid(n_prototypes=[10, 20, 30] if full else [10], **lfr_weights, max_iter=[150 if full else 60]),
-            most_people=5_000,
+            grid(n_prototypes=[10, 20, 30] if full else [10], **lfr_weights, max_iter=[100 if full else 60]),
+            most_people=3_000,
             weight=60 if full else 15,
         ),
         Method(
@@ -132,7 +132,7 @@ def our_methods(*, full: bool) -> list[Method]:
     """Return what the paper does not have: unaware LR, and CCB with rewards that depend on the action.
 
     'CCB cured' learns by likelihood and log-ratio; 'CCB both' adds parity, for both kinds of fairness at
-    once. They meet everybody 20 times, but make at most 500,000 (smaller: 200,000) steps.
+    once. They meet everybody 20 times, but make at most 300,000 (smaller: 200,000) steps.
 
     >>> {method.name: len(method.grid) for method in our_methods(full=False)}
     {'LR unaware': 3, 'CCB cured': 2, 'CCB both': 2}
@@ -189,8 +189,8 @@ def make_cured(seed: int, **point: Any) -> CooperativeBandits:
 
 
 def alfr_budget_full(people: int) -> Point:
-    """Return 20 epochs, or as many as make 20,000 batches."""
-    return _alfr_epochs(people, 20_000)
+    """Return 20 epochs, or as many as make 10,000 batches."""
+    return _alfr_epochs(people, 10_000)
 
 
 def alfr_budget_small(people: int) -> Point:
@@ -199,8 +199,8 @@ def alfr_budget_small(people: int) -> Point:
 
 
 def cured_budget_full(people: int) -> Point:
-    """Return 20 epochs' steps, at most 500,000."""
-    return {"steps": min(20 * people, 500_000)}
+    """Return 20 epochs' steps, at most 300,000."""
+    return {"steps": min(20 * people, 300_000)}
 
 
 def cured_budget_small(people: int) -> Point:

@@ -148,8 +148,8 @@ def make_cured(seed: int, **point: Any) -> GradientWatch:
 
 
 def budget_full(people: int) -> Point:
-    """Return 20 epochs' steps, at most 500,000, in 60 checkpoints."""
-    return _budget(people, 500_000)
+    """Return 20 epochs' steps, at most 200,000, in 60 checkpoints."""
+    return _budget(people, 200_000)
 
 
 def budget_small(people: int) -> Point:

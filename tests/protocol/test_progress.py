@@ -1,0 +1,62 @@
+from __future__ import annotations
+
+import io
+
+import pytest
+from rich.console import Console
+
+from evenhand.protocol import progress
+from evenhand.protocol.progress import Bar, Lines, Silent
+
+
+@pytest.fixture
+def time_passes(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    now = [0.0]
+    monkeypatch.setattr(progress.time, "monotonic", lambda: now[0])
+    return now
+
+
+def test_lines_say_what_runs_how_many_and_the_time_left(time_passes: list[float]) -> None:
+    file = io.StringIO()
+    lines = Lines(file)
+    lines.start("Trials", 4, work=100.0)
+    lines.done("too soon to tell", 5.0)
+    time_passes[0] = 20.0
+    lines.done("LR on adult", 20.0)  # a quarter of the work in 20 s: a minute is left, though two trials are
+    lines.stop()
+    assert file.getvalue().splitlines() == [
+        "Trials: 4 to do",
+        "Trials: 2 of 4, about 1:00 min left · LR on adult",
+        "Trials: 2 of 4 in 20 s",
+    ]
+
+
+def test_the_last_piece_has_no_time_left(time_passes: list[float]) -> None:
+    file = io.StringIO()
+    lines = Lines(file)
+    lines.start("Trials", 1, work=1.0)
+    time_passes[0] = 30.0
+    lines.done("LR", 1.0)
+    assert "Trials: 1 of 1 · LR" in file.getvalue()
+
+
+def test_a_terminal_gets_a_bar() -> None:
+    file = io.StringIO()
+    bar = Bar(Console(file=file, force_terminal=True, width=120))
+    bar.start("Trials", 2, work=2.0)
+    bar.say("a note")
+    bar.done("LR on adult", 1.0)
+    bar.stop()
+    assert "1/2" in file.getvalue()
+    assert "LR on adult" in file.getvalue()
+    assert "a note" in file.getvalue()
+
+
+def test_a_pipe_gets_lines_and_silence_is_silent(capsys: pytest.CaptureFixture[str]) -> None:
+    assert isinstance(progress.to_stderr(), Lines)
+    silent = Silent()
+    silent.say("x")
+    silent.start("x", 1, 1.0)
+    silent.done("x", 1.0)
+    silent.stop()
+    assert capsys.readouterr().err == ""

@@ -1,0 +1,104 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from evenhand.datasets import Dataset
+from evenhand.protocol import reproduce as module
+from evenhand.protocol.reproduce import main, reproduce
+
+pytestmark = pytest.mark.filterwarnings("error")
+
+
+@pytest.fixture
+def small(dataset: Dataset, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Put made-up people in the place of German, and of the students."""
+    german = Dataset("german", dataset.contexts, dataset.label, dataset.sensitive, "yes", notes=["made up"])
+    monkeypatch.setattr(module, "load_public", lambda name, progress: german)
+
+    def tasks(sensitive: str, majors: Any) -> list[Dataset]:
+        return [Dataset("simulated-CS-CS201", german.contexts, german.label, german.sensitive, "yes")]
+
+    monkeypatch.setattr(module, "education_tasks", tasks)
+
+
+def files(folder: Path) -> dict[str, bytes]:
+    return {
+        path.name: path.read_bytes() for path in folder.iterdir() if path.suffix in (".csv", ".md", ".json")
+    }
+
+
+@pytest.mark.usefixtures("small")
+def test_everything_is_written_and_a_second_run_writes_the_same(tmp_path: Path) -> None:
+    results = reproduce(datasets=["german", "education"], out=tmp_path)
+    written = files(tmp_path)
+    assert set(written) == {
+        "table1_discrimination.csv", "table2_delta.csv", "table_bounded.csv", "table3_submodels.csv",
+        "table5_education_gender.csv", "table6_education_race.csv", "best.csv", "convergence.csv",
+        "theorem.csv", "failures.csv", "tables.md", "summary.json",
+    }  # fmt: skip
+    assert results.failures.empty
+    reproduce(datasets=["german", "education"], out=tmp_path)
+    assert files(tmp_path) == written
+
+    summary = json.loads(written["summary.json"])
+    assert set(summary) == {
+        "settings", "command", "versions", "datasets", "tables", "curves", "theorem", "sentences",
+        "failures", "studies",
+    }  # fmt: skip
+    assert summary["command"] == "evenhand reproduce --datasets german,education"
+    methods = pd.read_csv(tmp_path / "table1_discrimination.csv")["method"].unique().tolist()
+    assert methods == ["LR", "Rawlsian", "LFR", "ALFR", "CCB", "LR unaware", "CCB cured", "CCB both"]
+    assert [curve["method"] for curve in summary["curves"]] == ["CCB", "CCB cured"]
+    assert len(summary["theorem"]) == 2
+    assert "CCB" in str(results)
+
+
+@pytest.mark.usefixtures("small")
+def test_studies_have_the_shape_of_a_report(tmp_path: Path) -> None:
+    summarise = pytest.importorskip("evenhand.report.summarise")
+    reproduce(datasets=["german"], methods=["LR", "CCB", "CCB both"], out=tmp_path)
+    held = json.loads((tmp_path / "summary.json").read_text())
+    made = summarise.made(held["command"], seeds=[0], data=held["datasets"])
+    whole = summarise.check_summary(summarise.summary_of("reproduce", "The paper", held["studies"], made))
+    (study,) = whole["studies"]
+    assert len(study["models"]) == 3 * 3
+    assert [model["name"] for model in study["models"] if model["chosen"]] == ["CCB both"]
+    assert len(study["submodels"]) == 4
+    assert {entry["method"] for entry in study["published"]} == {"LR", "Rawlsian", "LFR", "ALFR", "CCB"}
+
+
+@pytest.mark.usefixtures("small")
+def test_two_seeds_make_intervals(tmp_path: Path) -> None:
+    results = reproduce(datasets=["german"], methods=["LR"], seeds=2, out=tmp_path)
+    table = results.tables["table1_discrimination"]
+    assert (table["seeds"] == 2).all()
+    assert (table["low"] <= table["ours"]).all()
+    assert "table3_submodels" not in results.tables
+    assert results.theorem == []
+
+
+@pytest.mark.usefixtures("small")
+def test_the_shell_prints_tables_and_says_what_is_wrong(tmp_path: Path, capsys: Any) -> None:
+    assert main(["--datasets", "german", "--methods", "LR", "--out", str(tmp_path)]) == 0
+    assert "## Table 1: chosen by lowest discrimination" in capsys.readouterr().out
+    assert main(["--datasets", "germany", "--out", str(tmp_path)]) == 1
+    assert "Got datasets='germany'" in capsys.readouterr().err
+    assert main(["--methods", "LRR", "--out", str(tmp_path)]) == 1
+    assert "Did you mean 'LR' or 'LFR'?" in capsys.readouterr().err
+    (tmp_path / "trials.sqlite").write_text("no database " * 100)
+    assert main(["--datasets", "german", "--methods", "LR", "--out", str(tmp_path)]) == 1
+    assert "damaged or no store" in capsys.readouterr().err
+
+
+@pytest.mark.data
+def test_a_real_data_set_beside_its_published_row(tmp_path: Path) -> None:
+    results = reproduce(datasets=["german"], methods=["LR"], out=tmp_path)
+    table = results.tables["table1_discrimination"].set_index("metric")
+    assert table.loc["accuracy", "published"] == 0.77
+    assert abs(table.loc["accuracy", "difference"]) < 0.05
+    assert "german: agree: LR; differ: none." in " ".join(results.sentences)
