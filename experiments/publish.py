@@ -1,0 +1,141 @@
+"""Turn results into the pages' numbers: docs/generated/*.md, and the marked blocks of README.md. Nothing is typed.
+
+    python experiments/frontier.py && python experiments/defaults.py
+    python benchmarks/training.py --json results/benchmarks/training.json
+    evenhand reproduce
+    python experiments/publish.py
+
+A block of README.md begins with `<!-- generated: NAME -->` and ends with `<!-- end -->`; it holds docs/generated/NAME.md.
+What has no results is left as it is, and said.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pandas as pd
+
+ROOT = Path(__file__).parents[1]
+RESULTS, GENERATED = ROOT / "results", ROOT / "docs" / "generated"
+TITLES = {"adult": "Adult", "compas": "COMPAS", "german": "German", "health": "Health"}
+
+
+def delta() -> str:
+    table = pd.read_csv(RESULTS / "frontier" / "delta.csv", keep_default_na=False)
+    means = table.astype({"mean": float}).pivot(index="method", columns="dataset", values="mean")
+    text = table.pivot(index="method", columns="dataset", values="delta").loc[table.method.unique()]
+    for dataset in text.columns:
+        best = means[dataset].idxmax()
+        text.loc[best, dataset] = f"**{text.loc[best, dataset]}**"
+    text = text.rename(columns=TITLES).rename_axis(index="delta = accuracy − discrimination", columns=None)
+    return f"{markdown(text.reset_index())}\n\n{source('frontier', 'experiments/frontier.py')}"
+
+
+def delta_details() -> str:
+    table = pd.read_csv(RESULTS / "frontier" / "delta.csv", keep_default_na=False).drop(columns="mean")
+    table["dataset"] = table["dataset"].map(TITLES)
+    return f"{markdown(table.sort_values('dataset', kind='stable'))}\n\n{source('frontier', 'experiments/frontier.py')}"
+
+
+def cost() -> str:
+    table = pd.read_csv(RESULTS / "frontier" / "cost.csv")
+    table["dataset"] = table["dataset"].map(TITLES)
+    table.columns = [name.replace("_", " ") for name in table.columns]
+    return f"{markdown(table.sort_values('dataset', kind='stable'))}\n\n{source('frontier', 'experiments/frontier.py')}"
+
+
+def plain(folder: str, name: str, command: str) -> Callable[[], str]:
+    def make() -> str:
+        table = pd.read_csv(RESULTS / folder / f"{name}.csv").rename(columns=TITLES)
+        if "dataset" in table:
+            table["dataset"] = table["dataset"].map(TITLES)
+        return f"{markdown(table)}\n\n{source(folder, command)}"
+
+    return make
+
+
+def defaults() -> str:
+    table = pd.read_csv(RESULTS / "defaults" / "defaults.csv")
+    numbers = (
+        table.drop(columns="seed").groupby(["dataset", "method"], sort=False).mean().round(4).reset_index()
+    )
+    numbers["dataset"] = numbers["dataset"].map(TITLES)
+    numbers.columns = [name.replace("_", " ") for name in numbers.columns]
+    seeds = table.seed.nunique()
+    return f"{markdown(numbers)}\n\nMeans over {seeds} random splits, test part. Command: `python experiments/defaults.py`."
+
+
+def speed() -> str:
+    figures = json.loads((RESULTS / "benchmarks" / "training.json").read_text())
+    rates = figures["updates_per_second"]
+    rows = [
+        {
+            "Algorithm 1, one thread": name,
+            "updates per second": f"{rate:,.0f}",
+            "evenhand is": "" if name == "evenhand" else f"{rates['evenhand'] / rate:,.0f} × faster",
+        }
+        for name, rate in rates.items()
+    ]
+    threads = f"Two models in two threads: {figures['two_threads']:.2f} × the speed of one."
+    return f"{markdown(pd.DataFrame(rows))}\n\n{threads} Command: `python benchmarks/training.py`, one run."
+
+
+def growth() -> str:
+    figures = json.loads((RESULTS / "benchmarks" / "training.json").read_text())
+    steps = pd.DataFrame(figures["growth"]).rename(columns={"ns_per_step": "ns per step"})
+    steps["ns per step"] = steps["ns per step"].map("{:,.0f}".format)
+    ways = pd.DataFrame(figures["sparse_or_dense"])
+    ways["share"] = ways["share"].map("{:.0%}".format)
+    for name in ("sparse", "dense"):
+        ways[name] = ways[name].map("{:,.0f}".format)
+    ways.columns = ["columns filled", "sparse rows, ns per step", "dense rows, ns per step"]
+    return f"{markdown(steps)}\n\n{markdown(ways)}\n\nCommand: `python benchmarks/training.py`."
+
+
+def source(folder: str, command: str) -> str:
+    trials = pd.read_csv(RESULTS / folder / "trials.csv", usecols=["seed"])
+    return f"Mean ± 95 % interval over {trials.seed.nunique()} random splits, test part. Command: `python {command}`."
+
+
+def markdown(table: pd.DataFrame) -> str:
+    lines = [list(table.columns), ["---"] * table.shape[1], *table.astype(str).to_numpy().tolist()]
+    return "\n".join("| " + " | ".join(str(cell) for cell in line) + " |" for line in lines)
+
+
+PAGES: dict[str, Callable[[], str]] = {
+    "delta": delta,
+    "delta-details": delta_details,
+    "cost": cost,
+    "hypervolume": plain("frontier", "hypervolume", "experiments/frontier.py"),
+    "bounds": plain("frontier", "bounds", "experiments/frontier.py"),
+    "defaults": defaults,
+    "speed": speed,
+    "growth": growth,
+}
+
+
+def main() -> None:
+    GENERATED.mkdir(parents=True, exist_ok=True)
+    for name, make in PAGES.items():
+        try:
+            text = make()
+        except FileNotFoundError as error:
+            print(f"{name}: left as it is, there is no {Path(error.filename).relative_to(ROOT)}")
+            continue
+        (GENERATED / f"{name}.md").write_text(text + "\n")
+        print(f"{name}: written")
+    readme = ROOT / "README.md"
+
+    def fill(match: re.Match[str]) -> str:
+        page = GENERATED / f"{match['name']}.md"
+        return f"<!-- generated: {match['name']} -->\n{page.read_text()}<!-- end -->"
+
+    block = re.compile(r"<!-- generated: (?P<name>[\w-]+) -->\n.*?<!-- end -->", re.DOTALL)
+    readme.write_text(block.sub(fill, readme.read_text()))
+
+
+if __name__ == "__main__":
+    main()
