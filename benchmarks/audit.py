@@ -10,11 +10,11 @@ the sensitive column set to every other value. Shown: seconds, the added peak me
 from __future__ import annotations
 
 import argparse
-import resource
 import time
 
 import numpy as np
 import pandas as pd
+from peak import AddedMemory
 from sklearn.compose import make_column_transformer
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
@@ -36,10 +36,6 @@ def make_people(n: int) -> tuple[pd.DataFrame, np.ndarray]:
     return X, np.where(score > 0.8, "yes", "no")
 
 
-def peak_memory() -> float:
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-
-
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -52,7 +48,8 @@ if __name__ == "__main__":
     encoder = make_column_transformer((OneHotEncoder(), categories), (StandardScaler(), numbers))
     model = make_pipeline(encoder, LogisticRegression()).fit(X[:50_000], y[:50_000])
     audit(model, X[:2000], y[:2000], sensitive_features="sex")  # compile
-    before, start = peak_memory(), time.perf_counter()
-    found = audit(model, X, y, sensitive_features="sex")
-    taken, added = time.perf_counter() - start, peak_memory() - before
-    print(f"{n:,} people audited in {taken:.1f} s, {added:,.0f} MB added\n\n{found.summary()}")
+    with AddedMemory() as memory:
+        start = time.perf_counter()
+        found = audit(model, X, y, sensitive_features="sex")
+        taken = time.perf_counter() - start
+    print(f"{n:,} people audited in {taken:.1f} s, {memory.added:,.0f} MB added\n\n{found.summary()}")

@@ -12,7 +12,6 @@ the added peak memory and time of 115,143 people × 126 features, in a process o
 from __future__ import annotations
 
 import argparse
-import resource
 import subprocess
 import sys
 import time
@@ -22,6 +21,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from peak import AddedMemory
 
 from evenhand.metrics import gower_neighbours
 
@@ -92,19 +92,14 @@ def compare(n: int, with_gower: bool) -> None:
             print(f"{'':20}  {name:<12} {taken:8.3f} s  {taken / ours:8.1f} ×", flush=True)
 
 
-def peak_memory() -> float:
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-
-
 def large() -> None:
     """115,143 people × 126 features, mostly counts with many zeros, as in the Health data."""
     rng = np.random.default_rng(0)
     X = pd.DataFrame(rng.poisson(rng.gamma(0.3, 2.0, (115_143, 1)), (115_143, 126)).astype(np.float32))
     gower_neighbours(X[:1000], K)
-    before, start = peak_memory(), time.perf_counter()
-    gower_neighbours(X, K)
-    taken, added = time.perf_counter() - start, peak_memory() - before
-    print(f"115,143 people × 126  evenhand     {taken:8.1f} s  {added:8.0f} MB added")
+    with AddedMemory() as memory:
+        taken = best_of(1, lambda: gower_neighbours(X, K))
+    print(f"115,143 people × 126  evenhand     {taken:8.1f} s  {memory.added:8.0f} MB added")
 
 
 if __name__ == "__main__":
