@@ -9,9 +9,8 @@ import pytest
 
 from evenhand.datasets import Dataset
 from evenhand.protocol import reproduce as module
-from evenhand.protocol.reproduce import main, reproduce
-
-pytestmark = pytest.mark.filterwarnings("error")
+from evenhand.protocol.reproduce import reproduce
+from evenhand.protocol.store import StoreError
 
 
 @pytest.fixture
@@ -83,16 +82,23 @@ def test_two_seeds_make_intervals(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("small")
-def test_the_shell_prints_tables_and_says_what_is_wrong(tmp_path: Path, capsys: Any) -> None:
-    assert main(["--datasets", "german", "--methods", "LR", "--out", str(tmp_path)]) == 0
-    assert "## Table 1: chosen by lowest discrimination" in capsys.readouterr().out
-    assert main(["--datasets", "germany", "--out", str(tmp_path)]) == 1
-    assert "Got datasets='germany'" in capsys.readouterr().err
-    assert main(["--methods", "LRR", "--out", str(tmp_path)]) == 1
-    assert "Did you mean 'LR' or 'LFR'?" in capsys.readouterr().err
+def test_a_part_can_be_asked_for_without_writing_tables(tmp_path: Path) -> None:
+    results = reproduce(datasets=["german"], methods=["CCB"], out=tmp_path, tables=False)
+    assert set(files(tmp_path)) == set()
+    assert len(results.theorem) == 2
+    assert results.tables["table3_submodels"]["method"].nunique() == 4
+
+
+def test_wrong_names_and_a_damaged_store_are_told(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="Got datasets='germany'.*Did you mean 'german'"):
+        reproduce(datasets=["germany"], out=tmp_path)
+    with pytest.raises(ValueError, match="Got methods='LRR'.*Did you mean 'LR' or 'LFR'"):
+        reproduce(methods=["LRR"], out=tmp_path)
+    with pytest.raises(ValueError, match="Got seeds=0"):
+        reproduce(seeds=0, out=tmp_path)
     (tmp_path / "trials.sqlite").write_text("no database " * 100)
-    assert main(["--datasets", "german", "--methods", "LR", "--out", str(tmp_path)]) == 1
-    assert "damaged or no store" in capsys.readouterr().err
+    with pytest.raises(StoreError, match="damaged or no store"):
+        reproduce(datasets=["german"], out=tmp_path)
 
 
 @pytest.mark.data

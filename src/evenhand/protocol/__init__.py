@@ -1,1 +1,35 @@
-"""The paper's protocol: splits, grids, selection, sweeps."""
+"""The experimental protocol: splits, grids, selection on validation, sweeps on any engine, and the paper."""
+
+from evenhand.protocol.grids import Method, grid, our_methods, paper_methods
+from evenhand.protocol.selection import (
+    CRITERIA,
+    BoundedDiscrimination,
+    Criterion,
+    HighestDelta,
+    LowestDiscrimination,
+    Scores,
+)
+from evenhand.protocol.splits import Parts, Split, prepare, published_split, split
+from evenhand.protocol.store import Store, StoreError
+from evenhand.protocol.sweep import Sweep
+
+__all__ = [
+    "CRITERIA",
+    "BoundedDiscrimination",
+    "Criterion",
+    "HighestDelta",
+    "LowestDiscrimination",
+    "Method",
+    "Parts",
+    "Scores",
+    "Split",
+    "Store",
+    "StoreError",
+    "Sweep",
+    "grid",
+    "our_methods",
+    "paper_methods",
+    "prepare",
+    "published_split",
+    "split",
+]

@@ -1,15 +1,7 @@
-"""The paper reproduced: every data set, method and criterion; tables beside the published ones.
-
-    python -m evenhand.protocol.reproduce [--full] [--seeds N] [--datasets adult,compas] [--methods LR,CCB]
-                                          [--engine threads|processes|dask|ray] [--address A] [--out results]
-
-It can be killed at any moment and goes on where it stopped when run again with the same --out.
-"""
+"""The paper reproduced: every data set, method and criterion; tables beside the published ones."""
 
 from __future__ import annotations
 
-import argparse
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,8 +14,8 @@ from evenhand.datasets import MAJORS, Dataset, load, load_health, simulate_regis
 from evenhand.protocol import findings
 from evenhand.protocol.compare import METRICS, PUBLISHED_METRICS, beside, by_major
 from evenhand.protocol.grids import Method, our_methods, paper_methods
-from evenhand.protocol.progress import Progress, Silent, to_stderr
-from evenhand.protocol.store import Store, StoreError
+from evenhand.protocol.progress import Progress, Silent
+from evenhand.protocol.store import Store
 from evenhand.protocol.sweep import Sweep
 from evenhand.protocol.theorem import CURED, PUBLISHED, against_steps, theorem_methods
 from evenhand.protocol.write import tables_in_words, write_all
@@ -68,8 +60,11 @@ def reproduce(
     address: str | None = None,
     out: str | Path = "results",
     progress: Progress | None = None,
+    tables: bool = True,
 ) -> Results:
     """Run the paper's experiments, or what of them is not done yet, and write tables beside the published.
+
+    It can be killed at any moment and goes on where it stopped when run again with the same `out`.
 
     Parameters
     ----------
@@ -88,6 +83,8 @@ def reproduce(
         The folder for tables, `summary.json` and the store.
     progress : Progress, optional
         What tells how far it is; says nothing by default.
+    tables : bool
+        Whether to write the tables and `summary.json`; the store is filled in any case.
     """
     integer("seeds", seeds)
     chosen = DATASETS if datasets is None else [one_of("datasets", name, DATASETS) for name in datasets]
@@ -102,7 +99,7 @@ def reproduce(
         "methods": [method.name for method in asked],
         "command": _command(full, seeds, datasets, methods),
     }
-    tables: dict[str, pd.DataFrame] = {}
+    found_tables: dict[str, pd.DataFrame] = {}
     sentences: list[str] = []
     failures: list[pd.DataFrame] = []
     with Store(folder / "trials.sqlite") as store:
@@ -119,8 +116,8 @@ def reproduce(
             best = best[~best["method"].isin((PUBLISHED, CURED))].reset_index(drop=True)
             curves = convergence(sweep, best)
             comparable = [dataset.name for dataset in public if dataset.name != "health-charlson"]
-            tables |= tables_of(best, sweep, comparable)
-            sentences += in_words(best, tables, public, theorem)
+            found_tables |= tables_of(best, sweep, comparable)
+            sentences += in_words(best, found_tables, public, theorem)
         if "education" in chosen:
             for sensitive, name in EDUCATION_TABLES.items():
                 shown.say(f"Education by {sensitive}: simulated students, in the sizes the paper states.")
@@ -129,11 +126,12 @@ def reproduce(
                 sweep = Sweep(small, tasks, seeds, split="stratified", store=store)
                 found = sweep.run(**how)
                 failures.append(sweep.failures())
-                tables[name] = beside(by_major(found[found["criterion"] == "discrimination"]), name)
+                found_tables[name] = beside(by_major(found[found["criterion"] == "discrimination"]), name)
     failed = pd.concat(failures, ignore_index=True)
-    results = Results(tables, best, sentences, curves, theorem, failed, public, settings, folder)
-    write_all(results)
-    shown.say(f"Tables, summary and store are in {folder}/")
+    results = Results(found_tables, best, sentences, curves, theorem, failed, public, settings, folder)
+    if tables:
+        write_all(results)
+        shown.say(f"Tables, summary and store are in {folder}/")
     return results
 
 
@@ -235,31 +233,3 @@ def _command(full: bool, seeds: int, datasets: Sequence[str] | None, methods: Se
     parts.append(f"--datasets {','.join(datasets)}" if datasets else "")
     parts.append(f"--methods '{','.join(methods)}'" if methods else "")
     return " ".join(part for part in parts if part)
-
-
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Run from a shell."""
-    parser = argparse.ArgumentParser("python -m evenhand.protocol.reproduce", description=__doc__)
-    parser.add_argument("--full", action="store_true", help="the whole grids and all majors")
-    parser.add_argument("--seeds", type=int, default=1, help="how many splits")
-    parser.add_argument("--datasets", type=_names, help=f"some of {','.join(DATASETS)}")
-    parser.add_argument("--methods", type=_names, help="some methods")
-    parser.add_argument("--engine", default="threads", help="threads, processes, dask or ray")
-    parser.add_argument("--workers", type=int, help="how many trials at a time; one a core by default")
-    parser.add_argument("--address", help="of an existing Dask or Ray cluster")
-    parser.add_argument("--out", default="results", help="the folder for tables, summary and store")
-    asked = vars(parser.parse_args(arguments))
-    try:
-        print(reproduce(**asked, progress=to_stderr()))
-    except (ValueError, OSError, StoreError, ImportError) as error:
-        print(f"evenhand: {error}", file=sys.stderr)
-        return 1
-    return 0
-
-
-def _names(text: str) -> list[str]:
-    return [name.strip() for name in text.split(",") if name.strip()]
-
-
-if __name__ == "__main__":
-    sys.exit(main())
