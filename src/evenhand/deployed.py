@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -77,7 +78,10 @@ class Deployed:
 
     def probabilities_by_group(self, X: pd.DataFrame) -> npt.NDArray[np.float64]:
         """Return what each group's policy says of each person: (people, groups, actions)."""
-        rows = self.preprocessor.transform(X[list(self.columns)])
+        with warnings.catch_warnings():
+            # A category that training never met is all zeros, as documented.
+            warnings.filterwarnings("ignore", message="Found unknown categories")
+            rows = self.preprocessor.transform(X[list(self.columns)])
         return self.model.probabilities_by_group(
             rows if isinstance(rows, np.ndarray) else sparse.csr_array(rows)
         )
@@ -167,7 +171,7 @@ class Deployed:
 def _column(column: pd.Series[Any], kind: str, known: dict[str, str], reasons: Reasons) -> pd.Series[Any]:
     if kind == CATEGORY:
         text = _text(column).replace("", "missing")
-        return text.map(lambda value: known.get(value, known.get(value.strip(), value)))
+        return text.map(lambda value: known.get(value, known.get(_plain_number(value), value)))
     if kind == NUMBER:
         if pd.api.types.is_numeric_dtype(column) and not pd.api.types.is_bool_dtype(column):
             numbers = pd.Series(column.to_numpy(dtype=np.float64, na_value=np.nan), index=column.index)

@@ -14,7 +14,7 @@ from evenhand import load
 from evenhand.audit import Audit, audit
 from evenhand.checks import did_you_mean
 from evenhand.cli import options
-from evenhand.cli.console import JobFailedError, command_line, on_stdout, print_json, say, warn
+from evenhand.cli.console import JobFailedError, command_line, on_stdout, print_json, printable, say, warn
 from evenhand.cli.tables import describe, open_table
 from evenhand.datasets import Dataset
 from evenhand.datasets.files import read_table
@@ -101,7 +101,7 @@ def run(
     if as_json:
         print_json(found.to_dict() | {"written": written})
         return
-    on_stdout().print(found.summary(), markup=False)
+    on_stdout().print(printable(found.summary()), soft_wrap=True, markup=False)
     for what, path in written.items():
         on_stdout().print(f"{what:12} {path}", soft_wrap=True, markup=False)
 

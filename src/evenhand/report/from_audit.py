@@ -55,7 +55,7 @@ def _groups(findings: dict[str, Any]) -> list[dict[str, Any]]:
     for group, people in findings["about"]["groups"].items():
         row: dict[str, Any] = {"group": group, "people": people}
         for found in findings["metrics"]:
-            if found["metric"] in _BY_GROUP and str(found["group"]) == group:
+            if found["metric"] in _BY_GROUP and _name(found["group"]) == group:
                 row[found["metric"]] = _measure(found)
         rows.append(row)
     return rows
@@ -75,7 +75,7 @@ def _persons(findings: dict[str, Any]) -> dict[str, Any] | None:
         "rows": [
             {
                 "person": person["person"] + 1,
-                "group": str(person["group"]),
+                "group": _name(person["group"]),
                 "label": str(person["label"]),
                 "decisions": [str(person[f"decided as {group}"]) for group in groups],
                 "probabilities": [_probability(person, group, about["positive"]) for group in groups],
@@ -119,6 +119,11 @@ def _tables(findings: dict[str, Any]) -> list[dict[str, Any]]:
         for part, (title, caption) in titles.items()
         if findings[part]
     ]
+
+
+def _name(group: Any) -> str:
+    # A column of groups that are numbers has become one of floats beside the rows without a group.
+    return str(int(group)) if isinstance(group, float) and group.is_integer() else str(group)
 
 
 def _cell(value: Any) -> str:

@@ -1,0 +1,50 @@
+from __future__ import annotations
+
+import json
+
+import pandas as pd
+
+from evenhand.report import read_summary
+
+from .conftest import evenhand
+
+
+def test_a_saved_model_is_audited_with_its_own_columns(fitted, tmp_path):
+    out = evenhand("audit", fitted.people, "--model", fitted.model, "--report", tmp_path / "a.html", "--summary",
+                   tmp_path / "a.json")  # fmt: skip
+    assert out.exit_code == 0, out.output
+    assert "400 people in 2 groups" in out.stdout
+    assert "in another group" in out.stdout
+    study = read_summary(tmp_path / "a.json")["studies"][0]
+    assert study["models"][0]["metrics"]["flip_rate"]["value"] is not None
+    assert [row["group"] for row in study["groups"]] == ["f", "m"]
+    assert len(study["persons"]["rows"][0]["probabilities"]) == 2
+    assert (tmp_path / "a.html").stat().st_size < 6e6
+
+
+def test_predictions_in_a_column_of_labels_or_scores(fitted, tmp_path):
+    people = pd.read_csv(fitted.people)
+    people["score"] = (people["hired"] == "yes") * 0.5 + 0.2
+    people["said"] = people["hired"]
+    people.to_csv(tmp_path / "p.csv", index=False)
+    for column in ("said", "score"):
+        out = evenhand("audit", tmp_path / "p.csv", "--label", "hired", "--sensitive", "sex", "--predictions",
+                       column, "--json")  # fmt: skip
+        assert out.exit_code == 0, out.output
+        found = {row["metric"]: row for row in json.loads(out.stdout)["metrics"] if row["group"] is None}
+        assert found["accuracy"]["value"] == (1.0 if column == "said" else found["accuracy"]["value"])
+
+
+def test_mistakes_are_messages(fitted):
+    roles = ("--label", "hired", "--sensitive", "sex")
+    for options, wanted in (
+        (roles, "expected one"),
+        ((*roles, "--model", fitted.model, "--predictions", "x"), "expected one"),
+        ((*roles, "--predictions", "nothing"), "nothing"),
+        (("--model", fitted.folder / "none.skops"), "there is no such file"),
+        (("--model", fitted.model, "--label", "hird"), "Did you mean 'hired'?"),
+    ):
+        out = evenhand("audit", fitted.people, *options)
+        assert out.exit_code == 2, (options, out.output)
+        assert wanted in out.stderr.replace("\n", " ")
+        assert "Traceback" not in out.output

@@ -1,0 +1,121 @@
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pandas as pd
+
+from evenhand import load
+from evenhand.deployed import Deployed
+from evenhand.report import read_summary
+
+from .conftest import FIT, evenhand, make_people
+
+
+def test_it_shows_the_trade_off_and_the_chosen_model_with_intervals(fitted):
+    assert fitted.result.exit_code == 0, fitted.result.output
+    shown = fitted.result.stdout
+    for text in ("λ = 0", "λ = 3, with parity", "flip rate", "Chosen:", "95 % interval", "model.skops"):
+        assert text in shown
+
+
+def test_the_model_file_knows_its_columns_and_its_preprocessing(fitted):
+    model = load(fitted.model)
+    assert isinstance(model, Deployed)
+    assert model.columns == {"skill": "number", "born": "%d.%m.%Y", "job": "category", "branch": "category"}
+    assert (model.label, model.sensitive, model.pos_label) == ("hired", ["sex"], "yes")
+    assert model.groups_.tolist() == ["f", "m"]
+
+
+def test_the_card_says_data_seed_metrics_and_limits(fitted):
+    text = fitted.model.with_suffix(".card.md").read_text(encoding="utf-8")
+    for wanted in ("sha256", "400", "seed: 0", "| accuracy |", "## Limits of use", "f 179, m 221", "born"):
+        assert wanted in text
+    card = json.loads(fitted.model.with_suffix(".card.json").read_text(encoding="utf-8"))
+    assert card["metrics"]["accuracy"]["low"] < card["metrics"]["accuracy"]["high"]
+    assert load(fitted.model).card == card
+
+
+def test_test_numbers_are_those_of_the_saved_model_on_the_test_people(fitted):
+    study = read_summary(fitted.summary)["studies"][0]
+    model = load(fitted.model)
+    people = pd.read_csv(fitted.people)
+    rows = [row["person"] - 1 for row in study["persons"]["rows"]]
+    assert len(set(rows)) == len(rows) == study["persons"]["people"] == 60
+    decided = model.decide(people.iloc[rows])
+    chosen = next(m for m in study["models"] if m["chosen"])["metrics"]
+    right = np.mean(decided.decision == people["hired"].to_numpy()[rows])
+    assert chosen["accuracy"]["value"] == right
+    assert chosen["flip_rate"]["value"] == decided.would_flip.mean()
+
+
+def test_json_is_one_document_and_nothing_else(fitted, tmp_path):
+    out = evenhand("fit", fitted.people, "--label", "hired", "--sensitive", "sex", "-o", tmp_path / "m.skops",
+                   *FIT, "--json")  # fmt: skip
+    document = json.loads(out.stdout)
+    assert out.exit_code == 0
+    assert document["chosen"].startswith("λ = ")
+    assert len(document["models"]) == 4
+    assert document["written"]["model"] == str(tmp_path / "m.skops")
+
+
+def test_same_seed_same_numbers(fitted, tmp_path):
+    runs = [
+        json.loads(evenhand("fit", fitted.people, "-o", tmp_path / f"{i}.skops", *FIT, "--json").stdout)
+        for i in range(2)
+    ]
+    assert runs[0]["models"] == runs[1]["models"]
+    assert runs[0]["test"] == runs[1]["test"]
+    assert "Guessed that 'hired' is the label." in runs[0]["notes"]
+
+
+def test_bounds_that_nobody_keeps_fail_with_the_nearest_and_write_nothing(fitted, tmp_path):
+    out = evenhand("fit", fitted.people, "-o", tmp_path / "m.skops", *FIT, "--max-discrimination", "0",
+                   "--max-flip", "0")  # fmt: skip
+    assert out.exit_code == 1
+    assert "No model kept discrimination ≤ 0 and flip rate ≤ 0" in out.stderr
+    assert "the nearest is λ = " in out.stderr
+    assert not (tmp_path / "m.skops").exists()
+
+
+def test_a_wrong_column_is_a_message_without_traceback(fitted, tmp_path):
+    out = evenhand("fit", fitted.people, "--label", "hird", "-o", tmp_path / "m.skops")
+    assert out.exit_code == 2
+    assert "Did you mean 'hired'?" in out.stderr
+    assert "Traceback" not in out.output
+    assert out.stdout == ""
+
+
+def test_wrong_options_say_what_was_wanted(fitted):
+    for options, wanted in (
+        (("--weights", "0,x"), "numbers by commas"),
+        (("--weights=-1",), "at least 0"),
+        (("--criterion", "best", *FIT), "expected one of 'delta', 'discrimination', 'accuracy'"),
+        (("--positive", "ye"), "Did you mean 'yes'?"),
+    ):
+        out = evenhand("fit", fitted.people, *options)
+        assert out.exit_code == 2, options
+        assert wanted in out.stderr
+
+
+def test_several_sensitive_columns_are_crossed_and_predict_needs_both(tmp_path):
+    people = make_people(600)
+    people["old"] = np.where(people.index % 2 == 0, 0, 1)
+    people.to_csv(tmp_path / "p.csv", index=False)
+    out = evenhand("fit", tmp_path / "p.csv", "--sensitive", "sex", "--sensitive", "old", "-o",
+                   tmp_path / "m.skops", *FIT)  # fmt: skip
+    assert out.exit_code == 0, out.output
+    model = load(tmp_path / "m.skops")
+    assert model.groups_.tolist() == ["f & 0", "f & 1", "m & 0", "m & 1"]
+    decided = model.decide(people.astype(str))
+    assert decided.scored.all()
+
+
+def test_many_labels(tmp_path):
+    people = make_people(500)
+    people["hired"] = np.where(people["skill"].fillna(0) > 0.8, "star", people["hired"])
+    people.to_csv(tmp_path / "p.csv", index=False)
+    out = evenhand("fit", tmp_path / "p.csv", "--label", "hired", "--positive", "star", "-o", tmp_path / "m.skops",
+                   *FIT, "--report", tmp_path / "r.html")  # fmt: skip
+    assert out.exit_code == 0, out.output
+    assert load(tmp_path / "m.skops").classes_.tolist() == ["no", "star", "yes"]

@@ -1,0 +1,147 @@
+from __future__ import annotations
+
+import csv
+import json
+import tracemalloc
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from evenhand import CooperativeBandits, load, save
+
+from .conftest import evenhand, make_people
+
+
+def test_every_row_gets_decision_probabilities_and_flip(fitted, tmp_path):
+    out = evenhand("predict", fitted.model, fitted.people, "-o", tmp_path / "d.csv", "--chunk", "37")
+    assert out.exit_code == 0, out.output
+    decided = pd.read_csv(tmp_path / "d.csv", dtype=str, keep_default_na=False)
+    given = pd.read_csv(fitted.people, dtype=str, keep_default_na=False)
+    pd.testing.assert_frame_equal(decided[given.columns], given)
+    own = np.where(decided["sex"] == "f", decided["probability_as_f"], decided["probability_as_m"])
+    assert (decided["probability"] == own).all()
+    yes = {group: decided[f"probability_as_{group}"].astype(float) > 0.5 for group in "fm"}
+    assert ((decided["decision"] == "yes") == (decided["probability"].astype(float) > 0.5)).all()
+    assert ((decided["would_flip"] == "True") == (yes["f"] != yes["m"])).all()
+    assert "400 people decided" in out.stdout
+
+
+def test_chunks_do_not_change_decisions_and_parquet_says_the_same_as_csv(fitted, tmp_path):
+    people = pd.read_csv(fitted.people)
+    people.to_parquet(tmp_path / "p.parquet")
+    for name, source, chunk in (("a.csv", fitted.people, 400), ("b.csv", fitted.people, 7)):
+        assert (
+            evenhand("predict", fitted.model, source, "-o", tmp_path / name, "--chunk", chunk).exit_code == 0
+        )
+    assert evenhand("predict", fitted.model, tmp_path / "p.parquet", "--chunk", "90").exit_code == 0
+    assert (tmp_path / "a.csv").read_text() == (tmp_path / "b.csv").read_text()
+    from_csv, from_parquet = pd.read_csv(tmp_path / "a.csv"), pd.read_parquet(tmp_path / "p.decided.parquet")
+    assert from_parquet["decision"].tolist() == from_csv["decision"].tolist()
+    np.testing.assert_allclose(from_parquet["probability"], from_csv["probability"])
+
+
+def test_rows_that_cannot_be_scored_are_rejected_with_line_and_reason(fitted, tmp_path):
+    good = make_people(3)
+    lines = good.to_csv(index=False).splitlines()
+    lines[2:2] = [
+        "abc,01.01.1980,cook,1,f,no",
+        "0.1,01.01.1980,cook,1,x,no",
+        "0.1,01.01.1980,cook,1,,no",
+        "0.1,1980/13/45,cook,1,m,no",
+        "0.1,01.01.1980,cook",
+        "inf,01.01.1980,cook,1,m,no",
+    ]
+    path = tmp_path / "p.csv"
+    path.write_bytes(("\n".join(lines) + "\n").encode() + b"0.2,01.01.1980,c\xffok,1,f,no\n")
+    out = evenhand("predict", fitted.model, path)
+    assert out.exit_code == 0, out.output
+    assert "7 rows could not be scored" in out.stderr
+    rejects = pd.read_csv(tmp_path / "p.rejects.csv", keep_default_na=False)
+    assert rejects["line"].tolist() == [3, 4, 5, 6, 7, 8, 11]
+    for reason, wanted in zip(
+        rejects["reason"],
+        ("'skill': got 'abc', expected a number", "group 'x' in 'sex': training met only 'f', 'm'", "group ''",
+         "expected a date like %d.%m.%Y", "3 fields, but the header has 6", "got 'inf'", "not UTF-8"),
+        strict=True,
+    ):  # fmt: skip
+        assert wanted in reason
+    assert len(pd.read_csv(tmp_path / "p.decided.csv")) == 3
+
+
+def test_a_new_category_and_a_missing_number_are_scored(fitted, tmp_path):
+    (tmp_path / "p.csv").write_text("skill,born,job,branch,sex\n,01.01.1980,astronaut,9,f\n?,,cook,1.0,m\n")
+    assert evenhand("predict", fitted.model, tmp_path / "p.csv").exit_code == 0
+    assert len(pd.read_csv(tmp_path / "p.decided.csv")) == 2
+
+
+def test_a_code_is_the_same_code_written_as_another_number(fitted):
+    row = {"skill": "0.1", "born": "01.01.1980", "job": "cook", "sex": "f"}
+    rows = pd.DataFrame([{**row, "branch": "2"}, {**row, "branch": "2.0"}])
+    said = load(fitted.model).decide(rows).probability
+    assert said[0] == said[1]
+
+
+def test_no_cell_starts_a_formula_in_a_spreadsheet(fitted, tmp_path):
+    people = make_people(4)
+    people["job"] = ["=cmd|' /C calc'!A0", "@sum", "-2+3", "\t=1"]
+    people["=evil()"] = "+1"
+    people.to_csv(tmp_path / "p.csv", index=False)
+    assert evenhand("predict", fitted.model, tmp_path / "p.csv").exit_code == 0
+    with (tmp_path / "p.decided.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert [row["job"] for row in rows] == ["'=cmd|' /C calc'!A0", "'@sum", "'-2+3", "'\t=1"]
+    assert {row["'=evil()"] for row in rows} == {"+1"}  # a number stays one
+    assert float(rows[0]["skill"]) == people["skill"][0]
+
+
+def test_standard_output_can_be_piped(fitted):
+    out = evenhand("predict", fitted.model, fitted.people, "-o", "-")
+    assert out.stdout.startswith("skill,born,job,branch,sex,hired,decision,probability")
+    assert len(out.stdout.splitlines()) == 401
+
+
+def test_json_counts(fitted, tmp_path):
+    out = evenhand("predict", fitted.model, fitted.people, "-o", tmp_path / "d.csv", "--json")
+    told = json.loads(out.stdout)
+    assert (told["decided"], told["rejected"], told["rejects"]) == (400, 0, None)
+
+
+def test_mistakes_are_messages(fitted, tmp_path):
+    (tmp_path / "none.csv").write_text("skill,born,job,branch,sex\nx,,cook,1,f\n")
+    (tmp_path / "few.csv").write_text("skil,born,job,branch,sex\n1,,cook,1,f\n")
+    (tmp_path / "taken.csv").write_text("skill,born,job,branch,sex,decision\n1,,cook,1,f,no\n")
+    (tmp_path / "cut.csv").write_text('skill,born,job,branch,sex\n1,,"cook,1,f\n')
+    (tmp_path / "not.skops").write_text("hello")
+    save(CooperativeBandits(steps=1).fit([[0.0], [1.0]], [0, 1]), tmp_path / "bare.skops")
+    for arguments, code, wanted in (
+        ((fitted.model, tmp_path / "none.csv"), 1, "None of 1 rows could be scored"),
+        ((fitted.model, tmp_path / "few.csv"), 2, "needs the column 'skill'"),
+        ((fitted.model, tmp_path / "taken.csv"), 2, "a column 'decision' already"),
+        ((fitted.model, tmp_path / "cut.csv"), 2, "Is a quote not closed"),
+        ((fitted.model, tmp_path / "nothing.csv"), 2, "There is no file"),
+        ((tmp_path / "not.skops", fitted.people), 2, "is no model file"),
+        ((tmp_path / "bare.skops", fitted.people), 2, "expected a model of `evenhand fit`"),
+        ((fitted.model, fitted.people, "-o", fitted.people), 2, "which is an input"),
+        ((fitted.model, fitted.people, "-o", "-", "--json"), 2, "only one of them"),
+    ):
+        out = evenhand("predict", *arguments)
+        assert out.exit_code == code, (arguments, out.output)
+        assert wanted in out.stderr.replace("\n", " ")
+        assert "Traceback" not in out.output
+    assert not list(tmp_path.glob("*.partial"))
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_memory_does_not_grow_with_the_file(fitted, tmp_path, kind):
+    peaks = []
+    for copies in (5, 40):
+        people = pd.concat([make_people(400)] * copies)
+        path = tmp_path / f"{copies}.{kind}"
+        people.to_csv(path, index=False) if kind == "csv" else people.to_parquet(path, index=False)
+        evenhand("predict", fitted.model, path, "--chunk", "500")
+        tracemalloc.start()
+        assert evenhand("predict", fitted.model, path, "--chunk", "500").exit_code == 0
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+    assert peaks[1] < 1.5 * peaks[0]

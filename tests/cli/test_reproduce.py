@@ -1,0 +1,31 @@
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from evenhand.report import read_summary
+
+from .conftest import evenhand
+
+
+@pytest.mark.data
+def test_a_small_reproduction_makes_tables_figure_and_report(tmp_path):
+    options = ("--datasets", "german", "--methods", "LR,CCB", "--out", tmp_path / "r", "--figures", "svg")
+    out = evenhand("reproduce", *options, "--json")
+    assert out.exit_code == 0, out.output
+    written = json.loads(out.stdout)["written"]
+    assert [path.rpartition("/")[2] for path in written] == ["report.json", "report.html", "01-german.svg"]
+    study = read_summary(tmp_path / "r" / "report.json")["studies"][0]
+    assert {model["method"] for model in study["models"] if model["criterion"] == "delta"} == {"LR", "CCB"}
+    assert {entry["method"] for entry in study["published"]} >= {"LR", "CCB"}
+    assert len({m["divergence_weight"] for m in study["models"]} - {None}) == 4
+    assert study["groups"]
+    assert study["persons"]["rows"]
+
+
+def test_unknown_names_are_messages(tmp_path):
+    for options, wanted in ((("--datasets", "germn"), "german"), (("--figures", "gif"), "svg")):
+        out = evenhand("reproduce", *options, "--out", tmp_path)
+        assert out.exit_code == 2
+        assert wanted in out.stderr

@@ -1,0 +1,72 @@
+"""A small summary with hostile names, from a model that was really trained."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from evenhand import CooperativeBandits
+from evenhand.metrics import person_flips
+from evenhand.report.measures import measure, published_reward
+from evenhand.report.summarise import group_rows, made, model_of, persons, summary_of
+
+HOSTILE = "</script><script>window.hacked=1</script>"
+IMAGE = '<img src=x onerror="window.hacked=1">'
+TURNED = "abc\u202edcba"
+FORMULA = '=HYPERLINK("http://x")'
+
+
+@pytest.fixture(scope="session")
+def summary() -> dict[str, Any]:
+    rng = np.random.default_rng(0)
+    n = 300
+    s = rng.choice(["f", IMAGE], n)
+    X = rng.normal(size=(n, 2)).astype(np.float32)
+    labels = np.array(["no", HOSTILE])
+    y = labels[(X[:, 0] + 0.8 * (s == "f") + rng.normal(scale=0.5, size=n) > 0).astype(int)]
+    contexts = pd.DataFrame(X.round(3), columns=["skill", HOSTILE]).assign(
+        town=rng.choice([TURNED, FORMULA], n)
+    )
+    models, chosen = [], None
+    for weight in (0.0, 1.0, 10.0):
+        model = CooperativeBandits(weight, random_state=0, epochs=5).fit(X, y, sensitive_features=s)
+        said = model.probabilities_by_group(X)
+        own = np.searchsorted(model.groups_.astype(str), s)
+        found = measure(y, said, own, labels=model.classes_, pos_label=HOSTILE)
+        models.append(
+            model_of(f"λ = {weight:g}", found, family="bandits", divergence_weight=weight, chosen=weight == 1)
+        )
+        chosen = (model, said, own) if weight == 1 else chosen
+    assert chosen is not None
+    model, said, own = chosen
+    curve = {"steps": [100, 200], "series": {"accuracy": [0.5, 0.6], "flip_rate": [0.2, 0.1]}}
+    study = {
+        "name": TURNED,
+        "label": IMAGE,
+        "pos_label": HOSTILE,
+        "sensitive": "sex",
+        "people": n,
+        "models": models,
+        "decided_by": "λ = 1",
+        "published": [
+            {"method": "CCB", "criterion": "delta", "metrics": {"accuracy": {"value": 0.7544},
+             "discrimination": {"value": 0.0002}, "consistency": {"value": 0.9999}}}
+        ],
+        "groups": group_rows(
+            y, model.classes_[said[np.arange(n), own].argmax(1)], own, model.groups_.tolist(), HOSTILE,
+            person_flips(said.argmax(2), own),
+        ),
+        "convergence": [{"name": "λ = 1", **curve}],
+        "submodels": [model_of("the policy of f", models[1]["metrics"])],
+        "persons": persons(
+            contexts, said, own, groups=model.groups_, labels=model.classes_.tolist(), y=y, pos_label=HOSTILE
+        ),
+        "published_reward": published_reward(said, own) | {"on": "these policies", "models": []},
+        "tables": [{"title": IMAGE, "caption": "c", "columns": ["a"], "rows": [[HOSTILE]]}],
+        "notes": [HOSTILE],
+    }  # fmt: skip
+    data = [{"name": IMAGE, "people": n, "sha256": "0" * 64, "source": HOSTILE}]
+    return summary_of("fit", HOSTILE, [study], made(f"evenhand fit {IMAGE}", seeds=[0], data=data))

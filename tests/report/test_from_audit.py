@@ -1,0 +1,53 @@
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.linear_model import LogisticRegression
+
+from evenhand.audit import audit
+from evenhand.report.from_audit import summary_of_audit
+from evenhand.report.render import render
+from evenhand.report.summarise import made
+
+
+@pytest.fixture(scope="module")
+def people():
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"man": rng.integers(2, size=400), "skill": rng.normal(size=400)})
+    y = np.where(X["skill"] + X["man"] + rng.normal(size=400) > 0.5, "yes", "no")
+    return X, y
+
+
+def _summary(found):
+    how = made("python", seeds=[0], data=[])
+    return summary_of_audit(found, name="people", label="hired", sensitive="man", made=how)
+
+
+@pytest.mark.parametrize("positive", ["yes", "no"])
+def test_a_model_that_sees_the_group(people, positive):
+    X, y = people
+    model = LogisticRegression().fit(X, y)
+    found = audit(model, X, y, sensitive_features="man", pos_label=positive, n_bootstrap=50)
+    summary = _summary(found)
+    study = summary["studies"][0]
+    metrics = study["models"][0]["metrics"]
+    assert metrics["flip_rate"]["value"] == found.value("flip_rate")
+    assert metrics["gap"]["value"] == found.value("gap_mean_kl")
+    assert [row["positive_rate"]["value"] for row in study["groups"]] == [
+        found.value("positive_rate", group) for group in (0, 1)
+    ]
+    assert study["persons"]["flips"] == round(found.value("flip_rate") * 400)
+    at = study["persons"]["rows"][0]["person"] - 1
+    for group in (0, 1):
+        said = model.predict_proba(X.iloc[[at]].assign(man=group))[0]
+        told = study["persons"]["rows"][0]["probabilities"][group]
+        assert told == pytest.approx(said[["no", "yes"].index(positive)])
+    assert len(render(summary)) > 4_000_000
+
+
+def test_bare_predictions_have_nobody_to_show(people):
+    X, y = people
+    study = _summary(audit(y, X, y, sensitive_features=X["man"], n_bootstrap=50))["studies"][0]
+    assert study["persons"] is None
+    assert "flip_rate" not in study["models"][0]["metrics"]

@@ -1,0 +1,180 @@
+"""The page as a person meets it: Chromium, the network off, no console errors."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from evenhand.report.render import write_html
+
+from .conftest import FORMULA, HOSTILE
+
+pytestmark = pytest.mark.browser
+
+CHROMIUM = shutil.which("chromium") or "/usr/bin/chromium"
+OPTIONS = ("no-sandbox", "disable-gpu", "disable-quic", "no-first-run", "disable-background-networking",
+           "disable-component-update", "disable-sync")  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    api = pytest.importorskip("playwright.sync_api", reason="the page is tested with Playwright")
+    if shutil.which(CHROMIUM) is None:
+        pytest.skip("the page is tested in Chromium, which is not installed")
+    with api.sync_playwright() as playwright:
+        chromium = playwright.chromium.launch(
+            executable_path=CHROMIUM, args=[f"--{option}" for option in OPTIONS]
+        )
+        yield chromium
+        chromium.close()
+
+
+@pytest.fixture(scope="module")
+def address(summary, tmp_path_factory) -> str:
+    return write_html(summary, tmp_path_factory.mktemp("page") / "report.html").as_uri()
+
+
+class Opened:
+    def __init__(self, browser: Any, address: str, **context: Any) -> None:
+        self.wrong: list[str] = []
+        self.asked: list[str] = []
+        self.context = browser.new_context(offline=True, **context)
+        self.page = self.context.new_page()
+        self.page.on("console", lambda message: self.wrong.append(message.text))
+        self.page.on("pageerror", lambda error: self.wrong.append(str(error)))
+        self.page.on("request", lambda request: self.asked.append(request.url))
+        self.page.goto(address)
+        self.page.wait_for_selector("html[data-ready]")
+
+
+@pytest.fixture
+def opened(browser, address) -> Iterator[Opened]:
+    opened = Opened(browser, address, viewport={"width": 1280, "height": 800})
+    yield opened
+    opened.context.close()
+    assert opened.wrong == []
+    assert {url.partition(":")[0] for url in opened.asked} <= {"file", "data", "blob"}
+
+
+def test_above_the_fold_are_sentence_figure_and_groups(opened):
+    for chosen in (".sentence", '[data-plot="trade"] .scatterlayer', ".groups tbody tr"):
+        box = opened.page.locator(chosen).first.bounding_box()
+        assert box is not None
+        assert box["y"] + box["height"] <= 800, chosen
+    assert "95 % intervals" in opened.page.locator(".sentence").inner_text()
+
+
+def test_the_slider_moves_the_highlighted_model(opened):
+    page = opened.page
+    said = page.locator('[data-role="said"]')
+    assert said.inner_text().startswith("λ = 1:")
+
+    def ring():
+        return page.evaluate(
+            """() => { const p = document.querySelector('[data-plot="trade"]');
+                       const t = p.data.find((t) => t.name === 'highlighted'); return [t.x[0], t.y[0]]; }"""
+        )
+
+    before = ring()
+    slider = page.locator('[data-role="weight"]')
+    slider.focus()
+    page.keyboard.press("End")
+    assert said.inner_text().startswith("λ = 10:")
+    assert slider.get_attribute("aria-valuetext") == "λ = 10"
+    assert ring() != before
+    page.keyboard.press("Home")
+    assert said.inner_text().startswith("λ = 0:")
+
+
+def test_the_other_axis_is_the_flip_rate(opened):
+    page = opened.page
+    page.get_by_role("button", name="flip rate").click()
+    assert page.locator('[data-role="against"]').inner_text() == "flip rate"
+    assert "flip rate" in page.locator('[data-plot="trade"] .xtitle').text_content()
+
+
+def test_people_are_searched_sorted_and_paged(opened):
+    page = opened.page
+    rows = page.locator('[data-role="people"] tbody tr')
+    assert rows.count() == 25
+    assert page.locator('[data-role="page"]').inner_text() == "1 to 25"
+    page.get_by_role("button", name="Next").click()
+    assert page.locator('[data-role="page"]').inner_text() == "26 to 50"
+    person = rows.nth(3).locator("th").inner_text()
+    page.get_by_label("Search").fill(f"{person} hyperlink")
+    assert all("HYPERLINK" in text for text in rows.all_inner_texts())
+    page.get_by_label("Search").fill("nobody is called this")
+    assert (rows.count(), page.locator('[data-role="page"]').inner_text()) == (0, "nobody")
+    page.get_by_label("Search").fill("")
+    page.get_by_role("button", name="person", exact=True).click()
+    numbers = [int(text) for text in page.locator('[data-role="people"] tbody th').all_inner_texts()]
+    assert numbers == sorted(numbers)
+    assert page.locator("th[aria-sort='ascending']").inner_text().startswith("person")
+    page.get_by_role("button", name="gap", exact=True).click()
+    gaps = [
+        float(text)
+        for text in page.locator('[data-role="people"] tbody tr td:nth-last-child(2)').all_inner_texts()
+    ]
+    assert gaps == sorted(gaps, reverse=True)
+    page.get_by_label("only changing decisions").check()
+    assert rows.count() == page.locator('[data-role="people"] tbody tr:has(.differs)').count()
+
+
+def test_hostile_names_run_nothing_and_appear_as_text(opened):
+    page = opened.page
+    assert page.evaluate("window.hacked") is None
+    assert page.locator("h1").inner_text() == HOSTILE
+    assert page.locator("img").count() == 0
+    assert FORMULA in page.locator('[data-role="people"]').inner_text()
+    page.locator('[data-plot="trade"] .points path').first.hover(force=True)
+    assert page.evaluate("window.hacked") is None
+
+
+def test_everything_can_be_reached_by_keyboard(opened):
+    page = opened.page
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.className") == "skip"
+    reached = set()
+    for _ in range(60):
+        page.keyboard.press("Tab")
+        reached.add(page.evaluate("document.activeElement.dataset.role || document.activeElement.tagName"))
+    assert {"weight", "family", "search", "only", "next", "SUMMARY"} <= reached
+
+
+@pytest.mark.parametrize(
+    ("name", "width", "scheme"), [("light", 1280, "light"), ("dark", 1280, "dark"), ("phone", 390, "light")]
+)
+def test_no_sideways_scrolling_in_light_dark_and_on_a_phone(browser, address, tmp_path, name, width, scheme):
+    opened = Opened(browser, address, viewport={"width": width, "height": 844}, color_scheme=scheme)
+    page = opened.page
+    assert page.evaluate("document.documentElement.scrollWidth") == width
+    page.screenshot(path=tmp_path / f"{name}.png", full_page=True)
+    ground, ink = page.evaluate(
+        "() => [getComputedStyle(document.body).backgroundColor, getComputedStyle(document.body).color]"
+    )
+    light, dark = (sum(map(int, c[4:-1].split(","))) for c in (ground, ink))
+    assert (light > dark) == (scheme == "light")
+    opened.context.close()
+    assert opened.wrong == []
+
+
+def test_the_figures_follow_a_change_of_scheme(opened):
+    page = opened.page
+    colour = "document.querySelector('[data-plot=\"trade\"]').layout.font.color"
+    before = page.evaluate(colour)
+    page.emulate_media(color_scheme="dark")
+    # The page's policy forbids evaluating text, so that Playwright can't wait for an expression.
+    for _ in range(50):
+        if page.evaluate(colour) != before:
+            break
+        page.wait_for_timeout(100)
+    assert page.evaluate(colour) != before
+
+
+def test_print_leaves_out_what_only_works_on_a_screen(opened):
+    opened.page.emulate_media(media="print")
+    assert not opened.page.locator('[data-role="slide"]').is_visible()
+    assert opened.page.locator(".sentence").is_visible()

@@ -1,0 +1,112 @@
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import re
+from html.parser import HTMLParser
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from evenhand.report.render import embedded, in_numbers, interval, render, visible
+
+from .conftest import HOSTILE
+
+
+class _Page(HTMLParser):
+    """The page's scripts and tags, as a browser would see them."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.scripts: list[str] = []
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self._inside = False
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append((tag, dict(attrs)))
+        self._inside = tag == "script"
+        if self._inside:
+            self.scripts.append("")
+
+    def handle_endtag(self, tag):
+        self._inside = self._inside and tag != "script"
+
+    def handle_data(self, data):
+        if self._inside:
+            self.scripts[-1] += data
+
+
+@pytest.fixture(scope="module")
+def page(summary):
+    return render(summary)
+
+
+@pytest.fixture(scope="module")
+def parsed(page):
+    parser = _Page()
+    parser.feed(page)
+    return parser
+
+
+def test_it_is_one_file_under_six_megabytes_with_plotly_once(page, parsed):
+    assert len(page.encode()) < 6_000_000
+    assert len(parsed.scripts) == 3
+    assert page.count("plotly.js v") == 1
+
+
+def test_nothing_is_loaded_from_anywhere(parsed):
+    for tag, attributes in parsed.tags:
+        for name in ("src", "href", "action", "data", "poster"):
+            value = attributes.get(name) or ""
+            assert value == "" or value.startswith(("#", "data:")), (tag, attributes)
+        assert not [name for name in attributes if name.startswith("on")]
+
+
+def test_hostile_names_open_no_tag(parsed):
+    assert "img" not in {tag for tag, _ in parsed.tags}
+    assert json.loads(parsed.scripts[0])["studies"][0]["pos_label"] == HOSTILE
+
+
+def test_the_policy_names_the_very_scripts(page, parsed):
+    policy = next(a["content"] for t, a in parsed.tags if t == "meta" and "http-equiv" in a)
+    allowed = re.findall(r"'sha256-([^']+)'", policy)
+    digests = [base64.b64encode(hashlib.sha256(s.encode()).digest()).decode() for s in parsed.scripts[1:]]
+    assert allowed == digests
+    script_rule = next(part for part in policy.split(";") if part.strip().startswith("script-src"))
+    assert "unsafe" not in script_rule
+    assert "default-src 'none'" in policy
+
+
+def test_marks_that_turn_writing_are_shown_as_text(page):
+    assert "\u202e" not in page
+    assert "abc⟨U+202E⟩dcba" in page
+
+
+def test_tables_can_be_read_aloud(page):
+    assert page.count("<table") == page.count("<caption")
+    assert re.search(r"<th(?![^>]*scope)[ >]", page.split("<script")[0]) is None
+    assert '<html lang="en">' in page
+
+
+@given(st.text())
+def test_embedded_text_comes_back_and_closes_nothing(text):
+    made = embedded({"text": text})
+    assert json.loads(made) == {"text": text}
+    assert not set(made) & set("<>&\u2028\u2029")
+
+
+@given(
+    st.recursive(st.text() | st.integers() | st.none(), lambda x: st.lists(x) | st.dictionaries(st.text(), x))
+)
+def test_visible_keeps_what_is_visible(value):
+    assert visible(visible(value)) == visible(value)
+
+
+def test_numbers_on_the_page():
+    assert in_numbers(None) == "–"
+    assert in_numbers({"value": None}) == "–"
+    assert in_numbers({"value": 0.12345}) == "0.123"
+    assert interval({"value": 0.5, "low": 0.25, "high": 0.75}, "flip_rate") == "25.0–75.0"
+    assert interval({"value": 0.5, "low": None}) == ""

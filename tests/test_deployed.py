@@ -1,0 +1,80 @@
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from evenhand import CooperativeBandits, load, save
+from evenhand.deployed import Deployed
+from evenhand.metrics import respond
+from evenhand.protocol.splits import make_preprocessor
+
+
+@pytest.fixture(scope="module")
+def people() -> pd.DataFrame:
+    rng = np.random.default_rng(0)
+    n = 300
+    return pd.DataFrame(
+        {
+            "age": rng.integers(20, 60, n).astype(float),
+            "old": rng.choice([True, False], n),
+            "group": rng.choice([0, 1], n),
+            "y": rng.choice(["no", "yes"], n),
+        }
+    )
+
+
+@pytest.fixture(scope="module")
+def deployed(people) -> Deployed:
+    contexts = people[["age", "old"]].assign(old=people["old"].astype(str).astype("category"))
+    preprocessor = make_preprocessor(contexts).fit(contexts)
+    model = CooperativeBandits(0.1, random_state=0, epochs=5)
+    model.fit(preprocessor.transform(contexts), people["y"], sensitive_features=people["group"])
+    return Deployed(preprocessor, model, {"age": "number", "old": "category"}, "y", ["group"], "yes")
+
+
+def test_a_saved_model_decides_the_same(deployed, people, tmp_path):
+    again = load(save(deployed, tmp_path / "m.skops"))
+    first, second = deployed.decide(people), again.decide(people)
+    assert (first.decision == second.decision).all()
+    assert (first.by_group == second.by_group).all()
+
+
+def test_text_says_the_same_as_typed_columns(deployed, people):
+    text = people.astype(str).assign(old=people["old"].astype(str).str.lower())
+    typed, told = deployed.decide(people), deployed.decide(text)
+    assert told.scored.all()
+    np.testing.assert_array_equal(typed.probability, told.probability)
+
+
+def test_decide_equals_predict(deployed, people):
+    found = deployed.decide(people)
+    contexts = people[["age", "old"]].assign(old=people["old"].astype(str))
+    assert (found.decision == deployed.predict(contexts, sensitive_features=people["group"])).all()
+    said = deployed.predict_proba(contexts, sensitive_features=people["group"])
+    np.testing.assert_allclose(found.probability, said[:, 1])
+
+
+def test_an_audit_puts_everybody_to_every_policy(deployed, people):
+    contexts = people[["age", "old"]].assign(old=people["old"].astype(str))
+    said = respond(deployed, contexts, sensitive_features=people["group"])
+    assert said.how == "policies"
+    assert said.groups == [0, 1]
+
+
+def test_rows_with_gaps_reasons_and_nobody(deployed, people):
+    rows = people.head(3).astype(object)
+    rows.loc[0, "group"] = 7
+    rows.loc[1, "age"] = "old"
+    found = deployed.decide(rows)
+    assert found.scored.tolist() == [False, False, True]
+    assert "group '7' in 'group': training met only '0', '1'" in found.reasons[0]
+    assert found.reasons[1] == "column 'age': got 'old', expected a number"
+    assert len(found.decision) == 1
+    nobody = deployed.decide(rows.head(2))
+    assert (len(nobody.decision), nobody.by_group.shape) == (0, (0, 2))
+
+
+def test_a_column_that_is_missing_is_named(deployed, people):
+    with pytest.raises(ValueError, match=r"needs the column 'age'.* Did you mean 'Age'\?"):
+        deployed.decide(people.rename(columns={"age": "Age"}))

@@ -1,0 +1,111 @@
+from __future__ import annotations
+
+import csv
+import io
+
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from evenhand.tables_io import read_chunks, safe_cell, writing
+
+FORMULA = "=+-@\t\r\n＝＋－＠"
+
+
+@given(st.text(max_size=20))
+def test_a_safe_cell_starts_no_formula_and_keeps_its_text(text):
+    cell = safe_cell(text)
+    assert cell in (text, "'" + text)
+    if cell[:1] in FORMULA and cell:
+        float(cell)  # only a number may begin with a sign
+
+
+@pytest.mark.parametrize("value", [-3, 2.5, True, None, "-3", "+4.5e-3", "-.5"])
+def test_numbers_stay_numbers(value):
+    assert safe_cell(value) == value
+
+
+def _all(path, size):
+    return list(read_chunks(path, size=size))
+
+
+@given(
+    st.lists(
+        st.lists(st.text(st.characters(codec="utf-8", exclude_characters="\0")), min_size=2, max_size=2)
+    ),
+    st.integers(1, 5),
+)
+def test_any_csv_comes_back_in_chunks_of_any_size(tmp_path_factory, rows, size):
+    rows = [row for row in rows if any(row)]
+    text = io.StringIO()
+    csv.writer(text).writerows([["a", "b"], *rows])
+    path = tmp_path_factory.mktemp("any") / "t.csv"
+    path.write_text(text.getvalue(), encoding="utf-8", newline="")
+    chunks = _all(path, size)
+    assert [row for chunk in chunks for row in chunk.rows.to_numpy().tolist()] == rows
+    lines = text.getvalue()
+    assert all(len(chunk.rows) <= size for chunk in chunks)
+    assert [line for chunk in chunks for line in chunk.lines] == _lines(lines)
+
+
+def _lines(text):
+    """The obvious way: count the lines that the rows before took."""
+    reader, begins, found = csv.reader(io.StringIO(text, newline="")), 1, []
+    for fields in reader:
+        if fields:
+            found.append(begins)
+        begins = reader.line_num + 1
+    return found[1:]
+
+
+def test_separators_marks_and_quoted_breaks(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_bytes('\ufeffa;b\n1;"x\ny"\n\n2;é\n'.encode())
+    (chunk,) = _all(path, 10)
+    assert list(chunk.rows.columns) == ["a", "b"]
+    assert chunk.rows["b"].tolist() == ["x\ny", "é"]
+    assert chunk.lines == [2, 5]
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [("a,a\n1,2\n", "each once"), ("a,,c\n", "expected column names"), ("", "expected column names"),
+     ('a,b\n1,"x\n', "Is a quote not closed")],
+)  # fmt: skip
+def test_damaged_files_are_refused_by_line(tmp_path, text, wanted):
+    path = tmp_path / "t.csv"
+    path.write_text(text)
+    with pytest.raises(ValueError, match=wanted):
+        _all(path, 10)
+
+
+def test_files_that_are_not_there_or_no_table(tmp_path):
+    (tmp_path / "t.xlsx").write_text("x")
+    (tmp_path / "t.parquet").write_text("x")
+    with pytest.raises(FileNotFoundError, match=r"Did you mean 't.xlsx'"):
+        read_chunks(tmp_path / "t.xls")
+    with pytest.raises(ValueError, match=r"expected one of '.csv'"):
+        read_chunks(tmp_path / "t.xlsx")
+    with pytest.raises(ValueError, match="no whole Parquet file"):
+        _all(tmp_path / "t.parquet", 10)
+
+
+def _write_and_stop(path):
+    with writing(path) as out:
+        out.write(pd.DataFrame({"a": [1]}))
+        raise RuntimeError("stop")
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_a_file_appears_only_when_it_is_whole(tmp_path, kind):
+    path = tmp_path / f"t.{kind}"
+    with pytest.raises(RuntimeError, match="stop"):
+        _write_and_stop(path)
+    assert not list(tmp_path.iterdir())
+    with writing(path) as out:
+        out.write(pd.DataFrame({"a": [1]}))
+        out.write(pd.DataFrame({"a": [2]}))
+    again = pd.read_csv(path) if kind == "csv" else pd.read_parquet(path)
+    assert again["a"].tolist() == [1, 2]
+    assert [entry.name for entry in tmp_path.iterdir()] == [path.name]
