@@ -1,0 +1,117 @@
+"""The documentation runs: every Python block and every `evenhand` command of a page, in order, in one place.
+
+A block after `<!-- skip -->` is left alone. A ```text block right after a Python block is what that block prints:
+words must be equal, numbers nearly, since another processor may round otherwise.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import re
+import shlex
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+import sklearn
+from typer.testing import CliRunner
+
+from evenhand.cli import app
+
+ROOT = Path(__file__).parents[1]
+PAGES = sorted((ROOT / "docs").glob("*.md"))
+NEEDS_DATA = {"start.md"}
+BLOCK = re.compile(r"(?P<skip><!-- skip -->\n+)?^```(?P<kind>\w+)[^\n]*\n(?P<text>.*?)^```$", re.M | re.S)
+NUMBER = re.compile(r"-?\d[\d,]*\.?\d*(?:e-?\d+)?")
+
+
+class Block(NamedTuple):
+    kind: str
+    text: str
+    line: int
+    skip: bool
+
+
+def blocks_of(page: str) -> list[Block]:
+    return [
+        Block(found["kind"], found["text"], page.count("\n", 0, found.start("text")), bool(found["skip"]))
+        for found in BLOCK.finditer(page)
+    ]
+
+
+def run_python(block: Block, page: Path, names: dict[str, Any]) -> str:
+    # Padded with empty lines, so that a traceback shows the line of the page.
+    code = compile("\n" * block.line + block.text, str(page), "exec")
+    with contextlib.redirect_stdout(io.StringIO()) as printed:
+        exec(code, names)
+    return printed.getvalue()
+
+
+def run_commands(block: Block) -> None:
+    for line in block.text.replace("\\\n", " ").splitlines():
+        words = shlex.split(line, comments=True)
+        if words:
+            assert words[0] == "evenhand", f"{line!r} is no evenhand command; mark its block <!-- skip -->"
+            result = CliRunner().invoke(app, words[1:])
+            assert result.exit_code == 0, f"{line}\n{result.output}"
+
+
+def assert_alike(printed: str, shown: str) -> None:
+    """Same words, nearly the same numbers."""
+    words, wanted = (" ".join(NUMBER.sub("#", text).split()) for text in (printed, shown))
+    assert words == wanted, f"printed:\n{printed}"
+    numbers, expected = (
+        [float(number.replace(",", "")) for number in NUMBER.findall(text)] for text in (printed, shown)
+    )
+    assert numbers == pytest.approx(expected, rel=0.2, abs=0.05), f"printed:\n{printed}"
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        pytest.param(page, id=page.stem, marks=[pytest.mark.data] if page.name in NEEDS_DATA else [])
+        for page in PAGES
+    ],
+)
+def test_blocks_run_and_print_what_the_page_shows(page, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "120")
+    names: dict[str, Any] = {"__name__": "page"}
+    printed: str | None = None
+    with sklearn.config_context():  # a page may switch metadata routing on
+        for block in blocks_of(page.read_text(encoding="utf-8")):
+            if block.kind == "text" and printed is not None and not block.skip:
+                assert_alike(printed, block.text)
+            printed = None
+            if block.skip:
+                continue
+            if block.kind == "python":
+                printed = run_python(block, page, names)
+            elif block.kind == "bash":
+                run_commands(block)
+
+
+def test_every_page_is_in_the_menu():
+    menu = (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
+    assert PAGES
+    assert [page.name for page in PAGES if f": {page.name}\n" not in menu] == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_names_of_tests_and_scripts_exist(page):
+    """A page that says which test proves a claim, or which script printed a number, names one that exists."""
+    text = page.read_text(encoding="utf-8")
+    for path, name in re.findall(
+        r"`((?:tests|benchmarks|experiments|examples)/[\w/]+\.py)(?:::(\w+))?", text
+    ):
+        assert (ROOT / path).is_file(), path
+        assert f"def {name}(" in (ROOT / path).read_text(encoding="utf-8") or not name, f"{path}::{name}"
+
+
+def test_numbers_that_differ_are_noticed():
+    assert_alike("flips 0.012 of 1,000\n", "flips 0.013 of   1,000")
+    with pytest.raises(AssertionError):
+        assert_alike("flips 0.4", "flips 0.1")
+    with pytest.raises(AssertionError):
+        assert_alike("flips 0.4", "accuracy 0.4")
