@@ -1,5 +1,6 @@
 """evenhand: metric-free individual fairness with cooperative contextual bandits."""
 
+from evenhand.audit import Audit, audit
 from evenhand.bandit import GradientBandit
 from evenhand.cooperative import CooperativeBandits
 from evenhand.persistence import load, save
@@ -21,6 +22,7 @@ from evenhand.version import __version__
 __all__ = [
     "KL",
     "Agreement",
+    "Audit",
     "CooperativeBandits",
     "Correctness",
     "Custom",
@@ -33,6 +35,7 @@ __all__ = [
     "Reward",
     "TrainingDivergedError",
     "__version__",
+    "audit",
     "load",
     "save",
 ]

@@ -36,6 +36,7 @@ class GradientBandit(PolicyLearner):
     epochs, steps : how often `fit` meets everybody ('auto': 20 times, and at least 20,000 people in all);
         or, if `steps` is given, how many people it meets.
     batch_size : people whose gradients are averaged into one move.
+    weight_decay : the share of the weights, times the step size, that each move takes away.
     order : 'shuffled' anew each epoch, 'file' order, or 'drawn' with replacement.
     importance_clip : the largest weight π(a)/propensity of a logged action.
     checkpoint_every : steps between callbacks and between rows of the history.
@@ -69,6 +70,7 @@ class GradientBandit(PolicyLearner):
         epochs: float | str = "auto",
         steps: int | None = None,
         batch_size: int = 32,
+        weight_decay: float = 0.0,
         order: str = "shuffled",
         importance_clip: float = 10.0,
         checkpoint_every: int = 1000,
@@ -83,6 +85,7 @@ class GradientBandit(PolicyLearner):
         self.epochs = epochs
         self.steps = steps
         self.batch_size = batch_size
+        self.weight_decay = weight_decay
         self.order = order
         self.importance_clip = importance_clip
         self.checkpoint_every = checkpoint_every

@@ -34,8 +34,8 @@ class CooperativeBandits(PolicyLearner):
     cooperation : 'mutual' lets the other policies listen and move too, 'acting' moves the person's own
         group's policy only, as published.
     shared_start : begin with equal policies.
-    hidden, estimator, optimizer, learning_rate, schedule, epochs, steps, batch_size, order, importance_clip,
-    checkpoint_every, random_state : as for `GradientBandit`.
+    hidden, estimator, optimizer, learning_rate, schedule, epochs, steps, batch_size, weight_decay, order,
+    importance_clip, checkpoint_every, random_state : as for `GradientBandit`.
 
     Attributes
     ----------
@@ -72,6 +72,7 @@ class CooperativeBandits(PolicyLearner):
         epochs: float | str = "auto",
         steps: int | None = None,
         batch_size: int = 32,
+        weight_decay: float = 0.0,
         order: str = "shuffled",
         importance_clip: float = 10.0,
         checkpoint_every: int = 1000,
@@ -89,6 +90,7 @@ class CooperativeBandits(PolicyLearner):
         self.epochs = epochs
         self.steps = steps
         self.batch_size = batch_size
+        self.weight_decay = weight_decay
         self.order = order
         self.importance_clip = importance_clip
         self.checkpoint_every = checkpoint_every

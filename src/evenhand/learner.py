@@ -47,6 +47,7 @@ class PolicyLearner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     epochs: float | str
     steps: int | None
     batch_size: int
+    weight_decay: float
     order: str
     importance_clip: float
     checkpoint_every: int
@@ -82,6 +83,7 @@ class PolicyLearner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if self.steps is not None:
             checks.integer("steps", self.steps)
         checks.integer("batch_size", self.batch_size)
+        checks.number("weight_decay", self.weight_decay, low=0)
         checks.integer("checkpoint_every", self.checkpoint_every)
 
     def _contexts(self, X: Any, *, reset: bool) -> Any:
@@ -125,7 +127,7 @@ class PolicyLearner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             n_rate_terms=len(terms.bound),
             seed=seed,
             shared_start=self.shared_start,
-            buffers=self.batch_size > 1 or self.optimizer == "adam",
+            buffers=self.batch_size > 1 or self.optimizer == "adam" or self.weight_decay > 0,
         )
 
     def _train(
@@ -149,6 +151,7 @@ class PolicyLearner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             horizon=n_steps if decays else 0,
             end=training.step + n_steps,
             batch_size=int(self.batch_size),
+            weight_decay=float(self.weight_decay),
             order=ORDERS.index(order),
             origin=training.step,
             importance_clip=float(self.importance_clip),

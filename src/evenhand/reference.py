@@ -87,7 +87,7 @@ def one_step(
         ):
             total[g] += part
     if moments.pending[0] == options.batch_size or step + 1 == options.end:
-        close_batch(policies, moments, learning_rate(options, step), options.adam)
+        close_batch(policies, moments, learning_rate(options, step), options.adam, options.weight_decay)
     return reward
 
 
@@ -164,15 +164,17 @@ def excess(terms: Terms, state: Rates, t: int, slot: int, action: Any) -> Floats
     return apart - np.clip(apart, -terms.bound[t] / 2, terms.bound[t] / 2)
 
 
-def close_batch(policies: Network, moments: Moments, rate: float, adam: bool) -> None:
-    """Move the touched policies by the batch's mean gradient, and clear it."""
+def close_batch(policies: Network, moments: Moments, rate: float, adam: bool, weight_decay: float) -> None:
+    """Move the touched policies by the batch's mean gradient, and clear it; weights decay, biases do not."""
     people = moments.pending[0]
     for g in np.flatnonzero(moments.pending[1:]):
         moments.updates[g] += 1
         n = moments.updates[g]
-        for weights, gradient, first, second in zip(
-            policies, moments.gradient, moments.first, moments.second, strict=True
+        for weights, gradient, first, second, decays in zip(
+            policies, moments.gradient, moments.first, moments.second, (True, False, True, False), strict=True
         ):
+            if decays:
+                weights[g] *= 1 - rate * weight_decay
             mean = gradient[g] / people
             if adam:
                 first[g] = DECAY_1 * first[g] + (1 - DECAY_1) * mean

@@ -38,7 +38,7 @@ def favours_second(action, label, group, policies, rates):
 def options(**changes):
     plain = {
         "expected": True, "mutual": True, "adam": False, "learning_rate": 0.1, "schedule": 1, "horizon": 60,
-        "end": 60, "batch_size": 1, "order": 0, "origin": 0, "importance_clip": 5.0, "interval": 20,
+        "end": 60, "batch_size": 1, "weight_decay": 0.0, "order": 0, "origin": 0, "importance_clip": 5.0, "interval": 20,
         "seed": np.uint64(3),
     }  # fmt: skip
     return Options(**{**plain, **changes})
@@ -111,6 +111,17 @@ def test_optimisers_schedules_and_orders_equal_reference(adam, batch_size, sched
     rows, people = world()
     opts = options(adam=adam, batch_size=batch_size, schedule=schedule, order=order, learning_rate=0.03)
     assert_same("correctness + log_ratio", rows, people, opts)
+
+
+@pytest.mark.parametrize("adam", [True, False])
+@pytest.mark.parametrize("batch_size", [1, 5])
+def test_weight_decay_equals_reference(adam, batch_size):
+    rows, people = world()
+    opts = options(adam=adam, batch_size=batch_size, weight_decay=0.5, learning_rate=0.03)
+    assert_same("correctness + log_ratio", rows, people, opts)
+    decayed, _, _, _ = both("correctness", rows, people, opts)
+    free, _, _, _ = both("correctness", rows, people, opts._replace(weight_decay=0.0))
+    assert np.abs(decayed.policies.W1).sum() < np.abs(free.policies.W1).sum()
 
 
 @pytest.mark.parametrize("expected", [True, False])

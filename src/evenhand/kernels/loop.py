@@ -106,7 +106,7 @@ def train(
     n_people = groups.shape[0]
     n_groups, n_hidden = b1.shape
     n_actions = b2.shape[1]
-    direct = options.batch_size == 1 and not options.adam
+    direct = options.batch_size == 1 and not options.adam and options.weight_decay == 0.0
     expected, logged = options.expected, people.actions.shape[0] > 0
     ratio = terms.log_ratio_weight / max(n_groups - 1, 1)
     agree = terms.agreement_weight / max(n_groups - 1, 1)
@@ -179,5 +179,5 @@ def train(
         if direct:
             pending[0] = 0
         elif pending[0] == options.batch_size or step + 1 == options.end:
-            close_batch(policies, moments, rate, options.adam)
+            close_batch(policies, moments, rate, options.adam, options.weight_decay)
     return n_steps

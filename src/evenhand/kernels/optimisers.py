@@ -30,14 +30,18 @@ def learning_rate(options: Any, step: int) -> Any:
 
 @jit(fastmath=FAST)
 def move(
-    weights: Any, gradient: Any, first: Any, second: Any, share: float, rate: float, updates: int, adam: bool
-) -> None:
-    """Move weights up the gradient times `share`, by SGD or Adam, and clear the gradient."""
+    weights: Any, gradient: Any, first: Any, second: Any, share: float, rate: float, keep: float,
+    updates: int, adam: bool,
+) -> None:  # fmt: skip
+    """Move weights up the gradient times `share`, by SGD or Adam, and clear the gradient.
+
+    `keep` is what weight decay leaves of the weights, whatever the gradient is.
+    """
     kind = weights.dtype.type
-    share_, rate_ = kind(share), kind(rate)
+    share_, rate_, keep_ = kind(share), kind(rate), kind(keep)
     if not adam:
         for i in range(weights.shape[0]):
-            weights[i] += rate_ * (share_ * gradient[i])
+            weights[i] = keep_ * weights[i] + rate_ * (share_ * gradient[i])
             gradient[i] = kind(0)
         return
     keep_1, keep_2, tiny = kind(DECAY_1), kind(DECAY_2), kind(EPSILON)
@@ -48,13 +52,17 @@ def move(
         g = share_ * gradient[i]
         first[i] = keep_1 * first[i] + new_1 * g
         second[i] = keep_2 * second[i] + new_2 * g * g
-        weights[i] += size * first[i] / (np.sqrt(second[i]) * root + tiny)
+        weights[i] = keep_ * weights[i] + size * first[i] / (np.sqrt(second[i]) * root + tiny)
         gradient[i] = kind(0)
 
 
 @jit()
-def close_batch(policies: Any, moments: Any, rate: float, adam: bool) -> None:
-    """Move every policy that the open batch touched by the mean of its gradients, and open the next."""
+def close_batch(policies: Any, moments: Any, rate: float, adam: bool, weight_decay: float) -> None:
+    """Move every policy that the open batch touched by the mean of its gradients, and open the next.
+
+    Weights decay, biases do not.
+    """
+    keep = 1.0 - rate * weight_decay
     gradient, first, second = moments.gradient, moments.first, moments.second
     share = 1.0 / moments.pending[0]
     moments.pending[0] = 0
@@ -65,11 +73,11 @@ def close_batch(policies: Any, moments: Any, rate: float, adam: bool) -> None:
             n = moments.updates[g]
             move(
                 policies.W1[g].ravel(), gradient.W1[g].ravel(), first.W1[g].ravel(), second.W1[g].ravel(),
-                share, rate, n, adam,
+                share, rate, keep, n, adam,
             )  # fmt: skip
             move(
                 policies.W2[g].ravel(), gradient.W2[g].ravel(), first.W2[g].ravel(), second.W2[g].ravel(),
-                share, rate, n, adam,
+                share, rate, keep, n, adam,
             )  # fmt: skip
-            move(policies.b1[g], gradient.b1[g], first.b1[g], second.b1[g], share, rate, n, adam)
-            move(policies.b2[g], gradient.b2[g], first.b2[g], second.b2[g], share, rate, n, adam)
+            move(policies.b1[g], gradient.b1[g], first.b1[g], second.b1[g], share, rate, 1.0, n, adam)
+            move(policies.b2[g], gradient.b2[g], first.b2[g], second.b2[g], share, rate, 1.0, n, adam)

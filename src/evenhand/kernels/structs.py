@@ -70,6 +70,7 @@ class Options(NamedTuple):
     horizon: int  # the steps that a decaying schedule spans; 0: it never decays
     end: int  # the step at which this run ends and its last batch closes, full or not
     batch_size: int
+    weight_decay: float
     order: int
     origin: int  # the step at which these people were first met
     importance_clip: float
