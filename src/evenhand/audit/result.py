@@ -84,19 +84,15 @@ class Audit:
             Path(path).write_text(text, encoding="utf-8")
         return text
 
-    def to_html(self, path: str | Path, *, name: str = "a model", label: str = "the label") -> Path:
+    def to_html(self, path: str | Path, *, name: str = "this model", label: str = "label") -> Path:
         """Write the findings as one page that opens offline; return its path.
 
         `name` and `label` say what was audited and what it decides, in the page's title.
         """
         # The report stands above the audit and is needed only here.
-        from evenhand.report.from_audit import summary_of_audit
-        from evenhand.report.render import write_html
-        from evenhand.report.summarise import made
+        from evenhand.report.from_audit import write_audit
 
-        how = made("evenhand.audit(…).to_html(…)", seeds=[], data=[])
-        groups = " / ".join(str(group) for group in self.about["groups"])
-        return write_html(summary_of_audit(self, name=name, label=label, sensitive=groups, made=how), path)
+        return write_audit(self, path, name=name, label=label)
 
     def __repr__(self) -> str:
         n_people, n_groups = self.about["people"], len(self.about["groups"])
