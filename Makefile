@@ -1,9 +1,10 @@
 # make reproduce: the main job on real data.  make test: the tests.  make check: style, types, layering.
+# make docs: the documentation, in site/.
 # Each sets up what it needs first, in .venv; PYTHON chooses the interpreter that makes it.
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: help setup test check reproduce clean
+.PHONY: help setup test check reproduce docs clean
 help:
 	@sed -n 's/^# //p' Makefile
 
@@ -22,6 +23,13 @@ check: setup
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+reproduce: setup
+	$(BIN)/evenhand reproduce --out results
+
+docs: setup
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[docs]'
+	$(BIN)/mkdocs build --strict
 
 clean:
 	rm -rf .venv build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache
