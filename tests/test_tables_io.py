@@ -97,6 +97,18 @@ def _write_and_stop(path):
         raise RuntimeError("stop")
 
 
+def test_a_column_without_values_in_the_first_chunk_keeps_its_type(tmp_path):
+    people = pd.DataFrame({"a": [None, None, "x"], "n": pd.array([1, None, 3], dtype="Int64")})
+    people.to_parquet(tmp_path / "p.parquet")
+    with writing(tmp_path / "q.parquet") as out:
+        for chunk in read_chunks(tmp_path / "p.parquet", size=1):
+            out.write(chunk.rows.assign(new=pd.Series([None], dtype=object)), chunk.schema)
+    again = pd.read_parquet(tmp_path / "q.parquet")
+    assert again["a"].tolist()[2] == "x"
+    assert again["n"].tolist()[::2] == [1, 3]
+    assert again["new"].isna().all()
+
+
 @pytest.mark.parametrize("kind", ["csv", "parquet"])
 def test_a_file_appears_only_when_it_is_whole(tmp_path, kind):
     path = tmp_path / f"t.{kind}"

@@ -29,11 +29,15 @@ class Reject(NamedTuple):
 
 
 class Chunk(NamedTuple):
-    """Some rows, the line (or the row, of a Parquet file) where each begins, and lines that were no row."""
+    """Some rows, the line (or the row, of a Parquet file) where each begins, and lines that were no row.
+
+    `schema` is that of a Parquet file: a chunk by itself may not tell the type of a column.
+    """
 
     rows: pd.DataFrame
     lines: list[int]
     rejects: list[Reject]
+    schema: Any = None
 
 
 def read_chunks(path: Path, *, size: int = CHUNK, encoding: str = "utf-8") -> Iterator[Chunk]:
@@ -109,7 +113,7 @@ def _parquet_chunks(path: Path, size: int) -> Iterator[Chunk]:
         start = 1
         for batch in file.iter_batches(batch_size=size):
             rows = batch.to_pandas()
-            yield Chunk(rows, list(range(start, start + len(rows))), [])
+            yield Chunk(rows, list(range(start, start + len(rows))), [], file.schema_arrow)
             start += len(rows)
 
 
@@ -137,10 +141,13 @@ class Writer:
         self._sink: Any = None
         self._csv: Any = None
 
-    def write(self, table: pd.DataFrame) -> None:
-        """Append the rows of a table, whose columns are the same every time."""
+    def write(self, table: pd.DataFrame, schema: Any = None) -> None:
+        """Append the rows of a table, whose columns are the same every time.
+
+        `schema` tells the types of some columns for Parquet; other text is text even where there is none.
+        """
         if self._parquet:
-            self._write_parquet(table)
+            self._write_parquet(table, schema)
         else:
             if self._csv is None:
                 self._sink = (
@@ -150,18 +157,27 @@ class Writer:
                 )
                 self._csv = csv.writer(self._sink, lineterminator="\n")
                 self._csv.writerow([safe_cell(name) for name in table.columns])
-            columns = [[safe_cell(value) for value in table[name].tolist()] for name in table.columns]
+            columns = [
+                [safe_cell(value) for value in table.iloc[:, at].tolist()] for at in range(table.shape[1])
+            ]
             self._csv.writerows(zip(*columns, strict=True))
         self.rows += len(table)
 
-    def _write_parquet(self, table: pd.DataFrame) -> None:
+    def _write_parquet(self, table: pd.DataFrame, known: Any) -> None:
         assert self.path is not None
         pyarrow = _pyarrow(self.path)
-        schema = None if self._sink is None else self._sink.schema
-        arrow = pyarrow.Table.from_pandas(table, schema=schema, preserve_index=False)
         if self._sink is None:
-            self._sink = pyarrow.parquet.ParquetWriter(self._partial, arrow.schema)
-        self._sink.write_table(arrow)
+            fields = []
+            for field in pyarrow.Schema.from_pandas(table, preserve_index=False):
+                if known is not None and field.name in known.names:
+                    field = known.field(field.name)
+                elif pyarrow.types.is_null(field.type):
+                    field = field.with_type(pyarrow.string())
+                fields.append(field)
+            self._sink = pyarrow.parquet.ParquetWriter(self._partial, pyarrow.schema(fields))
+        self._sink.write_table(
+            pyarrow.Table.from_pandas(table, schema=self._sink.schema, preserve_index=False)
+        )
 
     def close(self, *, whole: bool) -> None:
         """Finish; a file that is not whole is removed."""

@@ -69,6 +69,16 @@ def test_rows_that_cannot_be_scored_are_rejected_with_line_and_reason(fitted, tm
     assert len(pd.read_csv(tmp_path / "p.decided.csv")) == 3
 
 
+def test_a_file_with_columns_named_as_those_of_the_rejects(fitted, tmp_path):
+    (tmp_path / "p.csv").write_text(
+        "line,reason,row,skill,born,job,branch,sex\n7,8,9,x,,cook,1,f\n1,2,3,0,,cook,1,f\n"
+    )
+    assert evenhand("predict", fitted.model, tmp_path / "p.csv").exit_code == 0
+    rejected = (tmp_path / "p.rejects.csv").read_text().splitlines()[1]
+    assert rejected.startswith("2,\"column 'skill'")
+    assert ",7,8,9,x,,cook,1,f" in rejected
+
+
 def test_a_new_category_and_a_missing_number_are_scored(fitted, tmp_path):
     (tmp_path / "p.csv").write_text("skill,born,job,branch,sex\n,01.01.1980,astronaut,9,f\n?,,cook,1.0,m\n")
     assert evenhand("predict", fitted.model, tmp_path / "p.csv").exit_code == 0

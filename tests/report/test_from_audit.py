@@ -6,7 +6,7 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 
 from evenhand.audit import audit
-from evenhand.report.from_audit import summary_of_audit
+from evenhand.report.from_audit import summary_of_audit, write_audit
 from evenhand.report.render import render
 from evenhand.report.summarise import made
 
@@ -21,7 +21,7 @@ def people():
 
 def _summary(found):
     how = made("python", seeds=[0], data=[])
-    return summary_of_audit(found, name="people", label="hired", sensitive="man", made=how)
+    return summary_of_audit(found, name="people", label="hired", sensitive="man", how=how)
 
 
 @pytest.mark.parametrize("positive", ["yes", "no"])
@@ -44,6 +44,12 @@ def test_a_model_that_sees_the_group(people, positive):
         told = study["persons"]["rows"][0]["probabilities"][group]
         assert told == pytest.approx(said[["no", "yes"].index(positive)])
     assert len(render(summary)) > 4_000_000
+
+
+def test_an_audit_is_a_file_in_one_call(people, tmp_path):
+    X, y = people
+    path = write_audit(audit(y, X, y, sensitive_features=X["man"], n_bootstrap=50), tmp_path / "a.html")
+    assert "In words" in path.read_text(encoding="utf-8")
 
 
 def test_bare_predictions_have_nobody_to_show(people):

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evenhand.report.render import embedded, in_numbers, interval, render, visible
+from evenhand.report.render import embedded, in_numbers, interval, render, small_enough, visible
 
 from .conftest import HOSTILE
 
@@ -102,6 +102,14 @@ def test_embedded_text_comes_back_and_closes_nothing(text):
 )
 def test_visible_keeps_what_is_visible(value):
     assert visible(visible(value)) == visible(value)
+
+
+def test_a_page_that_would_be_too_large_lists_fewer_people(summary):
+    assert small_enough(summary) == summary
+    few = small_enough(summary, most=30_000)
+    assert 0 < len(few["studies"][0]["persons"]["rows"]) < 100
+    assert len(summary["studies"][0]["persons"]["rows"]) == 300
+    assert small_enough(summary, most=1)["studies"][0]["persons"]["rows"] == []
 
 
 def test_numbers_on_the_page():

@@ -90,7 +90,7 @@ def run(
     }
     whole = summary_of_audit(
         found, name=about["name"], label=about["label"], sensitive=about["sensitive"],
-        made=made(command_line(), seeds=[seed], data=[source]),
+        how=made(command_line(), seeds=[seed], data=[source]),
         model=str(model) if model else f"Column {predictions}",
     )  # fmt: skip
     written = {}

@@ -12,7 +12,7 @@ from evenhand import load
 from evenhand.cli import options
 from evenhand.cli.console import JobFailedError, on_stdout, print_json, progress, warn
 from evenhand.deployed import Decisions, Deployed
-from evenhand.tables_io import CHUNK, Chunk, Reject, Writer, read_chunks, writing
+from evenhand.tables_io import CHUNK, Chunk, Writer, read_chunks, writing
 
 EXAMPLES = (
     "[bold]Examples[/]\n\n"
@@ -76,7 +76,8 @@ def run(
 def _decide(deployed: Deployed, part: Chunk, prefix: str, out: Writer, refused: Writer) -> int:
     found = deployed.decide(part.rows)
     _refuse(refused, part, found)
-    out.write(pd.concat([part.rows[found.scored], _added(deployed, part, found, prefix)], axis=1))
+    decided = pd.concat([part.rows[found.scored], _added(deployed, part, found, prefix)], axis=1)
+    out.write(decided, part.schema)
     return int(found.would_flip.sum())
 
 
@@ -95,20 +96,19 @@ def _added(deployed: Deployed, part: Chunk, found: Decisions, prefix: str) -> pd
 
 
 def _refuse(refused: Writer, part: Chunk, found: Decisions) -> None:
-    unscored = [
-        Reject(part.lines[at], found.reasons[at], ["" if pd.isna(v) else str(v) for v in part.rows.iloc[at]])
-        for at in (~found.scored).nonzero()[0].tolist()
-    ]
-    rows = sorted([*part.rejects, *unscored])
-    if rows:
-        fields = [" | ".join(row.fields) if row in part.rejects else None for row in rows]
-        table: dict[str, Any] = {"line": [row.line for row in rows], "reason": [row.reason for row in rows]}
-        for at, name in enumerate(part.rows.columns):
-            table[str(name)] = [
-                "" if whole is not None else row.fields[at] for row, whole in zip(rows, fields, strict=True)
-            ]
-        table["row"] = [whole or "" for whole in fields]
-        refused.write(pd.DataFrame(table))
+    """Write the rows that can't be scored: line, reason, their fields, or the whole row if it is damaged."""
+    bad = ~found.scored
+    if not bad.any() and not part.rejects:
+        return
+    fields = part.rows[bad].astype(object).where(part.rows[bad].notna(), "")
+    fields.insert(0, "reason", found.reasons[bad], allow_duplicates=True)
+    fields.insert(0, "line", [part.lines[at] for at in bad.nonzero()[0]], allow_duplicates=True)
+    fields.insert(fields.shape[1], "row", "", allow_duplicates=True)
+    names = list(fields.columns)
+    blanks = [""] * part.rows.shape[1]
+    damaged = [[line, reason, *blanks, " | ".join(cells)] for line, reason, cells in part.rejects]
+    rows = sorted([*fields.to_numpy(dtype=object).tolist(), *damaged], key=lambda row: int(row[0]))
+    refused.write(pd.DataFrame(rows, columns=names))
 
 
 def _tell(

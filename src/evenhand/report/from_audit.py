@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 from evenhand.audit import Audit
 from evenhand.report.measures import SHOWN, Measure
-from evenhand.report.summarise import Summary, model_of, summary_of
+from evenhand.report.render import write_html
+from evenhand.report.summarise import Summary, made, model_of, summary_of
 
 _BY_GROUP = ("positive_rate", "true_positive_rate", "false_positive_rate", "accuracy", "flip_rate")
 _MOST_ROWS = 20  # of a table; people have a longer one of their own
@@ -14,15 +16,15 @@ _NOT_FEATURES = ("person", "group", "label", "decision", "flips", "gap")
 
 
 def summary_of_audit(
-    found: Audit, *, name: str, label: str, sensitive: str, made: dict[str, Any], model: str = "This model"
+    found: Audit, *, name: str, label: str, sensitive: str, how: dict[str, Any], model: str = "This model"
 ) -> Summary:
-    """Return the summary of an audit; `made` is what `summarise.made` returns.
+    """Return the summary of an audit; `how` is what `summarise.made` returns.
 
     >>> from evenhand.audit import audit
     >>> from evenhand.report.summarise import made
     >>> found = audit([0, 1, 1, 0], None, [0, 1, 0, 0], sensitive_features=["f", "f", "m", "m"])
     >>> how = made("python", seeds=[0], data=[])
-    >>> study = summary_of_audit(found, name="four", label="y", sensitive="sex", made=how)["studies"][0]
+    >>> study = summary_of_audit(found, name="four", label="y", sensitive="sex", how=how)["studies"][0]
     >>> study["models"][0]["metrics"]["accuracy"]["value"]
     0.75
     """
@@ -40,7 +42,13 @@ def summary_of_audit(
         "tables": _tables(findings),
         "notes": [line for line in findings["summary"].splitlines() if line],
     }
-    return summary_of("audit", f"Audit of {name}: {label}", [study], made)
+    return summary_of("audit", f"Audit of {name}: {label}", [study], how)
+
+
+def write_audit(found: Audit, path: str | Path, *, name: str = "this model", label: str = "label") -> Path:
+    """Write the report of an audit as one HTML file; return its path."""
+    how = made("evenhand.audit.audit", seeds=[], data=[])
+    return write_html(summary_of_audit(found, name=name, label=label, sensitive="group", how=how), path)
 
 
 def _metrics(findings: dict[str, Any]) -> dict[str, Measure]:

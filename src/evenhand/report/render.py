@@ -16,13 +16,14 @@ from markupsafe import Markup
 from evenhand.report.measures import SHARES, SHOWN
 from evenhand.report.summarise import Summary, check_summary
 
+MOST_DATA = 900_000  # bytes of data in a page; Plotly takes five times as many
 # Marks that turn the direction of writing, or hide: shown by their number, since they can disguise a text.
 _INVISIBLE = re.compile("[\u061c\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
 
 def render(summary: Summary) -> str:
     """Return the page of a summary, all of it in one string."""
-    safe = visible(check_summary(summary))
+    safe = small_enough(visible(check_summary(summary)))
     scripts = [_plotly_js(), _source("app.js")]
     page = _environment().get_template("page.html.j2")
     return page.render(
@@ -56,6 +57,19 @@ def visible(value: Any) -> Any:
     if isinstance(value, (list, tuple)):
         return [visible(item) for item in value]
     return value
+
+
+def small_enough(summary: Summary, most: int = MOST_DATA) -> Summary:
+    """Return the summary with fewer people listed, if all of them would make the page too large to send."""
+    while len(embedded(_for_script(summary))) > most:
+        listed = [len((study["persons"] or {"rows": []})["rows"]) for study in summary["studies"]]
+        if not listed or max(listed) == 0:
+            break
+        at = listed.index(max(listed))
+        study = summary["studies"][at]
+        fewer = study | {"persons": study["persons"] | {"rows": study["persons"]["rows"][: max(listed) // 2]}}
+        summary = summary | {"studies": [*summary["studies"][:at], fewer, *summary["studies"][at + 1 :]]}
+    return summary
 
 
 def embedded(value: Any) -> str:
