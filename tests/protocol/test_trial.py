@@ -9,7 +9,7 @@ from sklearn.tree import DecisionTreeClassifier
 from evenhand import CooperativeBandits
 from evenhand import metrics as m
 from evenhand.datasets import Dataset
-from evenhand.protocol.grids import Method, grid
+from evenhand.protocol.grids import Method
 from evenhand.protocol.selection import CRITERIA
 from evenhand.protocol.splits import prepare, split
 from evenhand.protocol.trial import make_ready, measure, run_trial, submodels, train_and_select
@@ -128,10 +128,3 @@ def test_an_error_is_an_outcome(dataset: Dataset) -> None:
 def test_an_unknown_split_is_refused(dataset: Dataset) -> None:
     with pytest.raises(ValueError, match="Got split='stratify'.*Did you mean 'stratified'"):
         make_ready(dataset, 0, "stratify")
-
-
-def test_a_grid_is_every_combination_and_not_empty() -> None:
-    assert len(grid(a=[1, 2], b=["x", "y", "z"])) == 6
-    assert grid() == ({},)
-    with pytest.raises(ValueError, match="Got an empty grid for 'm'"):
-        Method("m", DecisionTreeClassifier, ())

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from evenhand.metrics.response import takes_group
-from evenhand.network import Network, forward, softmax
+from evenhand.network import Network, softmax
 
 Floats = npt.NDArray[np.floating[Any]]
 
@@ -37,7 +37,7 @@ def said_by_group(
     """
     policies = getattr(model, "policies_", None)
     if isinstance(policies, Network):
-        said = np.stack([logits(policies, X, group) for group in range(len(groups))], axis=1)
+        said = logits(policies, X)
         return said if decisions_only else softmax(said.astype(np.float64))
     if hasattr(model, "probabilities_by_group"):
         return np.asarray(model.probabilities_by_group(X))
@@ -48,9 +48,19 @@ def said_by_group(
     return np.repeat(_said(model, X, labels, {})[:, None], len(groups), axis=1)
 
 
-def logits(policies: Network, X: Any, group: int) -> Floats:
-    """Return one group's policy before the softmax: by matrix products, which beat a loop over people."""
-    return forward(Network(*(part[group] for part in policies)), X)[1]
+def logits(policies: Network, X: Any) -> Floats:
+    """Return every group's policy before the softmax, by matrix products: they beat a loop over people.
+
+    The groups' first layers are one layer side by side.
+    """
+    n_groups, n_features, n_hidden = policies.W1.shape
+    beside = policies.W1.transpose(1, 0, 2).reshape(n_features, n_groups * n_hidden)
+    hidden = X @ beside
+    hidden += policies.b1.reshape(-1)
+    np.maximum(hidden, 0, out=hidden)
+    by_group = hidden.reshape(-1, n_groups, n_hidden)
+    outputs = [by_group[:, g] @ policies.W2[g].T + policies.b2[g] for g in range(n_groups)]
+    return np.stack(outputs, axis=1)
 
 
 def _said(model: Any, X: Any, labels: npt.NDArray[Any], told: dict[str, Any]) -> Floats:
