@@ -150,13 +150,15 @@ class Deployed:
         return {}
 
     def _group_codes(self, rows: pd.DataFrame, reasons: Reasons) -> npt.NDArray[np.int64]:
-        text = [_text(rows[name]).map(_plain_number) for name in self.sensitive]
+        text = [_each_once(_text(rows[name]), _plain_number) for name in self.sensitive]
         joined = text[0]
         for column in text[1:]:
             joined = joined + " & " + column
         known = _spellings(self.groups_, " & " if len(text) > 1 else None)
         position = {str(name): code for code, name in enumerate(self.groups_)}
-        codes = joined.map(lambda value: position.get(known.get(value, ""), -1)).to_numpy(dtype=np.int64)
+        codes = _each_once(joined, lambda value: position.get(known.get(value, ""), -1)).to_numpy(
+            dtype=np.int64
+        )
         listed = ", ".join(repr(str(name)) for name in self.groups_)
         _reject(
             reasons,
@@ -171,7 +173,7 @@ class Deployed:
 def _column(column: pd.Series[Any], kind: str, known: dict[str, str], reasons: Reasons) -> pd.Series[Any]:
     if kind == CATEGORY:
         text = _text(column).replace("", "missing")
-        return text.map(lambda value: known.get(value, known.get(_plain_number(value), value)))
+        return _each_once(text, lambda value: known.get(value, known.get(_plain_number(value), value)))
     if kind == NUMBER:
         if pd.api.types.is_numeric_dtype(column) and not pd.api.types.is_bool_dtype(column):
             numbers = pd.Series(column.to_numpy(dtype=np.float64, na_value=np.nan), index=column.index)
@@ -201,6 +203,13 @@ def _column(column: pd.Series[Any], kind: str, known: dict[str, str], reasons: R
 def _reject(reasons: Reasons, bad: npt.NDArray[np.bool_], why: Callable[[int], str]) -> None:
     for at in np.flatnonzero(bad & (reasons == "")):
         reasons[at] = why(int(at))
+
+
+def _each_once(column: pd.Series[Any], change: Callable[[str], Any]) -> pd.Series[Any]:
+    """Return the column with every value changed; one that comes a thousand times is changed once."""
+    codes, values = pd.factorize(column)
+    changed = np.array([change(str(value)) for value in values], dtype=object)
+    return pd.Series(changed[codes], index=column.index, name=column.name, dtype=object)
 
 
 def _text(column: pd.Series[Any]) -> pd.Series[Any]:

@@ -1,0 +1,45 @@
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from evenhand.cli.tables import kinds_of, open_table
+
+NOTHING = {"positive": None, "drop": None, "categorical": None, "encoding": "utf-8"}
+
+
+@pytest.fixture
+def path(tmp_path):
+    n = 40
+    people = pd.DataFrame(
+        {
+            "id": np.arange(n) + 1000,
+            "age": np.arange(n) % 7,
+            "joined": [f"{1 + i % 28:02d}/{1 + i % 12:02d}/2020" for i in range(n)],
+            "sex": ["f", "m"] * (n // 2),
+            "race": ["a", "a", "b", "b"] * (n // 4),
+            "y": [0, 1, 1, 0] * (n // 4),
+        }
+    )
+    people.to_csv(tmp_path / "p.csv", index=False)
+    return tmp_path / "p.csv"
+
+
+def test_several_sensitive_columns_become_one(path):
+    dataset, columns = open_table(path, label="y", sensitive=["sex", "race"], **NOTHING)
+    assert columns == ["sex", "race"]
+    assert dataset.sensitive_features.unique().tolist() == ["f & a", "m & a", "f & b", "m & b"]
+    assert "race" not in dataset.contexts
+
+
+def test_the_positive_label_is_found_by_its_text(path):
+    dataset, _ = open_table(path, label="y", sensitive=["sex"], **(NOTHING | {"positive": "0"}))
+    assert dataset.pos_label == 0
+    with pytest.raises(ValueError, match="Got --positive '2', but the label has 0, 1"):
+        open_table(path, label="y", sensitive=["sex"], **(NOTHING | {"positive": "2"}))
+
+
+def test_kinds_tell_numbers_categories_and_how_dates_are_written(path):
+    dataset, _ = open_table(path, label="y", sensitive=["sex"], **NOTHING)
+    assert kinds_of(dataset, path, "utf-8") == {"age": "number", "joined": "%d/%m/%Y", "race": "category"}
