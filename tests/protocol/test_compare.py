@@ -4,7 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from evenhand.protocol.compare import METRICS, TITLES, beside, by_major, interval, markdown, published
+from evenhand.protocol.compare import TITLES, beside, by_major, interval, markdown, published
+from evenhand.protocol.trial import METRICS
 
 
 def found(**change: object) -> pd.DataFrame:

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pandas as pd
 
 from evenhand.datasets import Dataset
-from evenhand.protocol.compare import METRICS, beside
+from evenhand.protocol.compare import beside
 from evenhand.protocol.findings import (
     Facts,
     agreement,
@@ -12,6 +12,7 @@ from evenhand.protocol.findings import (
     facts_of,
     theorem_in_words,
 )
+from evenhand.protocol.trial import METRICS
 
 ADULT = Facts("adult", 15_060, (4_913, 10_147), 0.2457)
 

@@ -9,6 +9,7 @@ import pytest
 
 from evenhand.datasets import Dataset
 from evenhand.protocol import reproduce as module
+from evenhand.protocol.grids import Method
 from evenhand.protocol.reproduce import reproduce
 from evenhand.protocol.store import StoreError
 
@@ -87,6 +88,20 @@ def test_a_part_can_be_asked_for_without_writing_tables(tmp_path: Path) -> None:
     assert set(files(tmp_path)) == set()
     assert len(results.theorem) == 2
     assert results.tables["table3_submodels"]["method"].nunique() == 4
+
+
+@pytest.mark.usefixtures("small")
+def test_where_everything_fails_that_is_what_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(seed: int, **point: Any) -> Any:
+        raise RuntimeError("no such luck")
+
+    monkeypatch.setattr(module, "paper_methods", lambda full: [Method("LR", broken)])
+    results = reproduce(datasets=["german", "education"], methods=["LR"], out=tmp_path)
+    assert results.tables["table1_discrimination"].empty
+    assert len(pd.read_csv(tmp_path / "failures.csv")) == 3
+    assert json.loads((tmp_path / "summary.json").read_text())["failures"][0]["error"].endswith(
+        "no such luck\n"
+    )
 
 
 def test_wrong_names_and_a_damaged_store_are_told(tmp_path: Path) -> None:

@@ -12,12 +12,13 @@ import pandas as pd
 from evenhand.checks import integer, one_of
 from evenhand.datasets import MAJORS, Dataset, load, load_health, simulate_registrar
 from evenhand.protocol import findings
-from evenhand.protocol.compare import METRICS, PUBLISHED_METRICS, beside, by_major
+from evenhand.protocol.compare import beside, by_major
 from evenhand.protocol.grids import Method, our_methods, paper_methods
 from evenhand.protocol.progress import Progress, Silent
 from evenhand.protocol.store import Store
 from evenhand.protocol.sweep import Sweep
 from evenhand.protocol.theorem import CURED, PUBLISHED, against_steps, theorem_methods
+from evenhand.protocol.trial import METRICS, PUBLISHED_METRICS
 from evenhand.protocol.write import tables_in_words, write_all
 
 DATASETS = ("adult", "compas", "german", "health", "education")

@@ -17,8 +17,11 @@ from evenhand.protocol.grids import Method, Point
 from evenhand.protocol.progress import Progress, Silent
 from evenhand.protocol.selection import CRITERIA, Criterion
 from evenhand.protocol.store import Result, Store, key_of
-from evenhand.protocol.trial import SPLITS, Prepared, make_ready
+from evenhand.protocol.trial import METRICS, SPLITS, Prepared, make_ready
 from evenhand.protocol.versions import code_version
+
+
+_LEAST_WORK = 10_000.0  # of any trial: its own overhead
 
 
 class Trial(NamedTuple):
@@ -39,7 +42,7 @@ class Trial(NamedTuple):
     def work(self) -> float:
         """How long it takes, roughly, in some unit: one-hot columns are sparse, so features count little."""
         people = min(len(self.dataset), self.method.most_people or len(self.dataset))
-        return float(self.method.weight * people * self.dataset.contexts.shape[1] ** 0.4)
+        return float(self.method.weight * people * self.dataset.contexts.shape[1] ** 0.4) + _LEAST_WORK
 
 
 @dataclass(frozen=True, eq=False)
@@ -156,6 +159,9 @@ class Sweep:
                             **chosen["test"],
                         }
                     )
+        if not rows:
+            names = ("dataset", "seed", "method", "criterion", "parameters", "step", *METRICS)
+            return pd.DataFrame(columns=list(names), dtype=object)
         return pd.DataFrame(rows)
 
     def chosen(self, dataset: str, seed: int, method: str, criterion: str) -> dict[str, Any] | None:

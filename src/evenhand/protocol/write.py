@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from evenhand.datasets import Dataset
-from evenhand.protocol.compare import PUBLISHED_METRICS, TITLES, markdown, published
+from evenhand.protocol.compare import TITLES, markdown, published
+from evenhand.protocol.trial import PUBLISHED_METRICS
 from evenhand.protocol.versions import versions
 
 if TYPE_CHECKING:
