@@ -20,7 +20,6 @@ from evenhand.protocol.store import Result, Store, key_of
 from evenhand.protocol.trial import METRICS, SPLITS, Prepared, make_ready
 from evenhand.protocol.versions import code_version
 
-
 _LEAST_WORK = 10_000.0  # of any trial: its own overhead
 
 
