@@ -1,6 +1,6 @@
 """Turn results into the pages' numbers: docs/generated/*.md, and the marked blocks of README.md. Nothing is typed.
 
-    python experiments/frontier.py && python experiments/defaults.py
+    python experiments/frontier.py && python experiments/defaults.py && python experiments/tried.py
     python benchmarks/training.py --json results/benchmarks/training.json
     evenhand reproduce
     python experiments/publish.py
@@ -68,6 +68,22 @@ def defaults() -> str:
     return f"{markdown(numbers)}\n\nMeans over {seeds} random splits, test part. Command: `python experiments/defaults.py`."
 
 
+def tried() -> str:
+    table = pd.read_csv(RESULTS / "tried" / "tried.csv")
+    parts = []
+    for dataset, rows in table.groupby("dataset", sort=False):
+        numbers = rows.groupby("change", sort=False)[
+            ["accuracy", "discrimination", "flip_rate", "delta"]
+        ].mean()
+        numbers.columns = [name.replace("_", " ") for name in numbers.columns]
+        parts.append(f"**{TITLES[str(dataset)]}**\n\n{markdown(numbers.round(4).reset_index())}")
+    seeds = table.seed.nunique()
+    parts.append(
+        f"Means over {seeds} random splits, validation part. Command: `python experiments/tried.py`."
+    )
+    return "\n\n".join(parts)
+
+
 def speed() -> str:
     figures = json.loads((RESULTS / "benchmarks" / "training.json").read_text())
     rates = figures["updates_per_second"]
@@ -112,6 +128,7 @@ PAGES: dict[str, Callable[[], str]] = {
     "hypervolume": plain("frontier", "hypervolume", "experiments/frontier.py"),
     "bounds": plain("frontier", "bounds", "experiments/frontier.py"),
     "defaults": defaults,
+    "tried": tried,
     "speed": speed,
     "growth": growth,
 }
