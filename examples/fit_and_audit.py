@@ -9,8 +9,7 @@ from __future__ import annotations
 
 from sklearn.model_selection import train_test_split
 
-from evenhand import CooperativeBandits, Likelihood, LogRatio, Parity
-from evenhand.audit import audit
+from evenhand import CooperativeBandits, Likelihood, LogRatio, Parity, audit
 from evenhand.datasets import load
 from evenhand.protocol.splits import make_preprocessor
 

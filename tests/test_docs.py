@@ -7,6 +7,7 @@ words must be equal, numbers nearly, since another processor may round otherwise
 from __future__ import annotations
 
 import contextlib
+import importlib.util
 import io
 import re
 import shlex
@@ -115,3 +116,46 @@ def test_numbers_that_differ_are_noticed():
         assert_alike("flips 0.4", "flips 0.1")
     with pytest.raises(AssertionError):
         assert_alike("flips 0.4", "accuracy 0.4")
+
+
+def test_docstrings_become_markdown():
+    pytest.importorskip("griffe")
+    spec = importlib.util.spec_from_file_location("docstrings", ROOT / "docs" / "docstrings.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    docstring = """Add gains[y][a].
+
+Parameters
+----------
+a, b,
+c : numbers `x[0]`
+    of any kind
+d
+    a letter
+
+That is all.
+
+>>> 1 + 1
+2
+
+Done."""
+    assert (
+        module.to_markdown(docstring)
+        == r"""Add gains\[y]\[a].
+
+**Parameters**
+
+- `a, b, c`: numbers `x[0]`
+    of any kind
+- `d`
+    a letter
+
+That is all.
+
+```pycon
+>>> 1 + 1
+2
+```
+
+Done."""
+    )
