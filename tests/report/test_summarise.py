@@ -54,6 +54,7 @@ def test_the_sentence_has_numbers_and_intervals_and_warns_of_constants():
     assert "83.1 % (82.0–84.0)" in text
     assert "0.4 points (0.1–2.0)" in text
     assert "0.2 % would be" in text
+    assert "95 % intervals" in text
     assert "Beware" not in text
     found["positive_rate"] = {"value": 0.999}
     assert "99.9 % the same answer" in sentence(study)

@@ -105,7 +105,8 @@ def sentence(study: Study) -> str:
         parts.append(f"the share of “{study['pos_label']}” differs between groups by up to {unequal}")
     if "flip_rate" in found:
         parts.append(f"{_share(found['flip_rate'])} would be decided otherwise in another group")
-    text = "; ".join(parts) + " (95 % intervals in brackets)."
+    known = any(measure.get("low") is not None for measure in found.values())
+    text = "; ".join(parts) + (" (95 % intervals in brackets)." if known else ".")
     rate = _value(chosen, "positive_rate")
     if rate < 0.01 or rate > 0.99:
         text += f" Beware: it gives {100 * max(rate, 1 - rate):.1f} % the same answer, fair or not."

@@ -170,7 +170,10 @@
         name: plain(`${curve.name}: ${page.shown[name] || name}`), x: curve.steps, y: values, mode: "lines", type: "scatter",
         line: { color: colourOf(data.convergence.length > 1 ? i : j), dash: dashes[(data.convergence.length > 1 ? j : i + j) % dashes.length], width: 2 },
       })));
-      draw(curves, traces, layout("people met", "on the validation part"));
+      const names = [...new Set(data.convergence.flatMap((curve) => Object.keys(curve.series)))];
+      const shape = layout("people met", names.length === 1 ? plain(page.shown[names[0]] || names[0]) : "on the validation part");
+      shape.showlegend = true;
+      draw(curves, traces, shape);
     };
 
     const rates = box.querySelector('[data-plot="groups"]');
