@@ -90,7 +90,7 @@ def test_wrong_options_say_what_was_wanted(fitted):
     for options, wanted in (
         (("--weights", "0,x"), "numbers by commas"),
         (("--weights=-1",), "at least 0"),
-        (("--criterion", "best", *FIT), "expected one of 'delta', 'discrimination', 'accuracy'"),
+        (("--criterion", "best", *FIT), "expected one of 'even', 'delta', 'discrimination', 'accuracy'"),
         (("--positive", "ye"), "Did you mean 'yes'?"),
     ):
         out = evenhand("fit", fitted.people, *options)

@@ -22,6 +22,7 @@ FREE = _candidate(0, 0.86, 0.17, 0.08)
 FAIR = _candidate(1, 0.85, 0.16, 0.01)
 EQUAL = _candidate(1, 0.83, 0.01, 0.02, parity=True)
 CONSTANT = _candidate(10, 0.76, 0.0, 0.0, parity=True)
+SPLIT = _candidate(0, 0.84, 0.0, 0.22, parity=True)
 ALL = [FREE, FAIR, EQUAL, CONSTANT]
 
 
@@ -42,6 +43,11 @@ def test_bounds_come_first(most, flips, best):
 def test_bounds_that_nobody_keeps_name_the_nearest():
     with pytest.raises(JobFailedError, match=r"nearest is λ = 1, with parity: discrimination 0\.0100"):
         choose([FREE, FAIR, EQUAL], criterion="delta", max_discrimination=0.005)
+
+
+def test_equal_groups_at_the_price_of_deciding_by_group_are_not_even():
+    assert choose([*ALL, SPLIT], criterion="delta") is SPLIT
+    assert choose([*ALL, SPLIT], criterion="even") is EQUAL
 
 
 def test_names_and_families():

@@ -5,7 +5,7 @@ import pytest
 
 from evenhand import metrics
 from evenhand.policy import expected_logit_gradient
-from evenhand.report.measures import SHOWN, measure, published_reward, value_of
+from evenhand.report.measures import SHOWN, measure, published_reward, share, value_of
 
 
 def _said(n=200, groups=3, actions=2, seed=0):
@@ -46,6 +46,17 @@ def test_without_intervals_the_values_are_the_same():
         {name: found["value"] for name, found in bare.items()}
     )
     assert {found["low"] for found in bare.values()} == {None}
+
+
+def test_nobody_flipping_among_few_is_not_certain_but_one_policy_for_all_is():
+    said = np.tile([[0.9, 0.1], [0.8, 0.2]], (20, 1, 1))
+    own, labels = np.arange(20) % 2, np.array(["l0", "l1"])
+    y = labels[own]
+    assert measure(y, said, own, labels=labels, pos_label="l1")["flip_rate"]["high"] > 0.1
+    alike = np.repeat(said[:, :1], 2, axis=1)
+    assert measure(y, alike, own, labels=labels, pos_label="l1")["flip_rate"]["high"] == 0
+    assert share(np.ones(50, dtype=bool))["low"] < 0.95
+    assert share(np.zeros(0, dtype=bool)) == {"value": None, "low": None, "high": None}
 
 
 def test_one_label_has_no_auc():

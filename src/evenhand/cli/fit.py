@@ -44,7 +44,10 @@ def run(
     categorical: options.Categorical = None,
     criterion: Annotated[
         str | None,
-        typer.Option(help="Choose by 'delta', 'discrimination' or 'accuracy'; accuracy if bounds are given."),
+        typer.Option(
+            help="Choose by 'even' (accuracy − discrimination − flip rate), 'delta' (accuracy − "
+            "discrimination), 'discrimination' or 'accuracy'. Default: even; accuracy if there are bounds."
+        ),
     ] = None,
     max_discrimination: Annotated[
         float | None, typer.Option(min=0, max=1, help="Only models that discriminate at most so much.")
@@ -69,7 +72,7 @@ def run(
     in Markdown and JSON, lies beside it.
     """
     grid = _weights(weights)
-    by = criterion or ("delta" if max_discrimination is None and max_flip is None else "accuracy")
+    by = criterion or ("even" if max_discrimination is None and max_flip is None else "accuracy")
     dataset, columns = open_table(
         data, label=label, sensitive=sensitive, positive=positive, drop=drop, categorical=categorical,
         encoding=encoding,

@@ -84,7 +84,7 @@ def _detail(dataset: Dataset) -> dict[str, Any]:
             found.append(candidate)
             advance(candidate.name, 1)
     found.sort(key=lambda candidate: (candidate.parity, candidate.divergence_weight))
-    chosen = choose(found, criterion="delta")
+    chosen = choose(found, criterion="even")
     study = study_of(dataset, parts, found, chosen, rows.test.tolist(), seed=0, epochs=epochs)
     return study | {"decided_by": f"{chosen.name}, seed 0"}
 

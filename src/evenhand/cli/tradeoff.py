@@ -19,7 +19,7 @@ from evenhand.report.measures import Measure, measure, value_of
 from evenhand.rewards import Likelihood, LogRatio, Parity
 
 WEIGHTS = (0.0, 0.1, 0.3, 1.0, 3.0, 10.0)
-CRITERIA = ("delta", "discrimination", "accuracy")
+CRITERIA = ("even", "delta", "discrimination", "accuracy")
 PARITY_BOUND = 0.01
 _CURVE_POINTS = 40
 _CURVE_PEOPLE = 4_000
@@ -75,7 +75,11 @@ def choose(
     max_discrimination: float | None = None,
     max_flip: float | None = None,
 ) -> Candidate:
-    """Return the best by the criterion among those within the bounds, on the validation part."""
+    """Return the best by the criterion among those within the bounds, on the validation part.
+
+    'even' is accuracy less discrimination less flip rate: delta alone, the paper's, would take a model that
+    makes groups equal by deciding people by their group.
+    """
     one_of("criterion", criterion, CRITERIA)
     bounds = {"discrimination": max_discrimination, "flip_rate": max_flip}
     wanted = {name: bound for name, bound in bounds.items() if bound is not None}
@@ -94,8 +98,14 @@ def choose(
             f"No model kept {asked} on the validation part; the nearest is {nearest.name}: {got}. "
             "Loosen a bound, or try other --weights."
         )
-    sign = -1 if criterion == "discrimination" else 1
-    return max(within, key=lambda candidate: sign * value_of(candidate.validation, criterion))
+
+    def worth(candidate: Candidate) -> float:
+        found = candidate.validation
+        if criterion == "even":
+            return value_of(found, "delta") - value_of(found, "flip_rate")
+        return -value_of(found, criterion) if criterion == "discrimination" else value_of(found, criterion)
+
+    return max(within, key=worth)
 
 
 def said_by_group(model: Any, part: Part) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int64]]:

@@ -89,18 +89,33 @@ def measure(
             if binary
             else _measure(auc(y, scores, **ranked))
         )
-    persons = {
-        "flip_rate": person_flips(decided, own).astype(float),
-        "positive_rate": (decisions == pos_label).astype(float),
-        "gap": person_gaps(said, own),
-    }
-    for name, values in persons.items():
-        found[name] = (
-            _measure(*mean_interval(values, random_state=random_state))
-            if intervals
-            else _measure(float(values.mean()))
-        )
+    flips, positives = person_flips(decided, own), decisions == pos_label
+    gaps = person_gaps(said, own)
+    if intervals:
+        # Policies that are one and the same can't disagree, whoever comes.
+        same = bool((said == said[:, :1]).all())
+        found["flip_rate"] = _measure(0.0, 0.0, 0.0) if same else share(flips, random_state)
+        found["positive_rate"] = share(positives, random_state)
+        found["gap"] = _measure(*mean_interval(gaps, random_state=random_state))
+    else:
+        values = {"flip_rate": flips, "positive_rate": positives, "gap": gaps}
+        found |= {name: _measure(float(each.mean())) for name, each in values.items()}
     return {name: found[name] for name in SHOWN if name in found}
+
+
+def share(values: Array, random_state: int = 0) -> Measure:
+    """Return the share of True with its 95 % interval: by bootstrap, or exact where it is none or all.
+
+    Resampling nobody who flips gives nobody who flips, for ever; that does not make the share certain.
+
+    >>> {name: round(value, 3) for name, value in share(np.zeros(100, dtype=bool)).items()}
+    {'value': 0.0, 'low': 0.0, 'high': 0.036}
+    """
+    if len(values) == 0:
+        return _measure(float("nan"))
+    value, low, high = mean_interval(values.astype(float), random_state=random_state)
+    possible = 0.025 ** (1 / len(values))  # Clopper and Pearson's bound for none or all of so many
+    return _measure(value, possible if value == 1 else low, 1 - possible if value == 0 else high)
 
 
 def value_of(found: dict[str, Measure], name: str) -> float:

@@ -21,7 +21,8 @@ import numpy.typing as npt
 import pandas as pd
 
 from evenhand.checks import one_of
-from evenhand.metrics import mean_interval, person_flips, person_gaps
+from evenhand.metrics import person_flips, person_gaps
+from evenhand.report.measures import share
 from evenhand.version import __version__
 
 SCHEMA = "evenhand-summary-1"
@@ -133,12 +134,12 @@ def group_rows(
             "group": str(name),
             "people": int(here.sum()),
             "positives": int(truth[here].sum()),
-            "base_rate": _mean(truth[here]),
-            "positive_rate": _mean(decided[here]),
-            "accuracy": _mean(right[here]),
-            "true_positive_rate": _mean(decided[here & truth]),
+            "base_rate": share(truth[here]),
+            "positive_rate": share(decided[here]),
+            "accuracy": share(right[here]),
+            "true_positive_rate": share(decided[here & truth]),
         }
-        rows.append(row if flips is None else row | {"flip_rate": _mean(flips[here])})
+        rows.append(row if flips is None else row | {"flip_rate": share(flips[here])})
     return rows
 
 
@@ -240,14 +241,6 @@ def check_summary(summary: Any, origin: str = "the summary") -> Summary:
                     f"{origin}, study {study['name']!r} has a model without name or metrics: {model!r}."
                 )
     return summary
-
-
-def _mean(values: Array) -> dict[str, float | None]:
-    if len(values) == 0:
-        return {"value": None, "low": None, "high": None}
-    return dict(
-        zip(("value", "low", "high"), mean_interval(values.astype(float), random_state=0), strict=True)
-    )
 
 
 def _value(model: dict[str, Any], name: str) -> float:
