@@ -10,7 +10,7 @@ from sklearn.svm import LinearSVC
 
 from evenhand import CooperativeBandits
 from evenhand.baselines import LR
-from evenhand.protocol.decisions import said_by_group
+from evenhand.protocol.decisions import freeze, said_by_group
 
 LABELS, GROUPS = np.array(["no", "yes"]), np.array(["f", "m"])
 
@@ -64,3 +64,21 @@ def test_a_model_without_probabilities_says_one_for_its_decision(people: tuple[A
     said = said_by_group(model, X, labels=LABELS, groups=GROUPS)
     np.testing.assert_array_equal(LABELS[said[:, 0].argmax(1)], model.predict(X))
     assert set(np.unique(said)) == {0.0, 1.0}
+
+
+def test_frozen_policies_say_what_the_model_said_then(people: tuple[Any, Any, Any]) -> None:
+    X, y, s = people
+    said, frozen = {}, {}
+
+    def keep(step: int, model: Any) -> None:
+        said[step] = said_by_group(model, X, labels=LABELS, groups=GROUPS)
+        frozen[step] = freeze(model)
+
+    CooperativeBandits(epochs=2, checkpoint_every=100, random_state=0).fit(
+        X, y, sensitive_features=s, callback=keep
+    )
+    for step, then in said.items():
+        again = said_by_group(frozen[step], X, labels=LABELS, groups=GROUPS)
+        np.testing.assert_array_equal(again, then)
+    assert not np.array_equal(said[100], said[400])
+    assert freeze(LogisticRegression()) is None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -46,6 +46,20 @@ def said_by_group(
         each = [_said(model, X, labels, {"sensitive_features": np.full(people, name)}) for name in groups]
         return np.stack(each, axis=1)
     return np.repeat(_said(model, X, labels, {})[:, None], len(groups), axis=1)
+
+
+class Frozen(NamedTuple):
+    """Policies as they were at a checkpoint: enough to say again what the model said then."""
+
+    policies_: Network
+
+
+def freeze(model: Any) -> Frozen | None:
+    """Copy a model's policies, which is cheaper than asking them about the test part; None if it has none."""
+    policies = getattr(model, "policies_", None)
+    if not isinstance(policies, Network):
+        return None
+    return Frozen(Network(*(part.copy() for part in policies)))
 
 
 def logits(policies: Network, X: Any) -> Floats:

@@ -22,7 +22,7 @@ from evenhand.datasets.base import Dataset
 from evenhand.groups import codes_of, sorted_unique
 from evenhand.metrics import consistency_from_neighbours, gower_neighbours, metric_free_gap
 from evenhand.metrics.scores import rank_auc
-from evenhand.protocol.decisions import Floats
+from evenhand.protocol.decisions import Floats, Frozen, freeze
 from evenhand.protocol.grids import Method, Point
 from evenhand.protocol.selection import Criterion, Judged, Selector, score
 from evenhand.protocol.splits import Part, Split, prepare, published_split, split
@@ -111,7 +111,8 @@ def train_and_select(
 ) -> dict[str, Any]:
     """Return, for each criterion, the checkpoint selected on validation and its metrics on test."""
     model = method.make(seed, **point)
-    selector = Selector(prepared.validation, criteria, prepared.test.said)
+    # Policies are kept as they are and asked about the test part at the end; other models are asked now.
+    selector = Selector(prepared.validation, criteria, lambda m: freeze(m) or prepared.test.said(m))
     accepted = inspect.signature(model.fit).parameters
     people = slice(method.most_people)
     extra: dict[str, Any] = {}
@@ -122,13 +123,20 @@ def train_and_select(
     model.fit(prepared.X[people], prepared.y[people], **extra)
     if not selector.checkpoints:
         selector(int(getattr(model, "n_steps_", 0)), model)
+    tested: dict[int, dict[str, Any]] = {}  # criteria often choose the same checkpoint
+    for best in selector.best.values():
+        if id(best.kept) not in tested:
+            said = prepared.test.said(best.kept) if isinstance(best.kept, Frozen) else best.kept
+            tested[id(best.kept)] = {
+                "test": measure(said, prepared.test, prepared.neighbours),
+                "submodels": submodels(said, prepared.test, prepared.neighbours),
+            }
     chosen: dict[str, Any] = {
         name: {
             "step": best.step,
             "rank": list(best.rank),
             "validation": {**best.scores._asdict(), "delta": best.scores.delta},
-            "test": measure(best.kept, prepared.test, prepared.neighbours),
-            "submodels": submodels(best.kept, prepared.test, prepared.neighbours),
+            **tested[id(best.kept)],
         }
         for name, best in selector.best.items()
     }
