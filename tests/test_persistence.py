@@ -4,6 +4,7 @@ import zipfile
 import numpy as np
 import pytest
 import skops.io
+from sklearn import config_context
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -35,6 +36,17 @@ def test_pipelines_and_single_bandits(data, tmp_path):
     pipeline = make_pipeline(StandardScaler(), GradientBandit(random_state=0)).fit(X, y)
     again = load(save(pipeline, tmp_path / "p.skops"))
     np.testing.assert_array_equal(again.predict_proba(X), pipeline.predict_proba(X))
+
+
+def test_metadata_requests_travel_with_the_model(data, tmp_path):
+    X, y, s = data
+    with config_context(enable_metadata_routing=True):
+        bandits = CooperativeBandits(steps=10).set_fit_request(sensitive_features=True)
+        pipeline = make_pipeline(StandardScaler(), bandits).fit(X, y, sensitive_features=s)
+        again = load(save(pipeline, tmp_path / "p.skops"))
+        for model in (pipeline, again):  # the saved one keeps its requests too
+            model.fit(X, y, sensitive_features=s)
+            assert model[-1].groups_.tolist() == ["f", "m"]
 
 
 @pytest.mark.parametrize("kind", [LR, Rawlsian, LFR, ALFR])

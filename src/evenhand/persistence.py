@@ -9,7 +9,10 @@ import zipfile
 from pathlib import Path
 from typing import Any
 
+from sklearn import config_context
+from sklearn.base import BaseEstimator
 from sklearn.pipeline import Pipeline
+from sklearn.utils._metadata_requests import SIMPLE_METHODS
 
 from evenhand import rewards
 from evenhand.bandit import GradientBandit
@@ -40,10 +43,16 @@ def save(model: Any, path: str | Path) -> Path:
     _refuse_functions(model)
     path = Path(path)
     partial = path.with_name(path.name + ".partial")
+    # A request points back at its estimator, a circle that skops can't write: they travel beside the model.
+    asked = {name: one.__dict__.pop("_metadata_request") for name, one in _with_requests(model)}
     try:
-        skops.io.dump({"evenhand": __version__, "model": model}, partial)
+        held = {"evenhand": __version__, "model": model, "requests": _as_plain(asked)}
+        skops.io.dump(held, partial)
         partial.replace(path)
     finally:
+        for name, one in _estimators(model):
+            if name in asked:
+                one._metadata_request = asked[name]
         partial.unlink(missing_ok=True)
     return path
 
@@ -84,7 +93,41 @@ def load(path: str | Path) -> Any:
         raise ValueError(
             f"{path.name} is a skops file of something else; expected a model saved by evenhand."
         )
+    _ask_again(held["model"], held.get("requests", {}))
     return held["model"]
+
+
+def _estimators(model: Any) -> list[tuple[str, Any]]:
+    """Return the model and the estimators inside it, by the names that scikit-learn's parameters have."""
+    inside = model.get_params(deep=True) if isinstance(model, BaseEstimator) else {}
+    return [("", model), *((name, one) for name, one in inside.items() if isinstance(one, BaseEstimator))]
+
+
+def _with_requests(model: Any) -> list[tuple[str, Any]]:
+    return [
+        (name, one) for name, one in _estimators(model) if "_metadata_request" in getattr(one, "__dict__", {})
+    ]
+
+
+def _as_plain(asked: dict[str, Any]) -> dict[str, dict[str, dict[str, Any]]]:
+    """Return who asked for which metadata in which method, as plain dicts."""
+    plain: dict[str, dict[str, dict[str, Any]]] = {}
+    for name, request in asked.items():
+        for method in SIMPLE_METHODS:
+            wanted = {
+                key: value for key, value in getattr(request, method).requests.items() if value is not None
+            }
+            if wanted:
+                plain.setdefault(name, {})[method] = wanted
+    return plain
+
+
+def _ask_again(model: Any, requests: dict[str, dict[str, dict[str, Any]]]) -> None:
+    inside = dict(_estimators(model))
+    with config_context(enable_metadata_routing=True):
+        for name, by_method in requests.items():
+            for method, wanted in by_method.items():
+                getattr(inside[name], f"set_{method}_request")(**wanted)
 
 
 def _refuse_functions(model: Any) -> None:
