@@ -84,6 +84,13 @@ def tried() -> str:
     return "\n\n".join(parts)
 
 
+def reproduction() -> str:
+    """The tables that `evenhand reproduce` wrote, one heading deeper."""
+    text = (RESULTS / "tables.md").read_text().strip()
+    settings = json.loads((RESULTS / "summary.json").read_text())["settings"]
+    return text.replace("## ", "### ") + f"\n\nCommand: `{settings['command']}`."
+
+
 def speed() -> str:
     figures = json.loads((RESULTS / "benchmarks" / "training.json").read_text())
     rates = figures["updates_per_second"]
@@ -129,6 +136,7 @@ PAGES: dict[str, Callable[[], str]] = {
     "bounds": plain("frontier", "bounds", "experiments/frontier.py"),
     "defaults": defaults,
     "tried": tried,
+    "reproduction": reproduction,
     "speed": speed,
     "growth": growth,
 }
