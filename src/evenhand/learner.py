@@ -7,6 +7,7 @@ from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
@@ -93,16 +94,20 @@ class PolicyLearner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _contexts_and_labels(self, X: Any, y: Any, *, reset: bool) -> tuple[Any, Any]:
         name_bad_columns(X)
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float32, order="C", reset=reset)
-        check_classification_targets(y)
+        check_classification_targets(pd.unique(y))
         return X, y
 
     def _learn_classes(self, labels: Any) -> Codes:
-        self.classes_, codes = np.unique(labels, return_inverse=True)
+        codes, found = pd.factorize(labels)  # hashing is quicker than np.unique's sorting
+        order = np.argsort(found)
+        self.classes_ = found[order]
         if len(self.classes_) < 2:
             raise ValueError(
                 f"y has one class only, {self.classes_[0]!r}, but expected at least two to tell apart."
             )
-        return codes.astype(np.int64)
+        ranks = np.empty(len(found), dtype=np.int64)
+        ranks[order] = np.arange(len(found))
+        return ranks[codes]
 
     def _known_codes(self, values: Any, what: str) -> Codes:
         values = np.asarray(values)

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from evenhand import CooperativeBandits
 from evenhand.metrics import accuracy, discrimination, flip_rate
 from evenhand.protocol.selection import (
     BoundedDiscrimination,
@@ -100,3 +101,16 @@ def test_nothing_is_kept_where_nothing_is_better() -> None:
     for _ in range(3):
         selector(0, Remembered(CONSTANT))
     assert kept == [1]
+
+
+def test_asking_each_group_alone_decides_the_same():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 4)).astype(np.float32)
+    s = rng.integers(0, 3, 200)
+    y = (X[:, 0] + s > 1).astype(np.int64)
+    model = CooperativeBandits(0, epochs=5, random_state=0).fit(X, y, sensitive_features=s)
+    people = Judged(X, y, s, np.arange(2), np.arange(3), 1)
+    quick, whole = people.scores(model, flips=False), people.scores(model)
+    assert quick[:3] == whole[:3]
+    assert np.isnan(quick.flip_rate)
+    assert whole.flip_rate > 0

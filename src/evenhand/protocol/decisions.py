@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,6 +12,7 @@ from evenhand.metrics.response import takes_group
 from evenhand.network import Network, softmax
 
 Floats = npt.NDArray[np.floating[Any]]
+Codes = npt.NDArray[np.int64]
 
 
 def said_by_group(
@@ -75,6 +77,20 @@ def logits(policies: Network, X: Any) -> Floats:
     by_group = hidden.reshape(-1, n_groups, n_hidden)
     outputs = [by_group[:, g] @ policies.W2[g].T + policies.b2[g] for g in range(n_groups)]
     return np.stack(outputs, axis=1)
+
+
+def own_decisions(policies: Network, apart: Sequence[tuple[npt.NDArray[np.intp], Any]]) -> Codes:
+    """Return everybody's decision by their own group's policy: half the work of asking both of two groups.
+
+    `apart` has, for each group, who is in it and their contexts.
+    """
+    decided = np.empty(sum(len(who) for who, _ in apart), dtype=np.int64)
+    for g, (who, X) in enumerate(apart):
+        hidden = X @ policies.W1[g]
+        hidden += policies.b1[g]
+        np.maximum(hidden, 0, out=hidden)
+        decided[who] = (hidden @ policies.W2[g].T + policies.b2[g]).argmax(axis=1)
+    return decided
 
 
 def _said(model: Any, X: Any, labels: npt.NDArray[Any], told: dict[str, Any]) -> Floats:

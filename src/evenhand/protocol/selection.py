@@ -9,13 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Generic, NamedTuple, Protocol, TypeVar
+from functools import cached_property
+from typing import Any, ClassVar, Generic, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from evenhand.checks import number
-from evenhand.protocol.decisions import Floats, said_by_group
+from evenhand.network import Network
+from evenhand.protocol.decisions import Floats, own_decisions, said_by_group
 
 Rank = tuple[float, ...]
 Kept = TypeVar("Kept")
@@ -36,7 +38,10 @@ class Scores(NamedTuple):
 
 
 class Criterion(Protocol):
-    """A name, and a rank of scores: the higher the better. `repr` is part of a result's key."""
+    """A name, and a rank of scores: the higher the better. `repr` is part of a result's key.
+
+    One with `looks_at_flips = False` promises not to, and checkpoints are scored in half the time.
+    """
 
     @property
     def name(self) -> str:
@@ -50,6 +55,7 @@ class Criterion(Protocol):
 class LowestDiscrimination:
     """The paper's first: lowest discrimination; ties go to the higher accuracy."""
 
+    looks_at_flips: ClassVar[bool] = False
     name: str = "discrimination"
 
     def rank(self, scores: Scores) -> Rank:
@@ -61,6 +67,7 @@ class LowestDiscrimination:
 class HighestDelta:
     """The paper's second: highest accuracy − discrimination; ties go to the lower discrimination."""
 
+    looks_at_flips: ClassVar[bool] = False
     name: str = "delta"
 
     def rank(self, scores: Scores) -> Rank:
@@ -79,6 +86,7 @@ class BoundedDiscrimination:
     """
 
     bound: float = 0.05
+    looks_at_flips: ClassVar[bool] = False
     name: str = "bounded"
 
     def __post_init__(self) -> None:
@@ -110,17 +118,28 @@ class Judged:
             model, self.X, labels=self.labels, groups=self.groups, decisions_only=decisions_only
         )
 
-    def scores(self, model: Any) -> Scores:
-        """Return a model's scores."""
+    def scores(self, model: Any, *, flips: bool = True) -> Scores:
+        """Return a model's scores; without `flips` the flip rate is NaN, and policies are asked once."""
+        policies = getattr(model, "policies_", None)
+        if not flips and isinstance(policies, Network):
+            return score(own_decisions(policies, self.apart)[:, None], self)
         return score(self.said(model, decisions_only=True).argmax(axis=2), self)
+
+    @cached_property
+    def apart(self) -> list[tuple[npt.NDArray[np.intp], Any]]:
+        """Who is in each group, and their contexts."""
+        members = [np.flatnonzero(self.s == group) for group in range(len(self.groups))]
+        return [(who, self.X[who]) for who in members]
 
 
 def score(decided: npt.NDArray[np.int64], people: Judged) -> Scores:
-    """Return the scores of decisions as numbers, (people, groups), by counting.
+    """Return the scores of decisions as numbers, by counting.
 
-    A group that has nobody here is left out; where that leaves one group, discrimination is 0.
+    They are (people, groups), or (people, 1) by everybody's own group. A group that has nobody here is left
+    out; where that leaves one group, discrimination is 0.
     """
-    own = decided[np.arange(len(decided)), people.s]
+    alone = decided.shape[1] < len(people.groups)
+    own = decided[:, 0] if alone else decided[np.arange(len(decided)), people.s]
     positive = own == people.positive
     counts = np.bincount(people.s, minlength=len(people.groups))
     chosen = np.bincount(people.s[positive], minlength=len(people.groups))
@@ -129,7 +148,7 @@ def score(decided: npt.NDArray[np.int64], people: Judged) -> Scores:
         float((own == people.y).mean()),
         float(rates.max() - rates.min()),
         float(positive.mean()),
-        float((decided != own[:, None]).any(axis=1).mean()),
+        float("nan") if alone else float((decided != own[:, None]).any(axis=1).mean()),
     )
 
 
@@ -165,16 +184,18 @@ class Selector(Generic[Kept]):
         self.keep = keep
         self.best: dict[str, Best[Kept]] = {}
         self.checkpoints = 0
+        self._flips = any(getattr(criterion, "looks_at_flips", True) for criterion in criteria)
 
     def __call__(self, step: int, model: Any) -> None:
         """Score a checkpoint."""
         self.checkpoints += 1
-        scores = self.validation.scores(model)
+        scores = self.validation.scores(model, flips=self._flips)
         ranks = {criterion.name: criterion.rank(scores) for criterion in self.criteria}
         better = [
             name for name, rank in ranks.items() if name not in self.best or rank > self.best[name].rank
         ]
         if better:
+            scores = scores if self._flips else self.validation.scores(model)
             kept = self.keep(model)
             for name in better:
                 self.best[name] = Best(ranks[name], step, scores, kept)
