@@ -14,8 +14,9 @@ PROMISES = {
     "own_reward.py": "with the reward of our own",
     "online_feedback.py": "after the last day",
     "sklearn_pipeline.py": "best divergence_weight",
+    "own_method.py": "forest",
 }
-NEEDS_DATA = {"fit_and_audit.py"}
+NEEDS_DATA = {"fit_and_audit.py", "own_method.py"}
 
 
 @pytest.mark.parametrize(

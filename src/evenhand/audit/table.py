@@ -86,7 +86,8 @@ class MetricTable:
     def persons(self, said: Response, flips: Array | None, epsilon: float) -> None:
         """Add the flip rate and the metric-free gap."""
         if flips is not None:
-            self._by_group("flip_rate", flips, said)
+            # A model that can't see the group flips nobody by construction: no sampling error in that.
+            self._by_group("flip_rate", flips.astype(float) if said.how == "blind" else flips, said)
         if said.scores_by_group is None:
             return
         for name in DIVERGENCES:

@@ -110,11 +110,20 @@ def mean_interval(
 ) -> Interval:
     """Return the mean of one value a person with its bootstrap interval.
 
+    A share (True or False) of none or all gets Clopper and Pearson's bound: resampling nobody gives nobody,
+    for ever, and that does not make the share certain.
+
     >>> low, high = mean_interval([0.0] * 80 + [1.0] * 20, random_state=0)[1:]
     >>> round(low, 2), round(high, 2)
     (0.13, 0.28)
+    >>> round(mean_interval([False] * 100).high, 3)
+    0.036
     """
-    values = np.asarray(values, dtype=float)
+    given = np.asarray(values)
+    values = given.astype(float)
+    if given.dtype == np.bool_ and len(given) and given.all() == given.any():
+        possible = float(((1 - confidence) / 2) ** (1 / len(given)))
+        return Interval(1.0, possible, 1.0) if given.all() else Interval(0.0, 0.0, 1 - possible)
     cell, n_cells = cells_of(values)
     counts = np.bincount(cell, minlength=n_cells)
     means = np.bincount(cell, weights=values, minlength=n_cells) / counts

@@ -104,18 +104,14 @@ def measure(
 
 
 def share(values: Array, random_state: int = 0) -> Measure:
-    """Return the share of True with its 95 % interval: by bootstrap, or exact where it is none or all.
-
-    Resampling nobody who flips gives nobody who flips, for ever; that does not make the share certain.
+    """Return the share of True with its 95 % interval.
 
     >>> {name: round(value, 3) for name, value in share(np.zeros(100, dtype=bool)).items()}
     {'value': 0.0, 'low': 0.0, 'high': 0.036}
     """
     if len(values) == 0:
         return _measure(float("nan"))
-    value, low, high = mean_interval(values.astype(float), random_state=random_state)
-    possible = 0.025 ** (1 / len(values))  # Clopper and Pearson's bound for none or all of so many
-    return _measure(value, possible if value == 1 else low, 1 - possible if value == 0 else high)
+    return _measure(*mean_interval(values.astype(bool), random_state=random_state))
 
 
 def value_of(found: dict[str, Measure], name: str) -> float:
