@@ -33,8 +33,8 @@ class GradientBandit(PolicyLearner):
     optimizer : 'sgd' or 'adam'.
     learning_rate, schedule : the step size, and how it changes: 'constant', 'linear' or 'cosine' (both fall
         to a hundredth over `fit`, and stay constant in `partial_fit` and `update`), or 'inverse_sqrt'.
-    epochs, steps : how often `fit` meets everybody ('auto': 20 times, and at least 20,000 people in all);
-        or, if `steps` is given, how many people it meets.
+    epochs, steps : how often `fit` meets everybody ('auto': 20 times, but at least 20,000 and at most 400,000
+        people in all, everybody once); or, if `steps` is given, how many people it meets.
     batch_size : people whose gradients are averaged into one move.
     weight_decay : the share of the weights, times the step size, that each move takes away.
     order : 'shuffled' anew each epoch, 'file' order, or 'drawn' with replacement.

@@ -30,7 +30,9 @@ from evenhand.training import (
     pack_terms,
 )
 
-AUTO_EPOCHS, AUTO_STEPS = 20, 20_000  # what epochs='auto' means: both, whichever is more
+# What epochs='auto' means: 20 epochs, but no fewer and no more people met than these. Past 400,000 people
+# larger tables overfit (experiments/tried.py).
+AUTO_EPOCHS, AUTO_LEAST, AUTO_MOST = 20, 20_000, 400_000
 
 Callback = Callable[[int, Any], bool | None]
 Floats = npt.NDArray[np.float64]
@@ -192,7 +194,7 @@ class PolicyLearner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if self.steps is not None:
             return int(self.steps)
         if self.epochs == "auto":
-            return max(AUTO_EPOCHS * n_people, AUTO_STEPS)
+            return min(max(AUTO_EPOCHS * n_people, AUTO_LEAST), max(AUTO_MOST, n_people))
         return max(1, round(float(self.epochs) * n_people))
 
     def _log(self, X: Any, actions: Any, rewards: Any, propensities: Any, groups: Codes) -> People:
