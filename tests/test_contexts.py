@@ -16,6 +16,13 @@ def test_rows_hold_the_table(n, d, density, is_sparse):
     np.testing.assert_array_equal([row_of(rows, person, d) for person in range(n)], table)
 
 
+def test_column_numbers_outside_the_table_are_refused():
+    table = sparse.csr_array(np.ones((2, 3), dtype=np.float32))
+    table.indices[0] = 7
+    with pytest.raises(ValueError, match="column number outside its 3 columns"):
+        as_rows(table)
+
+
 @pytest.mark.parametrize("make", [lambda t: t, sparse.csr_array])
 def test_rows_are_no_copy(make):
     table = make(np.ones((5, 3), dtype=np.float32))

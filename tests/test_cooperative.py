@@ -11,6 +11,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from evenhand import (
     CooperativeBandits,
+    Correctness,
     EqualizedOdds,
     EqualOpportunity,
     Likelihood,
@@ -184,6 +185,32 @@ def test_partial_fit_with_groups_named_ahead():
         model.partial_fit(X, np.full(400, "maybe"), sensitive_features=s)
 
 
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"optimizer": "adam"},
+        {"batch_size": 8},
+        {"weight_decay": 0.1},
+        {"reward": Correctness() + Parity()},
+        {"reward": Likelihood() + Parity() + EqualizedOdds()},
+    ],
+)
+def test_options_may_change_between_calls(changes):
+    X, y, s = biased_world(300)
+    model = CooperativeBandits(optimizer="sgd", batch_size=1, random_state=0)
+    model.partial_fit(X, y, classes=["no", "yes"], sensitive_features=s)
+    model.set_params(**changes).partial_fit(X, y, sensitive_features=s)
+    plain = CooperativeBandits(optimizer="sgd", batch_size=1, random_state=0)
+    plain.partial_fit(X, y, classes=["no", "yes"], sensitive_features=s).partial_fit(
+        X, y, sensitive_features=s
+    )
+    assert (model.policies_.W1 != plain.policies_.W1).any()  # the change was not ignored
+    model.set_params(reward=None).partial_fit(X, y, sensitive_features=s)
+    assert model.n_steps_ == 900
+    with pytest.raises(ValueError, match="Got batch_size=0"):
+        model.set_params(batch_size=0).partial_fit(X, y, sensitive_features=s)
+
+
 def test_same_seed_same_model_and_checkpoints_change_nothing():
     X, y, s = biased_world(500)
     one = CooperativeBandits(random_state=7, epochs=3).fit(X, y, sensitive_features=s)
@@ -208,6 +235,8 @@ def test_mean_divergence_falls_with_its_weight():
         ({"s": ["m"] + ["f"] * 299}, "Group 'm' has 1 person, but expected at least 2"),
         ({"y": np.full(300, "no")}, "one class only, .*'no'"),
         ({"y": np.linspace(0, 1, 300)}, "continuous"),
+        ({"y": [None] + ["no", "yes"] * 149 + ["no"]}, "Input y contains NaN: 1 labels are missing"),
+        ({"y": pd.Series([pd.NA] + ["no", "yes"] * 149 + ["no"])}, "1 labels are missing"),
         ({"options": {"divergence_weight": -1}}, "Got divergence_weight=-1"),
         ({"options": {"divergence_weight": float("nan")}}, "Got divergence_weight=nan"),
         ({"options": {"cooperation": "none"}}, "expected one of 'mutual', 'acting'"),

@@ -47,6 +47,19 @@ def test_the_standard_error_is_the_spread_over_logs():
     assert claimed == pytest.approx(np.std([estimate.value for estimate in values]), rel=0.15)
 
 
+def test_bad_logs_are_named():
+    with pytest.raises(ValueError, match="Got 1 rewards that are NaN"):
+        inverse_propensity_value([0.5, 0.5], [1.0, np.nan], [0.5, 0.5])
+    with pytest.raises(ValueError, match=r"Got a propensity of 0\.0"):
+        inverse_propensity_value([0.5, 0.5], [1.0, 1.0], [0.5, 0.0])
+    with pytest.raises(ValueError, match=r"Got probabilities of shape \(3,\)"):
+        inverse_propensity_value([0.5, 0.5, 0.5], [1.0, 1.0], [0.5, 0.5])
+    with pytest.raises(ValueError, match=r"expected \(people, actions\) for the 2 people"):
+        doubly_robust_value([[1, 0]], [0, 1], [1.0, 1.0], [0.5, 0.5], [[1, 0]])
+    with pytest.raises(ValueError, match="Got an action outside 0 … 1"):
+        doubly_robust_value([[1, 0], [1, 0]], [0, 2], [1.0, 1.0], [0.5, 0.5], [[1, 0], [1, 0]])
+
+
 def test_actions_never_taken_and_short_logs():
     X = np.arange(10.0)[:, None]
     predicted = cross_fitted_rewards(X, np.zeros(10, int), np.ones(10), 3)

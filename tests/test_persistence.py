@@ -59,6 +59,35 @@ def test_baselines_too(data, tmp_path, kind):
     )
 
 
+@pytest.mark.parametrize("part", ["policies", "moments", "rates"])
+def test_arrays_that_do_not_fit_are_refused_before_any_loop(data, tmp_path, part):
+    """A stranger's file may claim any shape; the loops check none, so the door does."""
+    X, y, s = data
+    model = CooperativeBandits(epochs=1, reward=Correctness() + Parity(), random_state=0)
+    training = model.fit(X, y, sensitive_features=s)._training
+    if part == "policies":
+        training.policies = training.policies._replace(W1=training.policies.W1[:, :1].copy())
+    elif part == "moments":
+        small = training.moments.gradient._replace(W1=np.zeros((2, 1, 1), np.float32))
+        training.moments = training.moments._replace(gradient=small)
+    else:
+        training.rates = training.rates._replace(dual=np.zeros((1, 1, 1, 1)))
+    again = load(save(model, tmp_path / "m.skops"))
+    with pytest.raises(ValueError, match="The model is damaged: it holds an array of shape"):
+        again.partial_fit(X, y, sensitive_features=s)
+    with pytest.raises(ValueError, match="The model is damaged"):
+        again.probabilities_by_group(X)
+
+
+def test_foreign_requests_are_refused(data, tmp_path):
+    X, y, _ = data
+    model = GradientBandit(epochs=1).fit(X, y)
+    for requests in ({"zzz": {"fit": {"a": True}}}, {"": {"nope": {"a": True}}}, {"": 3}):
+        skops.io.dump({"evenhand": "0", "model": model, "requests": requests}, tmp_path / "m.skops")
+        with pytest.raises(ValueError, match="is no model file, or is damaged"):
+            load(tmp_path / "m.skops")
+
+
 class Foreign:
     pass
 

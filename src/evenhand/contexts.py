@@ -51,6 +51,8 @@ def as_rows(X: Any) -> Rows:
     if not sparse.issparse(X) and X.size and np.count_nonzero(X) < SPARSE_BELOW * X.size:
         X = sparse.csr_array(X)
     if isinstance(X, (sparse.csr_array, sparse.csr_matrix)):
+        if X.nnz and not 0 <= X.indices.min() <= X.indices.max() < X.shape[1]:
+            raise ValueError(f"Got a sparse X with a column number outside its {X.shape[1]} columns.")
         return Rows(
             _writable(X.data.astype(np.float32, copy=False)),
             _writable(X.indices.astype(np.int32, copy=False)),

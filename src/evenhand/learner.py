@@ -18,6 +18,7 @@ from evenhand.contexts import as_rows, name_bad_columns
 from evenhand.groups import sorted_unique
 from evenhand.kernels.structs import Options, People, Rows
 from evenhand.network import Network
+from evenhand.offpolicy import chances, finite, one_each
 from evenhand.rewards import RateTerm, Reward
 from evenhand.training import (
     COOPERATIONS,
@@ -95,6 +96,7 @@ class PolicyLearner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _contexts_and_labels(self, X: Any, y: Any, *, reset: bool) -> tuple[Any, Any]:
         name_bad_columns(X)
+        _no_missing_labels(y)
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float32, order="C", reset=reset)
         check_classification_targets(pd.unique(y))
         return X, y
@@ -125,21 +127,21 @@ class PolicyLearner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _begin(self, n_features: int, n_groups: int) -> None:
         self._check_options()
         seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
-        terms = pack_terms(self._reward(), self.divergence_weight, len(self.classes_))
+        pack_terms(self._reward(), self.divergence_weight, len(self.classes_))  # checks the reward first
         self._training = Training.begin(
             n_features=n_features,
             n_hidden=self.hidden,
             n_actions=len(self.classes_),
             n_groups=n_groups,
-            n_rate_terms=len(terms.bound),
             seed=seed,
             shared_start=self.shared_start,
-            buffers=self.batch_size > 1 or self.optimizer == "adam" or self.weight_decay > 0,
         )
 
     def _train(
         self, rows: Rows, people: People, *, n_steps: int, decays: bool, order: str, callback: Callback | None
     ) -> Self:
+        self._check_options()
+        self._check_policies()
         training, reward = self._training, self._reward()
         if len(people.actions) and any(
             isinstance(term, RateTerm) and term.name != "parity" for term in reward.terms
@@ -199,36 +201,27 @@ class PolicyLearner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _log(self, X: Any, actions: Any, rewards: Any, propensities: Any, groups: Codes) -> People:
         n_people = X.shape[0]
-        given = {"actions": actions, "rewards": rewards}
-        if propensities is not None:
-            given["propensities"] = propensities
-        for name, values in given.items():
-            if np.ndim(values) != 1 or len(values) != n_people:
-                raise ValueError(
-                    f"Got {name} of shape {np.shape(values)}, but expected one for each of {n_people} people."
-                )
+        one_each("actions", actions, n_people)
         codes = self._known_codes(actions, "action")
-        paid = np.asarray(rewards, dtype=np.float64)
-        if not np.isfinite(paid).all():
-            bad = int((~np.isfinite(paid)).sum())
-            raise ValueError(f"Got {bad} rewards that are NaN or infinite, but expected finite numbers.")
+        paid = finite("rewards", rewards, n_people)
         if propensities is None:
             # On-policy: the log was made by this very policy.
             shown = self._all_probabilities(as_rows(X), n_people)
             taken = shown[np.arange(n_people), groups, codes]
         else:
-            taken = np.asarray(propensities, dtype=np.float64)
-            if not ((taken > 0) & (taken <= 1)).all():
-                worst = taken[~((taken > 0) & (taken <= 1))][0]
-                raise ValueError(
-                    f"Got a propensity of {worst!r}, but expected probabilities above 0 and at most 1."
-                )
+            taken = chances(propensities, n_people)
         labels = np.full(n_people, -1, dtype=np.int64)
         return People(groups, labels, codes, paid, taken)
 
     # Reading policies out ------------------------------------------------------------------------------
 
+    def _check_policies(self) -> None:
+        """Refuse a model whose arrays do not fit together: none of a stranger's must reach a loop."""
+        n_groups = len(getattr(self, "groups_", ("everyone",)))
+        self._training.check(self.n_features_in_, len(self.classes_), n_groups)
+
     def _all_probabilities(self, rows: Rows, n_people: int) -> Floats:
+        self._check_policies()
         policies: Network = self._training.policies
         out = np.empty((n_people, *policies.b2.shape))
         kernels.probabilities(*policies, rows, out)
@@ -243,6 +236,16 @@ class PolicyLearner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         draws = check_random_state(random_state).uniform(size=(len(probabilities), 1))
         codes = (probabilities.cumsum(1) < draws).sum(1).clip(max=probabilities.shape[1] - 1)
         return self.classes_[codes], probabilities[np.arange(len(codes)), codes]
+
+
+def _no_missing_labels(y: Any) -> None:
+    """Raise if labels are missing, of any type: scikit-learn names missing numbers only."""
+    if y is not None:
+        missing = int(np.sum(pd.isna(np.asarray(y, dtype=object))))
+        if missing:
+            raise ValueError(
+                f"Input y contains NaN: {missing} labels are missing, but expected one a person."
+            )
 
 
 def distinct_classes(classes: Any) -> Any:

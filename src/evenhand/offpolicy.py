@@ -45,7 +45,8 @@ def inverse_propensity_value(
     >>> inverse_propensity_value([0.9, 0.1], [1.0, 0.0], [0.5, 0.5]).value
     0.9
     """
-    new, paid, old = (np.asarray(part, dtype=np.float64) for part in (probabilities, rewards, propensities))
+    paid = finite("rewards", rewards)
+    new, old = finite("probabilities", probabilities, len(paid)), chances(propensities, len(paid))
     weights = np.minimum(new / old, clip)
     if self_normalised:
         mean = float(np.average(paid, weights=weights)) if weights.sum() > 0 else float("nan")
@@ -76,11 +77,22 @@ def doubly_robust_value(
     >>> doubly_robust_value([[0, 1], [0, 1]], [0, 1], [0.0, 1.0], [0.5, 0.5], [[0, 1], [0, 1]]).value
     1.0
     """
+    paid = finite("rewards", rewards)
     new, predicted = np.asarray(policy, dtype=np.float64), np.asarray(predicted_rewards, dtype=np.float64)
+    if new.shape != predicted.shape or new.ndim != 2 or len(new) != len(paid):
+        raise ValueError(
+            f"Got a policy of shape {new.shape} and predicted_rewards of shape {predicted.shape}, but "
+            f"expected (people, actions) for the {len(paid)} people of the log."
+        )
+    one_each("actions", actions, len(paid))
     taken = np.asarray(actions, dtype=np.int64)
+    if not ((taken >= 0) & (taken < new.shape[1])).all():
+        raise ValueError(
+            f"Got an action outside 0 … {new.shape[1] - 1}; expected its position in the policy."
+        )
     people = np.arange(len(taken))
-    weights = np.minimum(new[people, taken] / np.asarray(propensities, dtype=np.float64), clip)
-    errors = np.asarray(rewards, dtype=np.float64) - predicted[people, taken]
+    weights = np.minimum(new[people, taken] / chances(propensities, len(paid)), clip)
+    errors = paid - predicted[people, taken]
     scores = (new * predicted).sum(1) + weights * errors
     return ValueEstimate(float(scores.mean()), _standard_error(scores))
 
@@ -107,6 +119,35 @@ def cross_fitted_rewards(
             else:
                 predicted[held_out, action] = Ridge().fit(X[of_action], paid[of_action]).predict(X[held_out])
     return predicted
+
+
+def one_each(name: str, values: Any, n_people: int) -> None:
+    """Raise unless there is one value a person."""
+    if np.ndim(values) != 1 or len(values) != n_people:
+        raise ValueError(
+            f"Got {name} of shape {np.shape(values)}, but expected one for each of {n_people} people."
+        )
+
+
+def finite(name: str, values: Any, n_people: int | None = None) -> npt.NDArray[np.float64]:
+    """Return numbers, one a person, none of them NaN or infinite."""
+    numbers = np.asarray(values, dtype=np.float64)
+    one_each(name, numbers, len(np.atleast_1d(numbers)) if n_people is None else n_people)
+    bad = int((~np.isfinite(numbers)).sum())
+    if bad:
+        raise ValueError(f"Got {bad} {name} that are NaN or infinite, but expected finite numbers.")
+    return numbers
+
+
+def chances(propensities: Any, n_people: int) -> npt.NDArray[np.float64]:
+    """Return the probabilities that logged actions were taken with: above 0, at most 1."""
+    taken = np.asarray(propensities, dtype=np.float64)
+    one_each("propensities", taken, n_people)
+    possible = (taken > 0) & (taken <= 1)
+    if not possible.all():
+        worst = float(taken[~possible][0])
+        raise ValueError(f"Got a propensity of {worst}, but expected probabilities above 0 and at most 1.")
+    return taken
 
 
 def _standard_error(scores: npt.NDArray[np.float64]) -> float:

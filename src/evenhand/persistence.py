@@ -79,12 +79,16 @@ def load(path: str | Path) -> Any:
                 "estimators only: it was not loaded."
             )
         held = skops.io.load(path, trusted=asked)
+        if isinstance(held, dict) and "model" in held:
+            _ask_again(held["model"], held.get("requests", {}))
     except (
         zipfile.BadZipFile,
         KeyError,
         EOFError,
         UntrustedTypesFoundException,
         UnicodeDecodeError,
+        AttributeError,
+        TypeError,
     ) as error:
         raise ValueError(
             f"{path.name} is no model file, or is damaged; expected one saved by evenhand."
@@ -93,7 +97,6 @@ def load(path: str | Path) -> Any:
         raise ValueError(
             f"{path.name} is a skops file of something else; expected a model saved by evenhand."
         )
-    _ask_again(held["model"], held.get("requests", {}))
     return held["model"]
 
 

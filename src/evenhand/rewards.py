@@ -7,7 +7,7 @@ Terms whose `weight` is None take the estimator's `divergence_weight`, the paper
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
@@ -275,8 +275,3 @@ def as_reward(reward: Reward | Term | str) -> Reward:
         f"Got reward={reward!r}, but expected reward terms joined by '+', such as "
         "Correctness() + LogRatio(), or their names in a string."
     )
-
-
-def parameters(term: Term) -> dict[str, Any]:
-    """Return a term's parameters by name, as a report shows them."""
-    return {item.name: getattr(term, item.name) for item in fields(term)}

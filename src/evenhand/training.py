@@ -60,10 +60,8 @@ class Training:
         n_hidden: int,
         n_actions: int,
         n_groups: int,
-        n_rate_terms: int,
         seed: int,
         shared_start: bool,
-        buffers: bool,
         dtype: Any = np.float32,
     ) -> Training:
         """Draw the first policies, one a group or one for all, and clear the rest."""
@@ -75,24 +73,49 @@ class Training:
         starts = first * n_groups if shared_start else first
         policies = Network(*(np.stack(parts).astype(dtype) for parts in zip(*starts, strict=True)))
 
-        def like_policies(kept: bool) -> Network:
-            return Network(
-                *(
-                    np.zeros(part.shape if kept else (n_groups,) + (0,) * (part.ndim - 1), dtype)
-                    for part in policies
-                )
-            )
-
         moments = Moments(
-            like_policies(buffers),
-            like_policies(buffers),
-            like_policies(buffers),
+            _like(policies, kept=False),
+            _like(policies, kept=False),
+            _like(policies, kept=False),
             np.zeros(n_groups, np.int64),
             np.zeros(1 + n_groups, np.int64),
         )
-        shape = (n_rate_terms, n_groups, n_actions + 1, n_actions)
-        rates = Rates(np.full(shape, 1 / n_actions), np.zeros(shape), np.zeros((n_groups, n_actions + 1)))
-        return cls(policies, moments, rates, seed)
+        return cls(policies, moments, _no_rates(0, n_groups, n_actions), seed)
+
+    def make_room(self, *, n_rate_terms: int, buffers: bool) -> None:
+        """Allocate what this reward and optimiser need, at first or after they were changed between calls.
+
+        Running rates of a reward with another number of bounded terms begin anew.
+        """
+        if buffers and self.moments.gradient.W1.shape != self.policies.W1.shape:
+            gradient, first, second = (_like(self.policies, kept=True) for _ in range(3))
+            self.moments = self.moments._replace(gradient=gradient, first=first, second=second)
+        if len(self.rates.rates) != n_rate_terms:
+            self.rates = _no_rates(n_rate_terms, *self.policies.b2.shape)
+
+    def check(self, n_features: int, n_actions: int, n_groups: int) -> None:
+        """Raise unless every array has the shape and type that the loops, which check nothing, rely on."""
+        n_hidden = self.policies.b1.shape[-1]
+        shapes = ((n_groups, n_features, n_hidden), (n_groups, n_hidden), (n_groups, n_actions, n_hidden))
+        full = (*shapes, (n_groups, n_actions))
+        none = tuple((n_groups,) + (0,) * (len(shape) - 1) for shape in full)
+        n_terms = len(self.rates.rates)
+        rates = (n_terms, n_groups, n_actions + 1, n_actions)
+        wanted: list[tuple[Any, tuple[Any, ...], Any]] = [
+            (self.rates, (rates, rates, (n_groups, n_actions + 1)), np.float64),
+            (self.moments[3:], ((n_groups,), (1 + n_groups,)), np.int64),
+            (self.policies, full, self.policies.b1.dtype),
+        ]
+        for part in self.moments[:3]:
+            wanted.append((part, full if part.W1.size else none, self.policies.b1.dtype))
+        for arrays, expected, kind in wanted:
+            for array, shape in zip(arrays, expected, strict=True):
+                if array.shape != shape or array.dtype != kind or not array.flags.c_contiguous:
+                    raise ValueError(
+                        f"The model is damaged: it holds an array of shape {array.shape} of {array.dtype}, "
+                        f"but {n_features} features, {n_actions} labels and {n_groups} groups need {shape} "
+                        f"of {kind}."
+                    )
 
     def run(
         self,
@@ -107,6 +130,8 @@ class Training:
     ) -> None:
         """Go on to `options.end`, writing history; a checkpoint that returns True ends it early."""
         every = options.interval
+        direct = options.batch_size == 1 and not options.adam and options.weight_decay == 0
+        self.make_room(n_rate_terms=len(terms.bound), buffers=not direct)
         while self.step < options.end:
             # With nobody watching, the whole run is one call.
             until = (
@@ -139,6 +164,18 @@ class Training:
                 self.history["reward"].append(accumulated)
                 self.history["mean_reward"].append(reward / count)
                 self.history["mean_divergence"].append(divergence / count)
+
+
+def _like(policies: Network, *, kept: bool) -> Network:
+    """Return zeros shaped like the policies, or empty arrays that stand for them."""
+    shapes = (part.shape if kept else (len(part),) + (0,) * (part.ndim - 1) for part in policies)
+    return Network(*(np.zeros(shape, policies.b1.dtype) for shape in shapes))
+
+
+def _no_rates(n_terms: int, n_groups: int, n_actions: int) -> Rates:
+    """Return running rates before anybody was met."""
+    shape = (n_terms, n_groups, n_actions + 1, n_actions)
+    return Rates(np.full(shape, 1 / n_actions), np.zeros(shape), np.zeros((n_groups, n_actions + 1)))
 
 
 def pack_terms(reward: Reward, divergence_weight: float, n_labels: int) -> Terms:

@@ -66,9 +66,10 @@ def both(reward, rows, people, opts, *, n_groups=2, n_labels=2, weight=1.5):
     terms = pack_terms(reward, weight, n_labels)
     own = reward.get("custom")
     compiled = Training.begin(
-        n_features=N_FEATURES, n_hidden=5, n_actions=n_labels, n_groups=n_groups, n_rate_terms=len(terms.bound),
-        seed=1, shared_start=False, buffers=True, dtype=np.float64,
+        n_features=N_FEATURES, n_hidden=5, n_actions=n_labels, n_groups=n_groups,
+        seed=1, shared_start=False, dtype=np.float64,
     )  # fmt: skip
+    compiled.make_room(n_rate_terms=len(terms.bound), buffers=True)
     plain = copy.deepcopy(compiled)
     history = np.zeros((100, 3))
     function = None if own is None else own.function
@@ -161,9 +162,9 @@ def train_in_chunks(chunk):
     rows, people = world()
     terms = pack_terms(as_reward("correctness + log_ratio + parity"), 1.0, 2)
     training = Training.begin(
-        n_features=N_FEATURES, n_hidden=5, n_actions=2, n_groups=2, n_rate_terms=1, seed=1, shared_start=False,
-        buffers=True, dtype=np.float64,
+        n_features=N_FEATURES, n_hidden=5, n_actions=2, n_groups=2, seed=1, shared_start=False, dtype=np.float64,
     )  # fmt: skip
+    training.make_room(n_rate_terms=1, buffers=True)
     for first in range(0, 60, chunk):
         kernels.train(
             training.policies, training.moments, rows, people, terms, training.rates,

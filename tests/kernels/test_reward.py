@@ -25,9 +25,10 @@ def mean_gradient(reward, *, seed, expected=False, mutual=False, n_draws=DRAWS):
     )
     terms = pack_terms(as_reward(reward), WEIGHT, 3)
     training = Training.begin(
-        n_features=3, n_hidden=4, n_actions=3, n_groups=2, n_rate_terms=len(terms.bound), seed=2,
-        shared_start=False, buffers=True, dtype=np.float64,
+        n_features=3, n_hidden=4, n_actions=3, n_groups=2, seed=2,
+        shared_start=False, dtype=np.float64,
     )  # fmt: skip
+    training.make_room(n_rate_terms=len(terms.bound), buffers=True)
     training.policies.W2[...] *= 3  # policies that really differ
     before = Network(*(part.copy() for part in training.policies))
     options = Options(

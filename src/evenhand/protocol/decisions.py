@@ -38,7 +38,7 @@ def said_by_group(
     [[[0.0, 1.0], [0.0, 1.0]]]
     """
     policies = getattr(model, "policies_", None)
-    if isinstance(policies, Network):
+    if isinstance(policies, Network) and len(policies.b2) == len(groups):
         said = logits(policies, X)
         return said if decisions_only else softmax(said.astype(np.float64))
     if hasattr(model, "probabilities_by_group"):

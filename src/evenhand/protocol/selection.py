@@ -121,7 +121,7 @@ class Judged:
     def scores(self, model: Any, *, flips: bool = True) -> Scores:
         """Return a model's scores; without `flips` the flip rate is NaN, and policies are asked once."""
         policies = getattr(model, "policies_", None)
-        if not flips and isinstance(policies, Network):
+        if not flips and isinstance(policies, Network) and len(policies.b2) == len(self.groups):
             return score(own_decisions(policies, self.apart)[:, None], self)
         return score(self.said(model, decisions_only=True).argmax(axis=2), self)
 
