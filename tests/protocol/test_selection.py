@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evenhand import CooperativeBandits
+from evenhand import CooperativeBandits, GradientBandit
 from evenhand.metrics import accuracy, discrimination, flip_rate
 from evenhand.protocol.selection import (
     BoundedDiscrimination,
@@ -114,3 +114,13 @@ def test_asking_each_group_alone_decides_the_same():
     assert quick[:3] == whole[:3]
     assert np.isnan(quick.flip_rate)
     assert whole.flip_rate > 0
+
+
+def test_one_policy_for_all_flips_nobody():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(100, 2)).astype(np.float32)
+    s, y = rng.integers(0, 2, 100), (X[:, 0] > 0).astype(np.int64)
+    bandit = GradientBandit(epochs=5, random_state=0).fit(X, y)
+    people = Judged(X, y, s, np.arange(2), np.arange(2), 1)
+    assert people.scores(bandit).flip_rate == 0
+    assert people.scores(bandit, flips=False).accuracy == people.scores(bandit).accuracy == bandit.score(X, y)

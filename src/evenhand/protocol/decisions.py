@@ -38,8 +38,10 @@ def said_by_group(
     [[[0.0, 1.0], [0.0, 1.0]]]
     """
     policies = getattr(model, "policies_", None)
-    if isinstance(policies, Network) and len(policies.b2) == len(groups):
+    if isinstance(policies, Network):
         said = logits(policies, X)
+        if said.shape[1] == 1:  # one policy for all
+            said = np.repeat(said, len(groups), axis=1)
         return said if decisions_only else softmax(said.astype(np.float64))
     if hasattr(model, "probabilities_by_group"):
         return np.asarray(model.probabilities_by_group(X))
