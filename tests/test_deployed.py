@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 
 from evenhand import CooperativeBandits, load, save
+from evenhand.datasets.files import MISSING_MARKS
 from evenhand.deployed import Deployed
 from evenhand.metrics import respond
 from evenhand.protocol.splits import make_preprocessor
@@ -78,3 +79,31 @@ def test_rows_with_gaps_reasons_and_nobody(deployed, people):
 def test_a_column_that_is_missing_is_named(deployed, people):
     with pytest.raises(ValueError, match=r"needs the column 'age'.* Did you mean 'Age'\?"):
         deployed.decide(people.rename(columns={"age": "Age"}))
+
+
+def _of_kinds(kinds: pd.Series) -> Deployed:
+    """A model of one category alone."""
+    contexts = pd.DataFrame({"kind": kinds.astype("category")})
+    preprocessor = make_preprocessor(contexts).fit(contexts)
+    y, groups = np.arange(len(kinds)) % 2, np.arange(len(kinds)) // 2 % 2
+    model = CooperativeBandits(0.1, random_state=0, epochs=20)
+    model.fit(preprocessor.transform(contexts), y, sensitive_features=groups)
+    return Deployed(preprocessor, model, {"kind": "category"}, "y", ["group"], 1)
+
+
+def test_a_mark_of_no_value_is_the_missing_category_unless_training_met_it_as_one():
+    def decided(model):
+        rows = pd.DataFrame({"kind": [None, *MISSING_MARKS, "missing"], "group": 0})
+        return model.decide(rows).probability
+
+    said = decided(_of_kinds(pd.Series(["missing", "a", "a", "b"] * 10)))
+    assert (said == said[0]).all()
+    met = decided(_of_kinds(pd.Series(["missing", "NA", "NA", "b"] * 10)))
+    assert met[2] != met[0]
+    assert (np.delete(met, 2) == met[0]).all()
+
+
+def test_a_bad_context_is_named(deployed):
+    rows = pd.DataFrame({"age": ["30", "old"], "old": True}, index=["ann", "bob"])
+    with pytest.raises(ValueError, match=r"Row 'bob', column 'age': got 'old', expected a number"):
+        deployed.predict_proba(rows, sensitive_features=[0, 1])

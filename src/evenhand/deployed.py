@@ -14,12 +14,13 @@ from scipy import sparse
 
 from evenhand.checks import did_you_mean
 from evenhand.cooperative import CooperativeBandits
+from evenhand.datasets.columns import NO_NUMBER
+from evenhand.datasets.files import MISSING_MARKS
 from evenhand.groups import codes_of
 
 Array = npt.NDArray[Any]
 Reasons = npt.NDArray[Any]  # why a row can't be scored, '' where it can
 
-NO_VALUE = ("", "?", "-", ".", "na", "n/a", "nan", "none", "null", "missing", "unknown")
 NUMBER, CATEGORY = "number", "category"
 
 
@@ -74,14 +75,26 @@ class Deployed:
         """The groups' names."""
         return np.asarray(self.model.groups_)
 
-    # Contexts in (a table with the columns that were learned from) -------------------------------------
+    # Contexts in (a table with the columns that were learned from; dates may be days since 1970) -------
 
     def probabilities_by_group(self, X: pd.DataFrame) -> npt.NDArray[np.float64]:
         """Return what each group's policy says of each person: (people, groups, actions)."""
+        reasons = np.full(len(X), "", dtype=object)
+        kinds = {
+            name: NUMBER if kind != CATEGORY and pd.api.types.is_numeric_dtype(X[name]) else kind
+            for name, kind in self.columns.items()
+        }
+        contexts = self._contexts(X, kinds, reasons)
+        if (reasons != "").any():
+            at = int((reasons != "").argmax())
+            raise ValueError(f"Row {X.index[at]!r}, {reasons[at]}.")
+        return self._said(contexts)
+
+    def _said(self, contexts: pd.DataFrame) -> npt.NDArray[np.float64]:
         with warnings.catch_warnings():
             # A category that training never met is all zeros, as documented.
             warnings.filterwarnings("ignore", message="Found unknown categories")
-            rows = self.preprocessor.transform(X[list(self.columns)])
+            rows = self.preprocessor.transform(contexts)
         return self.model.probabilities_by_group(
             rows if isinstance(rows, np.ndarray) else sparse.csr_array(rows)
         )
@@ -107,7 +120,7 @@ class Deployed:
         if not scored.any():
             nobody, groups = np.empty(0), np.empty((0, len(self.groups_)))
             return Decisions(reasons, scored, self.classes_[:0], nobody, groups, nobody.astype(bool))
-        said = self.probabilities_by_group(contexts[scored])
+        said = self._said(contexts[scored])
         own, people = codes[scored], np.arange(int(scored.sum()))
         decided = said.argmax(2)
         mine = decided[people, own]
@@ -124,14 +137,14 @@ class Deployed:
         """Return the contexts and the groups' numbers in rows of a file, and why a row can't be scored."""
         self.check_columns(rows)
         reasons = np.full(len(rows), "", dtype=object)
-        contexts = pd.DataFrame(
-            {
-                name: _column(rows[name], kind, self._known(name), reasons)
-                for name, kind in self.columns.items()
-            },
+        return self._contexts(rows, self.columns, reasons), self._group_codes(rows, reasons), reasons
+
+    def _contexts(self, rows: pd.DataFrame, kinds: dict[str, str], reasons: Reasons) -> pd.DataFrame:
+        """Return the columns of rows as training would see them."""
+        return pd.DataFrame(
+            {name: _column(rows[name], kind, self._known(name), reasons) for name, kind in kinds.items()},
             index=rows.index,
         )
-        return contexts, self._group_codes(rows, reasons), reasons
 
     def check_columns(self, rows: pd.DataFrame) -> None:
         """Raise if a column that is needed is not there."""
@@ -172,15 +185,19 @@ class Deployed:
 
 def _column(column: pd.Series[Any], kind: str, known: dict[str, str], reasons: Reasons) -> pd.Series[Any]:
     if kind == CATEGORY:
-        text = _text(column).replace("", "missing")
-        return _each_once(text, lambda value: known.get(value, known.get(_plain_number(value), value)))
+
+        def category(value: str) -> str:
+            unmet = "missing" if value in MISSING_MARKS else value
+            return known.get(value, known.get(_plain_number(value), unmet))
+
+        return _each_once(_text(column).where(column.notna(), "missing"), category)
     if kind == NUMBER:
         if pd.api.types.is_numeric_dtype(column) and not pd.api.types.is_bool_dtype(column):
             numbers = pd.Series(column.to_numpy(dtype=np.float64, na_value=np.nan), index=column.index)
             missing = numbers.isna()
         else:
             text = _text(column).str.strip()
-            missing = text.str.lower().isin(NO_VALUE)
+            missing = text.str.lower().isin(NO_NUMBER)
             numbers = pd.to_numeric(text.where(~missing), errors="coerce").astype(np.float64)
         wanted = "a number"
     else:
@@ -188,7 +205,7 @@ def _column(column: pd.Series[Any], kind: str, known: dict[str, str], reasons: R
         missing = column.isna()
         if not pd.api.types.is_datetime64_any_dtype(column):
             text = _text(column).str.strip()
-            missing = text.str.lower().isin(NO_VALUE)
+            missing = text.str.lower().isin(NO_NUMBER)
             dates = text.where(~missing)
         when = pd.to_datetime(dates, format=None if dates is column else kind, errors="coerce", utc=True)
         numbers = ((when - pd.Timestamp("1970-01-01", tz="UTC")) / pd.Timedelta(days=1)).astype(np.float64)

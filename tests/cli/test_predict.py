@@ -9,8 +9,9 @@ import pandas as pd
 import pytest
 
 from evenhand import CooperativeBandits, load, save
+from evenhand.datasets.files import MISSING_MARKS, read_table
 
-from .conftest import evenhand, make_people
+from .conftest import FIT, evenhand, make_people
 
 
 def test_every_row_gets_decision_probabilities_and_flip(fitted, tmp_path):
@@ -155,3 +156,26 @@ def test_memory_does_not_grow_with_the_file(fitted, tmp_path, kind):
         peaks.append(tracemalloc.get_traced_memory()[1])
         tracemalloc.stop()
     assert peaks[1] < 1.5 * peaks[0]
+
+
+def test_marks_of_no_value_mean_in_a_csv_what_they_meant_in_training(tmp_path):
+    people = make_people(400, seed=1)
+    marks = [*MISSING_MARKS, "None", "na", "?"]
+    people["job"] = [marks[at % 20] if at % 20 < len(marks) else job for at, job in enumerate(people["job"])]
+    people["branch"] = [
+        marks[at % 20] if at % 20 < len(MISSING_MARKS) else code for at, code in enumerate(people["branch"])
+    ]
+    people["hired"] = np.where(people["job"].isin(MISSING_MARKS), "yes", people["hired"])
+    path = tmp_path / "p.csv"
+    people.to_csv(path, index=False)
+    out = evenhand("fit", path, "--label", "hired", "--sensitive", "sex", "-o", tmp_path / "m.skops", *FIT)
+    assert out.exit_code == 0, out.output
+    assert evenhand("predict", tmp_path / "m.skops", path).exit_code == 0
+    told = pd.read_csv(tmp_path / "p.decided.csv")["probability"]
+    rows = read_table(path).frame
+    said = load(tmp_path / "m.skops").predict_proba(rows, sensitive_features=rows["sex"])[:, 1]
+    np.testing.assert_allclose(told, said, atol=1e-6)
+    by_mark = load(tmp_path / "m.skops").decide(
+        pd.DataFrame({"skill": "0.1", "born": "", "job": [*MISSING_MARKS], "branch": "1", "sex": "f"})
+    )
+    assert len(set(by_mark.probability)) == 1

@@ -9,12 +9,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from evenhand.datasets.files import line_of_row
+from evenhand.datasets.files import MISSING_MARKS, line_of_row
 
+# What says, in any case, that there is no value among numbers and dates; among text, '?' is a category.
+NO_NUMBER = (*dict.fromkeys(map(str.lower, MISSING_MARKS)), "?", "-", ".", "none", "missing", "unknown")
 _SOME_DISTINCT = 20  # fewer distinct values than this are never taken for an identifier
 _MANY_CATEGORIES = 100
 _MOSTLY = 0.9
-_NO_VALUE = ("?", "-", ".", "na", "n/a", "nan", "none", "null", "missing", "unknown", "")
 _DATE_SHAPE = r"\s*\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}(?:[T ].*)?"
 _DATE_FORMATS = ("ISO8601", "%Y/%m/%d", "%d.%m.%Y", "%m/%d/%Y", "%d/%m/%Y")
 
@@ -93,7 +94,7 @@ def _text(
     if dates is not None:
         return _days(dates.reindex(column.index), notes)
     # A value like '?' says that there is none; but in a column of text it stays the category that it is.
-    spoken = values[~values.str.lower().isin(_NO_VALUE)]
+    spoken = values[~values.str.lower().isin(NO_NUMBER)]
     numbers = pd.to_numeric(spoken, errors="coerce")
     if len(numbers) and numbers.notna().all():
         if len(spoken) < len(values):

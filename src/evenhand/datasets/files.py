@@ -13,6 +13,8 @@ import pandas as pd
 
 from evenhand.checks import did_you_mean, one_of
 
+# What says in any CSV field that there is no value. Other text stays as it stands: "None" can be a category.
+MISSING_MARKS = ("", "NA", "NaN", "nan", "N/A", "null", "NULL")
 _LONGEST_LINE = 1_000_000
 _LONGEST_FIELD = 131_072
 _SEPARATORS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "bar"}
@@ -77,13 +79,12 @@ def _read_file(path: Path, encoding: str) -> tuple[pd.DataFrame, list[str]]:
     notes = (
         [] if separator == "," else [f"Columns of {path.name} are separated by a {_SEPARATORS[separator]}."]
     )
-    # Text is left as it stands ("None" can be a category); only empty fields and NA, NaN are missing.
     frame = pd.read_csv(
         path,
         sep=separator,
         encoding=_with_mark(encoding),
         keep_default_na=False,
-        na_values=["", "NA", "NaN", "nan", "N/A", "null", "NULL"],
+        na_values=list(MISSING_MARKS),
         low_memory=False,
     )
     return frame, notes
