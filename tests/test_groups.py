@@ -53,3 +53,13 @@ def test_a_two_dimensional_array_is_crossed():
 def test_bad_values_are_named(values, message):
     with pytest.raises(ValueError, match=message):
         encode_groups(values, 3)
+
+
+def test_combinations_that_would_share_a_name_are_an_error():
+    crossed = {"a": ["x & y", "x"], "b": ["z", "y & z"]}
+    with pytest.raises(
+        ValueError, match=r"\['x & y', 'z'\] and \['x', 'y & z'\].*both are named 'x & y & z'"
+    ):
+        encode_groups(crossed, 2)
+    apart = {"a": ["R&D", "R&D", "x & y"], "b": ["y", "z", "z"]}
+    assert encode_groups(apart, 3).names.tolist() == ["R&D & y", "R&D & z", "x & y & z"]

@@ -50,10 +50,27 @@ def group_values(sensitive_features: Any, n_people: int) -> npt.NDArray[Any]:
             )
     if frame.shape[1] == 1:
         return np.asarray(frame.iloc[:, 0].to_numpy(dtype=object))
-    joined = frame.iloc[:, 0].astype(str)
-    for position in range(1, frame.shape[1]):
-        joined = joined + " & " + frame.iloc[:, position].astype(str)
-    return np.asarray(joined.to_numpy(dtype=object))
+    texts = [frame.iloc[:, position].astype(str).to_numpy(dtype=object) for position in range(frame.shape[1])]
+    joined = texts[0]
+    for text in texts[1:]:
+        joined = joined + " & " + text
+    _check_one_name_each(texts, joined)
+    return np.asarray(joined)
+
+
+def _check_one_name_each(texts: list[npt.NDArray[Any]], joined: npt.NDArray[Any]) -> None:
+    """Raise where two combinations are joined to one name: 'x & y' with 'z', and 'x' with 'y & z'."""
+    if not any("&" in value for text in texts for value in pd.unique(text)):
+        return
+    combinations = pd.DataFrame(dict(enumerate(texts))).assign(joined=joined).drop_duplicates()
+    twice = combinations[combinations["joined"].duplicated(keep=False)]
+    if len(twice):
+        name = twice["joined"].iloc[0]
+        same = twice.loc[twice["joined"] == name].drop(columns="joined").to_numpy().tolist()
+        raise ValueError(
+            f"Got the combinations {same[0]} and {same[1]} in sensitive_features, which both are named "
+            f"{name!r}; expected values that stay apart when joined with ' & '. Rename some of them."
+        )
 
 
 def codes_of(sensitive_features: Any, n_people: int, names: npt.NDArray[Any]) -> npt.NDArray[np.int64]:

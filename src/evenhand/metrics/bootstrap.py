@@ -62,8 +62,10 @@ def bootstrap_interval(
     random_state : int, RandomState, Generator or None
         The same seed gives the same interval.
 
-    Notes ----- A difference is never negative, so near zero its interval lies above it. Resamples on which
-    the metric is NaN are left out. Resampled scores are known to a thousandth of their range of ranks.
+    Notes
+    -----
+    A difference is never negative, so near zero its interval lies above it. Resamples on which the metric is
+    NaN are left out. Resampled scores are known to a thousandth of their range of ranks.
 
     >>> from evenhand.metrics.group import discrimination
     >>> sex, decision = ["f"] * 50 + ["m"] * 50, [0] * 30 + [1] * 20 + [0] * 10 + [1] * 40
