@@ -71,13 +71,53 @@ def test_separators_marks_and_quoted_breaks(tmp_path):
 @pytest.mark.parametrize(
     ("text", "wanted"),
     [("a,a\n1,2\n", "each once"), ("a,,c\n", "expected column names"), ("", "expected column names"),
-     ('a,b\n1,"x\n', "Is a quote not closed")],
+     ("a" * 200_000, "expected column names")],
 )  # fmt: skip
-def test_damaged_files_are_refused_by_line(tmp_path, text, wanted):
+def test_damaged_headers_are_refused_by_line(tmp_path, text, wanted):
     path = tmp_path / "t.csv"
     path.write_text(text)
     with pytest.raises(ValueError, match=wanted):
         _all(path, 10)
+
+
+@pytest.mark.parametrize("size", [1, 2, 10])
+@pytest.mark.parametrize(
+    ("damaged", "why"),
+    [('1,"x"y', "no CSV"), ('1,"x', "quote not closed"), (f"1,{'x' * 200_000}", "too long"),
+     (f'1,"{"x" * 200_000}"', "too long"), ("1", "1 fields"), ("1,2,3", "3 fields")],
+)  # fmt: skip
+def test_a_damaged_line_is_rejected_alone(tmp_path, damaged, why, size):
+    path = tmp_path / "t.csv"
+    path.write_text("\n".join(["a,b", '1,"u\nv"', damaged, '2,"w"', "", "3,z", damaged]) + "\n")
+    chunks = _all(path, size)
+    assert [row for chunk in chunks for row in chunk.rows.to_numpy().tolist()] == [
+        ["1", "u\nv"], ["2", "w"], ["3", "z"],
+    ]  # fmt: skip
+    assert [line for chunk in chunks for line in chunk.lines] == [2, 5, 7]
+    rejects = [reject for chunk in chunks for reject in chunk.rejects]
+    assert [reject.line for reject in rejects] == [4, 8]
+    assert all(why in reject.reason for reject in rejects)
+    assert all(sum(map(len, reject.fields)) < 1100 for reject in rejects)
+
+
+def test_an_endless_line_is_rejected_without_being_held(tmp_path, monkeypatch):
+    monkeypatch.setattr("evenhand.tables_io._LONGEST_LINE", 10)
+    path = tmp_path / "t.csv"
+    path.write_text(f'a,b\n1,{"x" * 35}\n2,3\n4,"u\n{"y" * 25}\n5,6\n7,{"z" * 8}')
+    (chunk,) = _all(path, 10)
+    assert chunk.rows.to_numpy().tolist() == [["2", "3"], ["5", "6"]]
+    assert chunk.lines == [3, 6]
+    assert [(reject.line, reject.fields) for reject in chunk.rejects] == [
+        (2, ["1,xxxxxxxx"]), (4, ['4,"u']), (5, ["y" * 10]), (7, ["7,zzzzzzzz"]),
+    ]  # fmt: skip
+
+
+def test_a_table_of_nobody_is_one_chunk_with_its_columns(tmp_path):
+    (tmp_path / "t.csv").write_text("a,b\n\n\n")
+    pd.DataFrame({"a": [1], "b": ["x"]}).head(0).to_parquet(tmp_path / "t.parquet")
+    for name in ("t.csv", "t.parquet"):
+        (chunk,) = _all(tmp_path / name, 10)
+        assert (list(chunk.rows.columns), chunk.lines) == (["a", "b"], [])
 
 
 def test_files_that_are_not_there_or_no_table(tmp_path):

@@ -5,10 +5,11 @@ from __future__ import annotations
 import csv
 import re
 import sys
+from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TextIO
 
 import pandas as pd
 
@@ -16,6 +17,8 @@ from evenhand.checks import did_you_mean, one_of
 
 TEXT_FILES = (".csv", ".tsv", ".txt")
 CHUNK = 10_000
+_LONGEST_LINE = 10_000_000
+_SHOWN = 1_000  # signs of a damaged line that its reject shows
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 
@@ -57,38 +60,99 @@ def _csv_chunks(path: Path, size: int, encoding: str) -> Iterator[Chunk]:
         errors="surrogateescape" if plain else "strict",
         newline="",
     ) as file:
-        first = file.readline()
-        separator = max(",;\t|", key=first.count)
-        header = next(csv.reader([first], delimiter=separator), [])
-        if not header or len(set(header)) < len(header) or not all(map(str.strip, header)):
-            raise ValueError(
-                f"{path}, line 1: expected column names, each once; got {first.strip()[:200]!r}."
-            )
-        reader = csv.reader(file, delimiter=separator, strict=True)
+        separator, header = _header(path, file)
         rows: list[list[str]] = []
         lines: list[int] = []
         rejects: list[Reject] = []
-        begins = 2
-        try:
-            for fields in reader:
-                line, begins = begins, reader.line_num + 2
-                if not fields:
-                    continue
-                reason = _damage(fields, len(header), encoding)
-                if reason:
-                    rejects.append(Reject(line, reason, [_printable(cell) for cell in fields]))
-                else:
-                    rows.append(fields)
-                    lines.append(line)
-                if len(rows) + len(rejects) >= size:
-                    yield Chunk(pd.DataFrame(rows, columns=header, dtype=object), lines, rejects)
-                    rows, lines, rejects = [], [], []
-        except csv.Error as error:
-            raise ValueError(
-                f"{path}, line {begins}: {error}. Is a quote not closed, or the file cut off?"
-            ) from error
-        if rows or rejects or begins == 2:
+        none_yet = True
+        for line, fields, damage in _records(file, separator):
+            reason = damage or _damage(fields, len(header), encoding)
+            if reason:
+                rejects.append(Reject(line, reason, [_printable(cell) for cell in fields]))
+            else:
+                rows.append(fields)
+                lines.append(line)
+            if len(rows) + len(rejects) >= size:
+                yield Chunk(pd.DataFrame(rows, columns=header, dtype=object), lines, rejects)
+                rows, lines, rejects, none_yet = [], [], [], False
+        if rows or rejects or none_yet:
             yield Chunk(pd.DataFrame(rows, columns=header, dtype=object), lines, rejects)
+
+
+def _header(path: Path, file: TextIO) -> tuple[str, list[str]]:
+    first = file.readline(_LONGEST_LINE)
+    separator = max(",;\t|", key=first.count)
+    try:
+        header = next(csv.reader([first], delimiter=separator), [])
+    except csv.Error:
+        header = []
+    if not header or len(set(header)) < len(header) or not all(map(str.strip, header)):
+        raise ValueError(f"{path}, line 1: expected column names, each once; got {first.strip()[:200]!r}.")
+    return separator, header
+
+
+def _records(file: TextIO, separator: str) -> Iterator[tuple[int, list[str], str]]:
+    """Read the rows after the header: the line where each begins, its fields, and what is wrong with it.
+
+    Of a row that is no CSV the first line alone is given up, and reading goes on after it: a quote that is
+    not closed must not swallow the rows that follow.
+    """
+    lines = _Lines(file)
+    reader = csv.reader(lines, delimiter=separator, strict=True)
+    while True:
+        begins = lines.begins
+        try:
+            fields, damage = next(reader), ""
+        except StopIteration:
+            return
+        except csv.Error as error:
+            first = lines.begin_again().rstrip("\r\n")
+            fields = [first if len(first) <= _SHOWN else first[:_SHOWN] + " …"]
+            damage = f"no CSV ({error}); is a quote not closed, or not doubled?"
+            if "limit" in str(error):
+                damage = f"too long ({error}); is a quote not closed?"
+        lines.end_row()
+        if fields:
+            yield begins, fields, damage
+
+
+class _Lines:
+    """The lines of a file, for a csv.reader; those of the row at hand can be given back but for the first."""
+
+    def __init__(self, file: TextIO) -> None:
+        self.begins = 2  # where the row at hand begins; the names are in line 1
+        self._file = file
+        self._row: list[str] = []
+        self._again: deque[str] = deque()
+
+    def __iter__(self) -> Iterator[str]:
+        return self
+
+    def __next__(self) -> str:
+        new = not self._again
+        line = self._file.readline(_LONGEST_LINE) if new else self._again.popleft()
+        if not line:
+            raise StopIteration
+        self._row.append(line)
+        if len(line) >= _LONGEST_LINE and not _ended(line):
+            while new and (rest := self._file.readline(_LONGEST_LINE)) and not _ended(rest):
+                pass
+            raise csv.Error(f"line larger than the limit ({_LONGEST_LINE})")
+        return line
+
+    def begin_again(self) -> str:
+        """Give the lines of the row back, but for its first, which is returned."""
+        self._again.extendleft(reversed(self._row[1:]))
+        del self._row[1:]
+        return self._row[0]
+
+    def end_row(self) -> None:
+        self.begins += len(self._row)
+        self._row.clear()
+
+
+def _ended(line: str) -> bool:
+    return line.endswith(("\n", "\r"))
 
 
 def _damage(fields: list[str], wanted: int, encoding: str) -> str:
@@ -115,6 +179,8 @@ def _parquet_chunks(path: Path, size: int) -> Iterator[Chunk]:
             rows = batch.to_pandas()
             yield Chunk(rows, list(range(start, start + len(rows))), [], file.schema_arrow)
             start += len(rows)
+        if start == 1:
+            yield Chunk(file.schema_arrow.empty_table().to_pandas(), [], [], file.schema_arrow)
 
 
 def _pyarrow(path: Path) -> Any:
