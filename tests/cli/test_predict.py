@@ -129,11 +129,13 @@ def test_mistakes_are_messages(fitted, tmp_path):
         ((fitted.model, tmp_path / "none.csv"), 1, "None of 1 rows could be scored"),
         ((fitted.model, tmp_path / "few.csv"), 2, "needs the column 'skill'"),
         ((fitted.model, tmp_path / "taken.csv"), 2, "a column 'decision' already"),
-        ((fitted.model, tmp_path / "cut.csv"), 2, "Is a quote not closed"),
+        ((fitted.model, tmp_path / "cut.csv"), 1, "None of 1 rows could be scored"),
         ((fitted.model, tmp_path / "nothing.csv"), 2, "There is no file"),
         ((tmp_path / "not.skops", fitted.people), 2, "is no model file"),
         ((tmp_path / "bare.skops", fitted.people), 2, "expected a model of `evenhand fit`"),
         ((fitted.model, fitted.people, "-o", fitted.people), 2, "which is an input"),
+        ((fitted.model, fitted.people, "--rejects", fitted.people), 2, "which is an input"),
+        ((fitted.model, fitted.people, "--rejects", tmp_path / "r.parquet"), 2, "expected a CSV file"),
         ((fitted.model, fitted.people, "-o", "-", "--json"), 2, "only one of them"),
     ):
         out = evenhand("predict", *arguments)
@@ -141,6 +143,59 @@ def test_mistakes_are_messages(fitted, tmp_path):
         assert wanted in out.stderr.replace("\n", " ")
         assert "Traceback" not in out.output
     assert not list(tmp_path.glob("*.partial"))
+
+
+def test_decisions_and_rejects_never_share_a_file(fitted, tmp_path):
+    held = tmp_path / "out.csv"
+    held.write_text("mine\n")
+    (tmp_path / "link.csv").symlink_to(held)
+    for rejects in (held, tmp_path / "." / "out.csv", tmp_path / "link.csv"):
+        out = evenhand("predict", fitted.model, fitted.people, "-o", held, "--rejects", rejects)
+        assert out.exit_code == 2, out.output
+        assert "both for the decisions and for the rejects" in out.stderr.replace("\n", " ")
+        assert held.read_text() == "mine\n"
+
+
+def test_rejects_are_a_header_alone_if_all_are_scored(fitted, tmp_path):
+    people, named = tmp_path / "p.csv", tmp_path / "named.csv"
+    make_people(5).to_csv(people, index=False)
+    assert evenhand("predict", fitted.model, people).exit_code == 0
+    assert not (tmp_path / "p.rejects.csv").exists()
+    (tmp_path / "p.rejects.csv").write_text("of an earlier run\n")
+    for options, path in (((), tmp_path / "p.rejects.csv"), (("--rejects", named), named)):
+        out = evenhand("predict", fitted.model, people, *options, "--chunk", "2")
+        assert out.exit_code == 0, out.output
+        assert path.read_text() == "line,reason,skill,born,job,branch,sex,hired,row\n"
+
+
+def test_damaged_lines_are_rejected_and_the_rest_go_on(fitted, tmp_path):
+    lines = make_people(4).to_csv(index=False).splitlines()
+    lines[2:2] = ['0.1,01.01.1980,"co"ok,1,f,no', f"0.1,01.01.1980,{'x' * 200_000},1,f,no"]
+    lines[5:5] = ['0.1,01.01.1980,"cook,1,f,no']
+    (tmp_path / "p.csv").write_text("\n".join(lines) + "\n")
+    out = evenhand("predict", fitted.model, tmp_path / "p.csv", "--chunk", "2")
+    assert out.exit_code == 0, out.output
+    rejects = pd.read_csv(tmp_path / "p.rejects.csv")
+    assert rejects["line"].tolist() == [3, 4, 6]
+    assert rejects["reason"].str.contains("quote").all()
+    assert rejects["row"].str.len().max() < 2000
+    decided = pd.read_csv(tmp_path / "p.decided.csv")
+    pd.testing.assert_series_equal(decided["skill"], make_people(4)["skill"])
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_nobody_makes_an_empty_table_with_all_columns(fitted, tmp_path, kind):
+    people, path = make_people(3), tmp_path / f"p.{kind}"
+    for name, rows in (("some", people), ("none", people.head(0))):
+        rows.to_csv(path, index=False) if kind == "csv" else rows.to_parquet(path, index=False)
+        out = evenhand("predict", fitted.model, path, "-o", tmp_path / f"{name}.{kind}")
+        assert out.exit_code == 0, out.output
+    read = pd.read_csv if kind == "csv" else pd.read_parquet
+    some, none = read(tmp_path / f"some.{kind}"), read(tmp_path / f"none.{kind}")
+    assert len(none) == 0
+    assert list(none.columns) == list(some.columns)
+    if kind == "parquet":
+        assert none.dtypes.tolist() == some.dtypes.tolist()
 
 
 @pytest.mark.parametrize("kind", ["csv", "parquet"])

@@ -32,7 +32,12 @@ def run(
         ),
     ] = None,
     rejects: Annotated[
-        Path | None, typer.Option(help="A CSV file for rows that can't be scored. Default: NAME.rejects.csv")
+        Path | None,
+        typer.Option(
+            help="A CSV file for rows that can't be scored; if there are none, it gets its header alone. "
+            "Default: NAME.rejects.csv, made only for rows that can't be scored. A file that is already "
+            "there is replaced."
+        ),
     ] = None,
     prefix: Annotated[str, typer.Option(help="Put before the names of the columns that are added.")] = "",
     chunk: Annotated[int, typer.Option(min=1, help="Rows in memory at a time.")] = CHUNK,
@@ -56,9 +61,9 @@ def run(
         raise ValueError("Got both -o - and --json, but standard output holds only one of them.")
     decided_path = None if to_stdout else output or data.with_name(f"{data.stem}.decided{ending}")
     rejects_path = rejects or data.with_name(f"{data.stem}.rejects.csv")
-    for path in (decided_path, rejects_path):
-        if path is not None and path.resolve() in (data.resolve(), model.resolve()):
-            raise ValueError(f"Got {path} as output, which is an input; expected another file.")
+    _check_paths((data, model), decided_path, rejects_path)
+    # A file of an earlier run must not look like one of this run.
+    header = rejects is not None or rejects_path.exists()
     flips = 0
     with (
         progress("Deciding", None) as advance,
@@ -66,16 +71,26 @@ def run(
         writing(rejects_path) as refused,
     ):
         for part in read_chunks(data, size=chunk, encoding=encoding):
-            flips += _decide(deployed, part, prefix, out, refused)
+            flips += _decide(deployed, part, prefix, out, refused, header=header)
             advance(f"{out.rows:,} people", len(part.lines))
-    if refused.rows == 0:
-        rejects_path.unlink(missing_ok=True)  # of an earlier run; this one refused nobody
     _tell(out, refused, flips, decided_path, rejects_path, as_json)
 
 
-def _decide(deployed: Deployed, part: Chunk, prefix: str, out: Writer, refused: Writer) -> int:
+def _check_paths(inputs: tuple[Path, Path], decided: Path | None, rejects: Path) -> None:
+    if rejects.suffix.lower() == ".parquet":
+        raise ValueError(f"Got --rejects {rejects}, but expected a CSV file.")
+    if decided is not None and decided.resolve() == rejects.resolve():
+        raise ValueError(f"Got {rejects} both for the decisions and for the rejects; expected two files.")
+    for path in (decided, rejects):
+        if path is not None and path.resolve() in [given.resolve() for given in inputs]:
+            raise ValueError(f"Got {path} as output, which is an input; expected another file.")
+
+
+def _decide(
+    deployed: Deployed, part: Chunk, prefix: str, out: Writer, refused: Writer, *, header: bool
+) -> int:
     found = deployed.decide(part.rows)
-    _refuse(refused, part, found)
+    _refuse(refused, part, found, header=header)
     decided = pd.concat([part.rows[found.scored], _added(deployed, part, found, prefix)], axis=1)
     out.write(decided, part.schema)
     return int(found.would_flip.sum())
@@ -95,10 +110,13 @@ def _added(deployed: Deployed, part: Chunk, found: Decisions, prefix: str) -> pd
     return added
 
 
-def _refuse(refused: Writer, part: Chunk, found: Decisions) -> None:
-    """Write the rows that can't be scored: line, reason, their fields, or the whole row if it is damaged."""
+def _refuse(refused: Writer, part: Chunk, found: Decisions, *, header: bool) -> None:
+    """Write the rows that can't be scored: line, reason, their fields, or the whole row if it is damaged.
+
+    The names of the columns are written even where there is no such row if `header` is true.
+    """
     bad = ~found.scored
-    if not bad.any() and not part.rejects:
+    if not bad.any() and not part.rejects and not header:
         return
     fields = part.rows[bad].astype(object).where(part.rows[bad].notna(), "")
     fields.insert(0, "reason", found.reasons[bad], allow_duplicates=True)
