@@ -98,6 +98,12 @@ def test_wrong_options_say_what_was_wanted(fitted):
         assert wanted in out.stderr
 
 
+def test_a_wrong_criterion_is_refused_before_anything_is_read(tmp_path):
+    out = evenhand("fit", tmp_path / "nothing.csv", "--criterion", "acuracy")
+    assert out.exit_code == 2
+    assert "Did you mean 'accuracy'?" in out.stderr
+
+
 def test_several_sensitive_columns_are_crossed_and_predict_needs_both(tmp_path):
     people = make_people(600)
     people["old"] = np.where(people.index % 2 == 0, 0, 1)

@@ -11,12 +11,12 @@ import typer
 
 from evenhand import save
 from evenhand.card import card_of, to_markdown
-from evenhand.checks import number
+from evenhand.checks import number, one_of
 from evenhand.cli import options
 from evenhand.cli.console import command_line, on_stdout, print_json, print_table, progress, say, warn
 from evenhand.cli.study import study_of
 from evenhand.cli.tables import describe, kinds_of, open_table
-from evenhand.cli.tradeoff import PARITY_BOUND, WEIGHTS, Candidate, choose, train_all
+from evenhand.cli.tradeoff import CRITERIA, PARITY_BOUND, WEIGHTS, Candidate, choose, train_all
 from evenhand.datasets import Dataset
 from evenhand.deployed import Deployed
 from evenhand.groups import codes_of
@@ -73,6 +73,7 @@ def run(
     """
     grid = _weights(weights)
     by = criterion or ("even" if max_discrimination is None and max_flip is None else "accuracy")
+    one_of("--criterion", by, CRITERIA)
     dataset, columns = open_table(
         data, label=label, sensitive=sensitive, positive=positive, drop=drop, categorical=categorical,
         encoding=encoding,
