@@ -81,6 +81,15 @@ def test_a_column_that_is_missing_is_named(deployed, people):
         deployed.decide(people.rename(columns={"age": "Age"}))
 
 
+def test_labels_are_the_models_own_however_their_column_writes_them():
+    model = _of_kinds(pd.Series(["a", "b"] * 10))
+    for column in ([0, 1], [0.0, 1.0], ["0", "1.0"], pd.array([0, 1], dtype="Int64")):
+        found = model.labels(pd.Series(column)).tolist()
+        assert found == [0, 1]
+        assert all(isinstance(label, int) for label in found)
+    assert model.labels(pd.Series(["2.0", "x"])).tolist() == ["2.0", "x"]
+
+
 def _of_kinds(kinds: pd.Series) -> Deployed:
     """A model of one category alone."""
     contexts = pd.DataFrame({"kind": kinds.astype("category")})

@@ -146,6 +146,12 @@ class Deployed:
             index=rows.index,
         )
 
+    def labels(self, column: pd.Series[Any]) -> pd.Series[Any]:
+        """Return a file's labels as the model's own: '1.0', in a column with gaps, is its 1."""
+        known = _spellings(self.classes_)
+        own = {str(label): label for label in self.classes_.tolist()}
+        return _each_once(_text(column), lambda value: own.get(_met(value, known, value), value))
+
     def check_columns(self, rows: pd.DataFrame) -> None:
         """Raise if a column that is needed is not there."""
         for name in (*self.columns, *self.sensitive):
@@ -187,8 +193,7 @@ def _column(column: pd.Series[Any], kind: str, known: dict[str, str], reasons: R
     if kind == CATEGORY:
 
         def category(value: str) -> str:
-            unmet = "missing" if value in MISSING_MARKS else value
-            return known.get(value, known.get(_plain_number(value), unmet))
+            return _met(value, known, "missing" if value in MISSING_MARKS else value)
 
         return _each_once(_text(column).where(column.notna(), "missing"), category)
     if kind == NUMBER:
@@ -243,6 +248,11 @@ def _spellings(names: Any, between: str | None = None) -> dict[str, str]:
         if name in ("True", "False"):
             spelled |= {name.lower(): name, name.upper(): name}
     return spelled | {str(name): str(name) for name in names}
+
+
+def _met(value: str, known: dict[str, str], unmet: str) -> str:
+    """Return the name that training met for a value, which may be written as another kind of number."""
+    return known.get(value, known.get(_plain_number(value), unmet))
 
 
 def _plain_number(text: str) -> str:

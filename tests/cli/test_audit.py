@@ -2,11 +2,12 @@ from __future__ import annotations
 
 import json
 
+import numpy as np
 import pandas as pd
 
 from evenhand.report import read_summary
 
-from .conftest import evenhand
+from .conftest import FIT, evenhand
 
 
 def test_a_saved_model_is_audited_with_its_own_columns(fitted, tmp_path):
@@ -48,3 +49,37 @@ def test_mistakes_are_messages(fitted):
         assert out.exit_code == 2, (options, out.output)
         assert wanted in out.stderr.replace("\n", " ")
         assert "Traceback" not in out.output
+
+
+def test_integer_labels_may_have_gaps(fitted, tmp_path):
+    people = pd.read_csv(fitted.people)
+    people["hired"] = (people["hired"] == "yes").astype(int)
+    people.to_csv(tmp_path / "whole.csv", index=False)
+    model = tmp_path / "m.skops"
+    out = evenhand("fit", tmp_path / "whole.csv", "--label", "hired", "--sensitive", "sex", "-o", model, *FIT)
+    assert out.exit_code == 0, out.output
+    people.tail(-1).to_csv(tmp_path / "less.csv", index=False)
+    people.assign(hired=people["hired"].where(people.index > 0)).to_csv(tmp_path / "gap.csv", index=False)
+    found = []
+    for name in ("less.csv", "gap.csv"):
+        out = evenhand("audit", tmp_path / name, "--model", model, "--json")
+        assert out.exit_code == 0, out.output
+        found.append(json.loads(out.stdout))
+    assert "1 of 400 rows are left out, such as for: no 'hired'" in out.stderr.replace("\n", " ")
+    assert found[0]["metrics"] == found[1]["metrics"]
+
+
+def test_a_sensitive_column_may_have_any_name(fitted, tmp_path):
+    people = pd.read_csv(fitted.people).rename(columns={"sex": "sex & gender"})
+    people["old"] = np.where(people.index % 2 == 0, "a", "b")
+    people["said"] = people["hired"]
+    people.loc[3, "sex & gender"] = None
+    people.to_csv(tmp_path / "p.csv", index=False)
+    for sensitive in (("--sensitive", "sex & gender"), ("--sensitive", "sex & gender", "--sensitive", "old")):
+        out = evenhand("audit", tmp_path / "p.csv", "--label", "hired", *sensitive, "--predictions", "said",
+                       "--json")  # fmt: skip
+        assert out.exit_code == 0, out.output
+        found = json.loads(out.stdout)
+        assert found["about"]["people"] == 399
+        overall = {row["metric"]: row["value"] for row in found["metrics"] if row["group"] is None}
+        assert overall["accuracy"] == 1.0

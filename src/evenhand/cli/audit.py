@@ -68,13 +68,13 @@ def run(
     if isinstance(held, Deployed):
         found, about = _audit_deployed(held, data, label, encoding, given)
     else:
-        dataset, _ = open_table(
+        dataset, columns = open_table(
             data, label=label, sensitive=sensitive, positive=positive, categorical=categorical,
             drop=[*(drop or []), *([predictions] if predictions and predictions != label else [])],
             encoding=encoding,
         )  # fmt: skip
         describe(dataset)
-        asked = held if predictions is None else _predictions(data, predictions, dataset, encoding)
+        asked = held if predictions is None else _predictions(data, predictions, dataset, columns, encoding)
         found = _audit(
             asked, dataset.contexts, dataset.label, dataset.sensitive_features, dataset.pos_label, given
         )
@@ -132,9 +132,7 @@ def _audit_deployed(
     if not known.all():
         why = next((reason for reason in reasons if reason), f"no {name!r}")
         warn(f"{int((~known).sum()):,} of {len(rows):,} rows are left out, such as for: {why}.")
-    labels = {str(value): value for value in held.classes_.tolist()}
-    written = rows.loc[known, name].astype(str)
-    y = written.map(lambda value: labels.get(value, value)).astype(object)
+    y = held.labels(rows.loc[known, name])
     groups = held.groups_[codes[known]]
     found = _audit(held, contexts[known].reset_index(drop=True), y, groups, held.pos_label, given)
     with path.open("rb") as file:
@@ -147,16 +145,13 @@ def _audit_deployed(
     }
 
 
-def _predictions(path: Path, column: str, dataset: Dataset, encoding: str) -> Any:
+def _predictions(path: Path, column: str, dataset: Dataset, sensitive: list[str], encoding: str) -> Any:
     """Return the decisions in the labels' own type, or the scores, of the people in the data set."""
     frame = read_table(path, encoding=encoding).frame.rename(columns=str)
     if column not in frame.columns:
         raise ValueError(f"{path} has no column {column!r}.{did_you_mean(column, frame.columns)}")
     # Those without a label or a group were left out of the data set.
-    parts = str(dataset.sensitive.columns[0]).split(" & ")
-    kept = frame[
-        frame[[str(dataset.label.name), *[p for p in parts if p in frame.columns]]].notna().all(axis=1)
-    ]
+    kept = frame[frame[[str(dataset.label.name), *sensitive]].notna().all(axis=1)]
     said = kept[column]
     if len(said) != len(dataset) or said.isna().any():
         raise ValueError(
