@@ -13,6 +13,7 @@ from sklearn.dummy import DummyClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
+from sklearn.tree import DecisionTreeClassifier
 
 from evenhand import CooperativeBandits
 from evenhand.audit import audit
@@ -97,7 +98,33 @@ def test_a_model_that_does_not_see_the_group() -> None:
         assert found.about["how"] == "blind"
         assert found.value("flip_rate") == found.value("gap_maximum_kl") == 0
         assert found.people.empty
-        assert "no decision can change with it" in found.summary()
+        assert "no column of X gives the group away by itself" in found.summary()
+
+
+def test_a_column_that_tells_the_group_and_more_is_no_blindness() -> None:
+    cooks = np.where(X["job"] == "cook", "cooks", "others")
+    rows = X.assign(job=X["job"].map({"cook": 0, "clerk": 1, "carter": 2}))[["job", "age"]]
+    model = DecisionTreeClassifier(max_depth=1).fit(rows, cooks == "cooks")
+    found = audit(model, rows, cooks == "cooks", sensitive_features=cooks, **QUICK)
+    assert (found.about["how"], found.about["sensitive_columns"]) == ("values", ["job"])
+    assert found.value("flip_rate") == 1
+    assert "100.0 % (" in found.summary()
+    assert "set to every value they take in another group" in found.summary()
+
+
+def test_what_could_not_be_measured_is_not_zero(tmp_path: Any) -> None:
+    income = RNG.normal(size=N)
+    rows, rich = pd.DataFrame({"income": income, "age": X["age"]}), income > 0
+    model = DecisionTreeClassifier(max_depth=1).fit(rows, rich)
+    found = audit(model, rows, rich, sensitive_features=np.where(rich, "rich", "poor"), **QUICK)
+    assert found.about["how"] == "unmeasured"
+    assert np.isnan(found.value("flip_rate"))
+    assert np.isnan(found.value("flip_rate", "rich"))
+    assert found.people.empty
+    assert "Whether a decision hangs on the group was not measured" in found.summary()
+    assert any("can be told from column 'income', but there are too many" in note for note in found.notes)
+    assert found.to_html(tmp_path / "page.html").exists()
+    assert '"metric": "flip_rate",\n   "group": null,\n   "value": null' in found.to_json()
 
 
 @pytest.mark.parametrize("in_pipeline", [False, True])

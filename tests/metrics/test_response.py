@@ -14,7 +14,8 @@ from sklearn.preprocessing import FunctionTransformer, OneHotEncoder
 from sklearn.svm import LinearSVC
 
 from evenhand.metrics.individual import flip_rate
-from evenhand.metrics.response import respond, sensitive_columns
+from evenhand.metrics.response import respond
+from evenhand.metrics.response_columns import sensitive_columns
 
 RNG = np.random.default_rng(0)
 N = 120

@@ -18,7 +18,8 @@ from evenhand.metrics.bootstrap import generator
 from evenhand.metrics.counts import count
 from evenhand.metrics.gower import as_frame, gower_neighbours
 from evenhand.metrics.individual import disagreement, person_flips, person_gaps
-from evenhand.metrics.response import respond, sensitive_columns
+from evenhand.metrics.response import respond
+from evenhand.metrics.response_columns import sensitive_columns
 
 
 def audit(
@@ -106,6 +107,7 @@ def audit(
     counts = count(y, said.decisions, sensitive, pos_label)
     table = MetricTable(n=n_bootstrap, confidence=confidence, random_state=rng)
     notes = table.decisions(y, said, counts, pos_label) + table.scores(y, said, pos_label)
+    notes += [said.note] * bool(said.note)
     flips = None if said.decisions_by_group is None else person_flips(said.decisions_by_group, said.own)
     gaps = None
     if said.scores_by_group is not None:

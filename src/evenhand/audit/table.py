@@ -85,8 +85,11 @@ class MetricTable:
 
     def persons(self, said: Response, flips: Array | None, epsilon: float) -> None:
         """Add the flip rate and the metric-free gap."""
+        if said.how == "unmeasured":
+            for group in (None, *said.groups):
+                self._add("flip_rate", Interval(np.nan, np.nan, np.nan), 0, group)
         if flips is not None:
-            # A model that can't see the group flips nobody by construction: no sampling error in that.
+            # A model that nobody could be put to another group of flips nobody: no sampling error in that.
             self._by_group("flip_rate", flips.astype(float) if said.how == "blind" else flips, said)
         if said.scores_by_group is None:
             return

@@ -61,13 +61,16 @@ def _groups(audit: Audit) -> str:
 
 def _flips(audit: Audit) -> str:
     how = HOW[audit.about["how"]]
-    if audit.about["how"] == "given":
+    if audit.about["how"] in ("given", "unmeasured"):
         return f"Whether a decision hangs on the group was not measured: {how}."
+    if audit.about["how"] == "blind":
+        return (
+            f"No flip of a decision was counted: {how}. Other features, together, may still stand in for the "
+            "group."
+        )
     flips = _with_interval(audit, "flip_rate")
     text = f"{flips} of people would have got another decision in another group: {how}."
-    if audit.about["how"] == "blind":
-        text += " Other features may still stand in for the group."
-    elif f"gap_share_{audit.about['divergence']}" in set(audit.metrics["metric"]):
+    if f"gap_share_{audit.about['divergence']}" in set(audit.metrics["metric"]):
         name, epsilon = audit.about["divergence"], audit.about["epsilon"]
         text += (
             f" For {share(audit.value(f'gap_share_{name}'))} the groups' probabilities are {epsilon:g} or "

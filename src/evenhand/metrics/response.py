@@ -1,8 +1,9 @@
 """What a model says about people as they are, and as members of every other group.
 
 There are four ways to ask. Our estimators say it themselves (`probabilities_by_group`). A model whose
-`predict` takes `sensitive_features` is told each group in turn. A model with the sensitive column among its
-features gets it set to every group's value. Any other model does not see the group at all.
+`predict` takes `sensitive_features` is told each group in turn. A model with columns among its features that
+tell the group gets them set to every value they take in every other group. Of any other model it can only be
+said that no column gives the group away by itself.
 """
 
 from __future__ import annotations
@@ -18,16 +19,20 @@ from sklearn.pipeline import Pipeline
 from evenhand.groups import codes_of, encode_groups
 from evenhand.metrics.gower import as_frame
 from evenhand.metrics.individual import check_distributions
+from evenhand.metrics.response_columns import Telling, joint_codes, telling_columns
 
 Array = npt.NDArray[Any]
 
-ENOUGH = 10
+MOST = 100  # values of the sensitive columns, more than one a group, to put everybody to
 
 HOW = {
     "policies": "the model has a policy for every group, and each person was put to all of them",
     "told": "the model is told the group, and each person was predicted as a member of every group",
     "column": "each person was predicted again with the sensitive columns set to every other group's values",
-    "blind": "the model does not see the group, so that no decision can change with it",
+    "values": "each person was predicted again with the sensitive columns set to every value they take in "
+    "another group, and flips if any of these changes the decision",
+    "blind": "no column of X gives the group away by itself, and the model was not told the group",
+    "unmeasured": "the model may see the group in columns that could not be set to other groups' values",
     "given": "only predictions were given, so that nobody can be put to another group's policy",
 }
 
@@ -44,14 +49,17 @@ class Response(NamedTuple):
     scores_by_group: Array | None  # (people, groups, actions)
     how: str  # a key of HOW
     columns: list[Any]  # the sensitive columns of X that were set
+    note: str = ""  # on columns that tell the group, or may, and were not set
 
 
 def respond(model: Any, X: Any, *, sensitive_features: Any, random_state: int | None = 0) -> Response:
     """Ask a fitted classifier about everybody, as they are and as members of every other group.
 
-    Columns of X that are the same for everybody in a group, and not for all, tell the group and nothing
-    else: in a DataFrame or an array, encoded as numbers or in several one-hot columns, they are the
-    sensitive columns.
+    Columns of X that tell the group, one by one or as the one-hot columns of a feature, are the sensitive
+    columns, whatever they are called. Those that are the same for everybody in a group are set to another
+    group's value. If they vary within it (race, where the groups are black or not), each of the group's
+    values is tried: any change of the decision is a flip, and probabilities are averaged, weighted by how
+    frequent the values are.
 
     >>> from sklearn.tree import DecisionTreeClassifier
     >>> X = pd.DataFrame({"man": [0, 1] * 10, "age": range(20)})
@@ -69,7 +77,13 @@ def respond(model: Any, X: Any, *, sensitive_features: Any, random_state: int | 
     told = takes_group(model)
     own, names = encode_groups(sensitive_features, len(frame))
     seen = _model_columns(model, frame)
-    columns = [name for name in sensitive_columns(frame, sensitive_features, own) if name in seen]
+    telling = telling_columns(frame[seen], sensitive_features, own)
+    columns = [name for name in seen if name in telling.alone or (name in telling.more and not told)]
+    asked_as = _representatives(frame, columns, own, len(names))
+    if sum(map(len, asked_as)) > len(names) + MOST:
+        columns = telling.alone
+        asked_as = _representatives(frame, columns, own, len(names))
+    note = _note(telling, columns, told)
 
     def ask(rows: pd.DataFrame, group: Any) -> tuple[Array, Array | None]:
         return _ask(model, _as_fitted(model, rows[seen], X), group if told else None, random_state)
@@ -77,6 +91,7 @@ def respond(model: Any, X: Any, *, sensitive_features: Any, random_state: int | 
     decisions, scores = ask(frame, sensitive_features)
     labels = _labels(model, decisions, scores)
     every: Array | None
+    by_group: Array | None
     if told and not columns and hasattr(_final(model), "probabilities_by_group"):
         final, rows = _final(model), _before_final(model, _as_fitted(model, frame[seen], X))
         names = np.asarray(final.groups_, dtype=object)  # perhaps more than there are here
@@ -84,17 +99,25 @@ def respond(model: Any, X: Any, *, sensitive_features: Any, random_state: int | 
         every = check_distributions(final.probabilities_by_group(rows), "probabilities_by_group", 3)
         by_group, how = np.asarray(final.classes_)[every.argmax(axis=2)], "policies"
     elif told or columns:
-        said = [
-            ask(_with(frame, columns, int(at)), _repeated(sensitive_features, int(at), len(frame)))
-            for at in first_of_each(own, len(names))
-        ]
-        by_group, how = np.stack([decided for decided, _ in said], axis=1), "column" if columns else "told"
-        told_scores = [claimed for _, claimed in said if claimed is not None]
+        as_groups = []
+        for code, persons in enumerate(asked_as):
+            said = [
+                ask(_with(frame, columns, at), _repeated(sensitive_features, at, len(frame)))
+                for at, _ in persons
+            ]
+            as_groups.append(
+                _over_values(said, [share for _, share in persons], own == code, decisions, scores)
+            )
+        by_group = np.stack([decided for decided, _ in as_groups], axis=1)
+        told_scores = [claimed for _, claimed in as_groups if claimed is not None]
         every = np.stack(told_scores, axis=1) if len(told_scores) == len(names) else None
+        how = "told" if not columns else "values" if max(map(len, asked_as)) > 1 else "column"
+    elif note:
+        by_group, every, how = None, None, "unmeasured"
     else:
         by_group, how = np.repeat(decisions[:, None], len(names), axis=1), "blind"
         every = None if scores is None else np.repeat(scores[:, None], len(names), axis=1)
-    return Response(labels, names.tolist(), own, decisions, scores, by_group, every, how, columns)
+    return Response(labels, names.tolist(), own, decisions, scores, by_group, every, how, columns, note)
 
 
 def takes_group(model: Any) -> bool:
@@ -102,37 +125,63 @@ def takes_group(model: Any) -> bool:
     return "sensitive_features" in _parameters(_final(model).predict)
 
 
-def sensitive_columns(frame: pd.DataFrame, sensitive_features: Any, own: npt.NDArray[np.int64]) -> list[Any]:
-    """Return the columns of X that tell the group and nothing else.
+def _representatives(
+    frame: pd.DataFrame, columns: list[Any], own: npt.NDArray[np.int64], n_groups: int
+) -> list[list[tuple[int, float]]]:
+    """Return for each group a person with every combination of values the columns take in it.
 
-    In groups of less than ENOUGH people a column may do so by chance: there only columns count that have the
-    name of a sensitive feature.
+    Each comes with the share of the group that has these values; the most frequent come first.
     """
-    sizes = np.bincount(own)
-    if np.count_nonzero(sizes) < 2:
-        return []
-    named = set(getattr(sensitive_features, "columns", ())) | {getattr(sensitive_features, "name", None)}
-    enough = sizes[sizes > 0].min() >= ENOUGH
-    first = first_of_each(own, len(sizes))
+    codes = joint_codes(frame, columns)[0] if columns else np.zeros(len(own), dtype=np.int64)
     found = []
-    for name in frame.columns:
-        if enough or name in named:
-            codes = pd.factorize(frame[name])[0]
-            if codes.max() > 0 and (codes == codes[first][own]).all():
-                found.append(name)
-            elif name in named and codes.max() > 0:
-                raise ValueError(
-                    f"Got sensitive_features named {name!r}, but the column of X of that name holds other "
-                    "values; expected the same groups in both, or another name."
-                )
+    for group in range(n_groups):
+        members = np.flatnonzero(own == group)
+        _, first, counts = np.unique(codes[members], return_index=True, return_counts=True)
+        order = np.argsort(-counts, kind="stable")
+        found.append([(int(members[first[at]]), float(counts[at] / len(members))) for at in order])
     return found
 
 
-def first_of_each(own: npt.NDArray[np.int64], n_groups: int) -> npt.NDArray[np.int64]:
-    """Return the position of the first person of every group."""
-    first = np.empty(n_groups, dtype=np.int64)
-    first[own[::-1]] = np.arange(len(own))[::-1]
-    return first
+def _over_values(
+    said: list[tuple[Array, Array | None]],
+    shares: list[float],
+    members: Array,
+    decisions: Array,
+    scores: Array | None,
+) -> tuple[Array, Array | None]:
+    """Return what is said of people as a group's: a decision unlike theirs, if any is, and the mean claim.
+
+    Of the group's members it is what is said of them as they are.
+    """
+    if len(said) == 1:
+        return said[0]
+    decided = decisions
+    for other, _ in said:
+        decided = np.where(~members & (decided == decisions), other, decided)
+    claims = [claimed for _, claimed in said if claimed is not None]
+    if scores is None or len(claims) < len(said):
+        return decided, None
+    return decided, np.where(members[:, None], scores, np.average(claims, axis=0, weights=shares))
+
+
+def _note(telling: Telling, columns: list[Any], told: bool) -> str:
+    left = [name for name in telling.more if name not in columns]
+    if left:
+        text = f"The group can be told from {_listed(left)}"
+        if told or columns:
+            return f"{text} too, left as it was: more people may flip than were counted."
+        return f"{text}, but there are too many values to put everybody to: flips were not measured."
+    if telling.perhaps and not told and not columns:
+        return (
+            f"The group can be told from {_listed(telling.perhaps)}, but among so few people that may be "
+            "chance: flips were not measured. If it is the group, give sensitive_features the same name."
+        )
+    return ""
+
+
+def _listed(columns: list[Any]) -> str:
+    more = f" and {len(columns) - 5} more columns" if len(columns) > 5 else ""
+    return "column " + ", ".join(map(repr, columns[:5])) + more
 
 
 def _ask(model: Any, X: Any, group: Any, random_state: int | None) -> tuple[Array, Array | None]:

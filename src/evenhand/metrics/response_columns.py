@@ -1,0 +1,181 @@
+"""Which columns of X tell the group: alone or as the one-hot columns of one feature.
+
+A column tells the group, or a part of it (the race in groups of race and sex), if people fall into parts
+that share neither a value of the column nor a group. Any column of distinct numbers does so trivially, so it
+counts only if that can't well be chance: of all ways to deal the groups out to the people, few enough are as
+orderly.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
+from scipy.special import gammaln
+
+Array = npt.NDArray[Any]
+
+CHANCE = 1e-3  # that any column at all seems to tell the group, if none does
+
+
+class Telling(NamedTuple):
+    """Columns that tell the group."""
+
+    alone: list[Any]  # and nothing else: the same for everybody in a group
+    more: list[Any]  # and more: race, where the groups are black or not
+    perhaps: list[Any]  # unless by chance: there are too few people to know
+
+
+class _Parts(NamedTuple):
+    n_values: int
+    sizes: Array  # people a part
+    constant: bool  # within every group
+    whole: bool  # every group is a part of its own
+    bands: int | None  # stretches of one part in the order of the values; None without an order
+
+
+def telling_columns(frame: pd.DataFrame, sensitive_features: Any, own: npt.NDArray[np.int64]) -> Telling:
+    """Return the columns that tell the group. Those that have the name of a sensitive feature need no proof.
+
+    >>> race = ["black", "white", "asian", "black", "white"] * 10
+    >>> X = pd.DataFrame({"race": race, "black": [r == "black" for r in race], "income": range(50)})
+    >>> telling_columns(X, None, X["black"].to_numpy().astype(int))
+    Telling(alone=['black'], more=['race'], perhaps=[])
+    """
+    found = Telling([], [], [])
+    if np.unique(own).size < 2:
+        return found
+    named = set(getattr(sensitive_features, "columns", ())) | {getattr(sensitive_features, "name", None)}
+    if isinstance(sensitive_features, dict):
+        named |= set(sensitive_features)
+    for columns in _features(frame, own):
+        parts = _parts(frame, columns, own)
+        known = [name for name in columns if name in named]
+        if parts.sizes.size < 2:
+            if known and parts.n_values > 1:
+                raise ValueError(
+                    f"Got sensitive_features named {known[0]!r}, but the column of X of that name holds "
+                    "other values; expected the same groups in both, or another name."
+                )
+        elif known or _log_chance(parts) < np.log(CHANCE / frame.shape[1]):
+            (found.alone if parts.constant else found.more).extend(columns)
+        elif (parts.constant or parts.whole) and _few(parts):
+            found.perhaps.extend(columns)
+    return found
+
+
+def sensitive_columns(frame: pd.DataFrame, sensitive_features: Any, own: npt.NDArray[np.int64]) -> list[Any]:
+    """Return the columns of X that tell the group for certain, in their order."""
+    telling = telling_columns(frame, sensitive_features, own)
+    return [name for name in frame.columns if name in telling.alone or name in telling.more]
+
+
+def _few(parts: _Parts) -> bool:
+    """Return whether values repeat, or lie in order: more than any column of distinct values does."""
+    return parts.n_values <= parts.sizes.sum() / 2 or parts.bands == parts.sizes.size
+
+
+def _log_chance(parts: _Parts) -> float:
+    """Return a bound of the log of the share of all ways to deal out the parts that are as orderly."""
+    k, m, bands = parts.sizes.size, parts.n_values, parts.bands
+    ways = m * np.log(k)  # a part for every value
+    if bands is not None and bands < 2 * k:  # each part lies together, or once around another
+        chosen = gammaln(m) - gammaln(bands) - gammaln(m - bands + 1)
+        ways = min(ways, chosen + np.log(k) + (bands - 1) * np.log(k - 1))
+    return float(ways - gammaln(parts.sizes.sum() + 1) + gammaln(parts.sizes + 1).sum())
+
+
+def _parts(frame: pd.DataFrame, columns: list[Any], own: npt.NDArray[np.int64]) -> _Parts:
+    codes, values = joint_codes(frame, columns)
+    n_groups = int(own.max()) + 1
+    met = pd.unique(codes * n_groups + own)  # pairs of a value and a group
+    value, group = met // n_groups, len(values) + met % n_groups
+    size = len(values) + n_groups
+    links = coo_array((np.ones(len(met), dtype=np.int8), (value, group)), shape=(size, size))
+    part = connected_components(links, directed=False)[1]
+    _, of_value = np.unique(part[: len(values)], return_inverse=True)
+    sizes = np.bincount(of_value[codes])
+    groups = np.unique(own).size
+    bands = None
+    if len(columns) == 1 and _kind(frame[columns[0]]) in "iufM":
+        ordered = of_value[np.argsort(values, kind="stable")]
+        bands = 1 + int(np.count_nonzero(ordered[1:] != ordered[:-1]))
+    return _Parts(len(values), sizes, len(met) == groups, sizes.size == groups, bands)
+
+
+def joint_codes(frame: pd.DataFrame, columns: list[Any]) -> tuple[Array, Array]:
+    """Number the distinct rows of some columns; missing is a value like any other.
+
+    >>> joint_codes(pd.DataFrame({"a": [1, 1, 2], "b": ["x", "y", "x"]}), ["a", "b"])[0].tolist()
+    [0, 1, 2]
+    """
+    codes, values = pd.factorize(frame[columns[0]], use_na_sentinel=False)
+    for name in columns[1:]:
+        more, others = pd.factorize(frame[name], use_na_sentinel=False)
+        codes, values = pd.factorize(codes * len(others) + more)
+    return codes.astype(np.int64), np.asarray(values)
+
+
+def _features(frame: pd.DataFrame, own: npt.NDArray[np.int64]) -> Iterator[list[Any]]:
+    """Yield the columns, those of 0 and 1 together that are one feature's: one is 1 for everybody.
+
+    Where the first category has no column, at most one is 1. That may be chance among a few people, so these
+    columns go together only where none tells the group by itself.
+    """
+    names = list(frame.columns)
+    dummy = {name: seen for name in names if (seen := _zero_one(frame[name])) is not None}
+    at = 0
+    while at < len(names):
+        end = _complete(names, at, dummy, len(frame))
+        if end > at:
+            yield names[at:end]
+            at = end
+            continue
+        end = _exclusive(names, at, dummy, len(frame))
+        alone = [[name] for name in names[at:end]]
+        if len(alone) > 1 and not any(_parts(frame, one, own).sizes.size > 1 for one in alone):
+            yield names[at:end]
+        else:
+            yield from alone
+        at = end
+
+
+def _kind(column: pd.Series[Any]) -> str:
+    return column.dtype.kind if isinstance(column.dtype, np.dtype) else "O"
+
+
+def _zero_one(column: pd.Series[Any]) -> Array | None:
+    if _kind(column) not in "biuf":
+        return None
+    values = column.to_numpy()
+    return values == 1 if bool(((values == 0) | (values == 1)).all()) else None
+
+
+def _complete(names: list[Any], start: int, dummy: dict[Any, Array], n_people: int) -> int:
+    """Return where the columns end of which one is 1 for everybody; `start` if they do not."""
+    total, end = 0, start
+    while end < len(names) and names[end] in dummy and total < n_people:
+        total += int(np.count_nonzero(dummy[names[end]]))
+        end += 1
+    if total != n_people or end - start < 2:
+        return start
+    return end if bool(np.logical_or.reduce([dummy[name] for name in names[start:end]]).all()) else start
+
+
+def _exclusive(names: list[Any], start: int, dummy: dict[Any, Array], n_people: int) -> int:
+    """Return where the columns end of which at most one is 1 for anybody; one column at least."""
+    end = start + 1
+    if names[start] not in dummy:
+        return end
+    taken = dummy[names[start]].copy()
+    while end < len(names) and names[end] in dummy and not (taken & dummy[names[end]]).any():
+        if _complete(names, end, dummy, n_people) > end:
+            break
+        taken |= dummy[names[end]]
+        end += 1
+    return end
