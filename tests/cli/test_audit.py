@@ -69,6 +69,30 @@ def test_integer_labels_may_have_gaps(fitted, tmp_path):
     assert found[0]["metrics"] == found[1]["metrics"]
 
 
+def test_people_are_named_by_their_rows_in_the_file(fitted, tmp_path):
+    people = pd.read_csv(fitted.people)
+    people["said"] = people["hired"]
+    people.loc[::3, "hired"] = None
+    people.loc[1, "sex"] = None
+    people.to_csv(tmp_path / "p.csv", index=False)
+    for options in (("--model", fitted.model), ("--predictions", "said")):
+        out = evenhand("audit", tmp_path / "p.csv", "--label", "hired", "--sensitive", "sex", *options,
+                       "--summary", tmp_path / "a.json", "--json")  # fmt: skip
+        assert out.exit_code == 0, out.output
+        found = json.loads(out.stdout)
+        listed = read_summary(tmp_path / "a.json")["studies"][0]["persons"]
+        if options[0] == "--model":
+            numbers = [row["person"] for row in listed["rows"]]
+            assert numbers == [1 + person["person"] for person in found["people"]] != []
+        for pair in found["neighbours"]:
+            assert people["sex"][pair["person"]] == pair["group"]
+            assert people["sex"][pair["neighbour"]] == pair["neighbour_group"]
+        for person in found["people"]:
+            row = people.loc[person["person"]]
+            assert (row["sex"], row["hired"], row["job"]) == (person["group"], person["label"], person["job"])
+    assert found["neighbours"]
+
+
 def test_a_sensitive_column_may_have_any_name(fitted, tmp_path):
     people = pd.read_csv(fitted.people).rename(columns={"sex": "sex & gender"})
     people["old"] = np.where(people.index % 2 == 0, "a", "b")

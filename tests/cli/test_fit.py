@@ -49,6 +49,23 @@ def test_test_numbers_are_those_of_the_saved_model_on_the_test_people(fitted):
     assert chosen["flip_rate"]["value"] == decided.would_flip.mean()
 
 
+def test_people_are_named_by_their_rows_in_the_file(fitted, tmp_path):
+    people = pd.read_csv(fitted.people)
+    people.loc[:40, "hired"] = None
+    people.loc[50:60, "sex"] = None
+    people.to_csv(tmp_path / "p.csv", index=False)
+    out = evenhand("fit", tmp_path / "p.csv", "--label", "hired", "--sensitive", "sex", "-o", tmp_path / "m.skops",
+                   *FIT, "--summary", tmp_path / "s.json")  # fmt: skip
+    assert out.exit_code == 0, out.output
+    study = read_summary(tmp_path / "s.json")["studies"][0]
+    at = study["persons"]["columns"].index("skill")
+    for row in study["persons"]["rows"]:
+        person = people.iloc[row["person"] - 1]
+        assert (row["group"], row["label"]) == (person["sex"], person["hired"])
+        assert np.array_equal(row["features"][at] or 0.0, np.nan_to_num(person["skill"]))
+    assert any("their row in the file" in note for note in study["notes"])
+
+
 def test_json_is_one_document_and_nothing_else(fitted, tmp_path):
     out = evenhand("fit", fitted.people, "--label", "hired", "--sensitive", "sex", "-o", tmp_path / "m.skops",
                    *FIT, "--json")  # fmt: skip

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import hashlib
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 import typer
 
@@ -15,13 +17,14 @@ from evenhand.audit import Audit, audit
 from evenhand.checks import did_you_mean
 from evenhand.cli import options
 from evenhand.cli.console import JobFailedError, command_line, on_stdout, print_json, printable, say, warn
-from evenhand.cli.tables import describe, open_table
+from evenhand.cli.tables import PERSON_NUMBER, describe, open_table, read_columns, rows_of
 from evenhand.datasets import Dataset
-from evenhand.datasets.files import read_table
 from evenhand.deployed import Deployed
 from evenhand.report.from_audit import summary_of_audit
 from evenhand.report.render import write_html
 from evenhand.report.summarise import MOST_PERSONS, made, write_summary
+
+Rows = npt.NDArray[np.int64]  # of people in the file, from 0
 
 EXAMPLES = (
     "[bold]Examples[/]\n\n"
@@ -74,9 +77,11 @@ def run(
             encoding=encoding,
         )  # fmt: skip
         describe(dataset)
-        asked = held if predictions is None else _predictions(data, predictions, dataset, columns, encoding)
+        frame = read_columns(data, encoding)
+        rows = rows_of(dataset, frame, columns)
+        asked = held if predictions is None else _predictions(data, frame, rows, predictions, dataset)
         found = _audit(
-            asked, dataset.contexts, dataset.label, dataset.sensitive_features, dataset.pos_label, given
+            asked, dataset.contexts, dataset.label, dataset.sensitive_features, dataset.pos_label, given, rows
         )
         about = {
             "name": dataset.name, "label": str(dataset.label.name), "sha256": dataset.sha256,
@@ -93,6 +98,7 @@ def run(
         how=made(command_line(), seeds=[seed], data=[source]),
         model=str(model) if model else f"Column {predictions}",
     )  # fmt: skip
+    whole["studies"][0]["notes"].append(PERSON_NUMBER)
     written = {}
     if summary is not None:
         written["summary"] = str(write_summary(whole, summary))
@@ -107,21 +113,25 @@ def run(
 
 
 def _audit(
-    asked: Any, X: pd.DataFrame, y: pd.Series[Any], groups: Any, pos_label: Any, given: dict[str, Any]
-) -> Audit:
+    asked: Any, X: pd.DataFrame, y: pd.Series[Any], groups: Any, pos_label: Any, given: dict[str, Any],
+    rows: Rows,
+) -> Audit:  # fmt: skip
+    """Audit; people are named by their rows in the file, also where others were left out."""
     say("Measuring …")
-    return audit(
+    found = audit(
         asked, X, y.to_numpy(), sensitive_features=groups, pos_label=pos_label, epsilon=given["epsilon"],
         threshold=given["threshold"], n_listed=MOST_PERSONS, random_state=given["seed"],
     )  # fmt: skip
+    pairs = {name: rows[found.neighbours[name].to_numpy(dtype=np.int64)] for name in ("person", "neighbour")}
+    people = found.people.set_axis(rows[found.people.index.to_numpy(dtype=np.int64)])
+    return replace(found, people=people, neighbours=found.neighbours.assign(**pairs))
 
 
 def _audit_deployed(
     held: Deployed, path: Path, label: str | None, encoding: str, given: dict[str, Any]
 ) -> tuple[Audit, dict[str, Any]]:
     """Audit a model of `evenhand fit`, which knows the columns of its file."""
-    table = read_table(path, encoding=encoding)
-    rows = table.frame.rename(columns=str)
+    rows = read_columns(path, encoding)
     name = label or held.label
     if name not in rows.columns:
         raise ValueError(f"{path} has no column {name!r} to compare with.{did_you_mean(name, rows.columns)}")
@@ -134,7 +144,8 @@ def _audit_deployed(
         warn(f"{int((~known).sum()):,} of {len(rows):,} rows are left out, such as for: {why}.")
     y = held.labels(rows.loc[known, name])
     groups = held.groups_[codes[known]]
-    found = _audit(held, contexts[known].reset_index(drop=True), y, groups, held.pos_label, given)
+    kept = contexts[known].reset_index(drop=True)
+    found = _audit(held, kept, y, groups, held.pos_label, given, np.flatnonzero(known))
     with path.open("rb") as file:
         sha256 = hashlib.file_digest(file, "sha256").hexdigest()
     return found, {
@@ -145,14 +156,11 @@ def _audit_deployed(
     }
 
 
-def _predictions(path: Path, column: str, dataset: Dataset, sensitive: list[str], encoding: str) -> Any:
+def _predictions(path: Path, frame: pd.DataFrame, rows: Rows, column: str, dataset: Dataset) -> Any:
     """Return the decisions in the labels' own type, or the scores, of the people in the data set."""
-    frame = read_table(path, encoding=encoding).frame.rename(columns=str)
     if column not in frame.columns:
         raise ValueError(f"{path} has no column {column!r}.{did_you_mean(column, frame.columns)}")
-    # Those without a label or a group were left out of the data set.
-    kept = frame[frame[[str(dataset.label.name), *sensitive]].notna().all(axis=1)]
-    said = kept[column]
+    said = frame[column].iloc[rows]
     if len(said) != len(dataset) or said.isna().any():
         raise ValueError(
             f"Column {column!r} has {int(said.isna().sum())} gaps; expected a decision for everybody."

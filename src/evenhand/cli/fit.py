@@ -15,7 +15,7 @@ from evenhand.checks import number, one_of
 from evenhand.cli import options
 from evenhand.cli.console import command_line, on_stdout, print_json, print_table, progress, say, warn
 from evenhand.cli.study import study_of
-from evenhand.cli.tables import describe, kinds_of, open_table
+from evenhand.cli.tables import PERSON_NUMBER, describe, kinds_of, open_table, read_columns, rows_of
 from evenhand.cli.tradeoff import CRITERIA, PARITY_BOUND, WEIGHTS, Candidate, choose, train_all
 from evenhand.datasets import Dataset
 from evenhand.deployed import Deployed
@@ -92,7 +92,9 @@ def run(
     found.sort(key=lambda candidate: (candidate.parity, candidate.divergence_weight))
     chosen = choose(found, criterion=by, max_discrimination=max_discrimination, max_flip=max_flip)
     say("Measuring on the test part …")
-    measured = study_of(dataset, parts, found, chosen, rows.test.tolist(), seed=seed, epochs=epochs)
+    tested = rows_of(dataset, read_columns(data, encoding), columns)[rows.test].tolist()
+    measured = study_of(dataset, parts, found, chosen, tested, seed=seed, epochs=epochs)
+    measured["notes"].append(PERSON_NUMBER)
     whole = _summary(dataset, measured, seed)
     study = whole["studies"][0]
     best = next(model for model in study["models"] if model["chosen"])

@@ -30,7 +30,7 @@ def study_of(
 ) -> dict[str, Any]:
     """Return the study: models, groups, curve, submodels, people, and what the published reward does here.
 
-    `tested` are the test people's rows in the data set.
+    `tested` are the test people's rows in the data set, or in the file that it came from, from 0.
     """
     test, labels, groups = parts.test, chosen.model.classes_, chosen.model.groups_.tolist()
     said, own = said_by_group(chosen.model, test)

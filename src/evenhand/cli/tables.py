@@ -6,6 +6,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 from evenhand.checks import did_you_mean
@@ -16,6 +18,8 @@ from evenhand.datasets.files import read_table
 from evenhand.deployed import CATEGORY, NUMBER
 from evenhand.groups import group_values
 from evenhand.protocol.splits import is_number
+
+PERSON_NUMBER = "A person's number is their row in the file; the first row after the names is 1."
 
 
 def open_table(
@@ -45,6 +49,16 @@ def open_table(
     return dataset, columns
 
 
+def read_columns(path: Path, encoding: str) -> pd.DataFrame:
+    """Return all rows of the user's file, its columns named as those of the data set."""
+    return read_table(path, encoding=encoding).frame.rename(columns=str)
+
+
+def rows_of(dataset: Dataset, frame: pd.DataFrame, sensitive: list[str]) -> npt.NDArray[np.int64]:
+    """Return each person's row in the file, from 0; those without a label or a group were left out."""
+    return np.flatnonzero(frame[[str(dataset.label.name), *sensitive]].notna().all(axis=1))
+
+
 def describe(dataset: Dataset) -> None:
     """Tell the user which column is what, and what was guessed, left out or changed."""
     say(repr(dataset))
@@ -62,7 +76,7 @@ def kinds_of(dataset: Dataset, path: Path, encoding: str) -> dict[str, str]:
         name for name in kinds if any(note.startswith(f"{name!r} holds dates") for note in dataset.notes)
     ]
     if dates:
-        frame = read_table(path, encoding=encoding).frame.rename(columns=str)
+        frame = read_columns(path, encoding)
         kinds |= {name: _format_of(frame[name]) for name in dates}
     return kinds
 

@@ -158,7 +158,7 @@ def persons(
     """Return the people with the largest gaps: their decision under each group's policy, and who they are.
 
     `said` is (people, groups, actions); `groups` and `labels` name its axes. `numbers` are the people's rows
-    in the data set, from 0, where these are not all of it.
+    in the data set or its file, from 0, where these are not all of it.
     """
     gaps = person_gaps(said, own)
     decided = said.argmax(2)
