@@ -150,6 +150,16 @@ def test_missing_is_a_value_and_extension_types_are_read() -> None:
     assert telling_columns(X, None, codes(BLACK)) == (["seen", "flag"], ["kind"], [])
 
 
+def test_many_people_are_read_to_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    X = pd.DataFrame({"race": RACE, "age": AGE, "income": INCOME, "job": RNG.choice(list("abc"), N)})
+    late = np.where(np.arange(N) < N - 1, BLACK, 1 - BLACK)  # the last person alone is of the other group
+    cases = [BLACK, AGE > 40, INCOME > 0.5, np.abs(INCOME) > 1, late, np.arange(N) == N - 1]
+    whole = [telling_columns(X, None, codes(groups)) for groups in cases]
+    monkeypatch.setattr("evenhand.metrics.response_columns.HEAD", 20)
+    assert [telling_columns(X, None, codes(groups)) for groups in cases] == whole
+    assert [found.more for found in whole] == [["race"], ["age"], ["income"], ["income"], [], []]
+
+
 @given(st.integers(0, 2**32 - 1), st.integers(2, 60), st.integers(2, 4))
 def test_columns_drawn_by_lot_hardly_ever_tell(seed: int, n_values: int, n_groups: int) -> None:
     rng = np.random.default_rng(seed)

@@ -21,6 +21,7 @@ from scipy.special import gammaln
 Array = npt.NDArray[Any]
 
 CHANCE = 1e-3  # that any column at all seems to tell the group, if none does
+HEAD = 5_000  # people, or values, that mostly show already that a column tells nothing
 
 
 class Telling(NamedTuple):
@@ -91,6 +92,11 @@ def _log_chance(parts: _Parts) -> float:
 
 
 def _parts(frame: pd.DataFrame, columns: list[Any], own: npt.NDArray[np.int64]) -> _Parts:
+    groups = np.unique(own).size
+    if len(frame) > 2 * HEAD and np.unique(own[:HEAD]).size == groups:
+        head = _parts(frame.iloc[:HEAD], columns, own[:HEAD])
+        if head.sizes.size == 1 and head.n_values > 1:  # more people only join parts
+            return head
     codes, values = joint_codes(frame, columns)
     n_groups = int(own.max()) + 1
     met = pd.unique(codes * n_groups + own)  # pairs of a value and a group
@@ -100,12 +106,17 @@ def _parts(frame: pd.DataFrame, columns: list[Any], own: npt.NDArray[np.int64]) 
     part = connected_components(links, directed=False)[1]
     _, of_value = np.unique(part[: len(values)], return_inverse=True)
     sizes = np.bincount(of_value[codes])
-    groups = np.unique(own).size
     bands = None
     if len(columns) == 1 and _kind(frame[columns[0]]) in "iufM":
-        ordered = of_value[np.argsort(values, kind="stable")]
-        bands = 1 + int(np.count_nonzero(ordered[1:] != ordered[:-1]))
+        bands = _bands(values[:HEAD], of_value[:HEAD])
+        if bands < 2 * sizes.size:  # more values only add bands
+            bands = _bands(values, of_value)
     return _Parts(len(values), sizes, len(met) == groups, sizes.size == groups, bands)
+
+
+def _bands(values: Array, part: Array) -> int:
+    ordered = part[np.argsort(values, kind="stable")]
+    return 1 + int(np.count_nonzero(ordered[1:] != ordered[:-1]))
 
 
 def joint_codes(frame: pd.DataFrame, columns: list[Any]) -> tuple[Array, Array]:
