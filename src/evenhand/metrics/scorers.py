@@ -83,12 +83,16 @@ def _of_scores(metric: Callable[..., float]) -> Score:
 
 def _gap(said: Response, X: Any, y: Any, sensitive_features: Any, arguments: dict[str, Any]) -> float:
     if said.scores_by_group is None:
-        raise ValueError("metric_free_gap needs probabilities, but the model tells none.")
+        raise ValueError(
+            f"metric_free_gap can't be measured: {said.note or 'the model tells no probabilities.'}"
+        )
     return metric_free_gap(said.scores_by_group, said.own, **arguments).mean
 
 
 def _flips(said: Response, X: Any, y: Any, sensitive_features: Any, arguments: dict[str, Any]) -> float:
-    return flip_rate(np.asarray(said.decisions_by_group), said.own)
+    if said.decisions_by_group is None:
+        raise ValueError(f"flip_rate can't be measured: {said.note}")
+    return flip_rate(said.decisions_by_group, said.own)
 
 
 def _consistency(said: Response, X: Any, y: Any, sensitive_features: Any, arguments: dict[str, Any]) -> float:
