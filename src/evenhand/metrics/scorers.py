@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Self
 
-import numpy as np
 from sklearn.utils.metadata_routing import MetadataRequest
 
 from evenhand.checks import one_of
