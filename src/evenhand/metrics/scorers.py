@@ -82,9 +82,7 @@ def _of_scores(metric: Callable[..., float]) -> Score:
 
 def _gap(said: Response, X: Any, y: Any, sensitive_features: Any, arguments: dict[str, Any]) -> float:
     if said.scores_by_group is None:
-        raise ValueError(
-            f"metric_free_gap can't be measured: {said.note or 'the model tells no probabilities.'}"
-        )
+        raise ValueError(said.note or "metric_free_gap needs probabilities, but the model tells none.")
     return metric_free_gap(said.scores_by_group, said.own, **arguments).mean
 
 
