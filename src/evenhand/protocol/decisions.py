@@ -91,7 +91,11 @@ def own_decisions(policies: Network, apart: Sequence[tuple[npt.NDArray[np.intp],
         hidden = X @ policies.W1[g]
         hidden += policies.b1[g]
         np.maximum(hidden, 0, out=hidden)
-        decided[who] = (hidden @ policies.W2[g].T + policies.b2[g]).argmax(axis=1)
+        if len(policies.b2[g]) == 2:  # one product with the difference, and no argmax
+            ahead, bar = policies.W2[g, 1] - policies.W2[g, 0], policies.b2[g, 0] - policies.b2[g, 1]
+            decided[who] = hidden @ ahead > bar
+        else:
+            decided[who] = (hidden @ policies.W2[g].T + policies.b2[g]).argmax(axis=1)
     return decided
 
 
