@@ -60,7 +60,11 @@ def plain(folder: str, name: str, command: str) -> Callable[[], str]:
 def defaults() -> str:
     table = pd.read_csv(RESULTS / "defaults" / "defaults.csv")
     numbers = (
-        table.drop(columns="seed").groupby(["dataset", "method"], sort=False).mean().map("{:.4f}".format).reset_index()
+        table.drop(columns="seed")
+        .groupby(["dataset", "method"], sort=False)
+        .mean()
+        .map("{:.4f}".format)
+        .reset_index()
     )
     numbers["dataset"] = numbers["dataset"].map(TITLES)
     numbers.columns = [name.replace("_", " ") for name in numbers.columns]
@@ -76,7 +80,8 @@ def tried() -> str:
             ["accuracy", "discrimination", "flip_rate", "delta"]
         ].mean()
         numbers.columns = [name.replace("_", " ") for name in numbers.columns]
-        parts.append(f"**{TITLES[str(dataset)]}**\n\n{markdown(numbers.map("{:.4f}".format).reset_index())}")
+        shown = markdown(numbers.map("{:.4f}".format).reset_index())
+        parts.append(f"**{TITLES[str(dataset)]}**\n\n{shown}")
     seeds = table.seed.nunique()
     parts.append(
         f"Means over {seeds} random splits, validation part. Command: `python experiments/tried.py`."
