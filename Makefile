@@ -28,7 +28,6 @@ reproduce: setup
 	$(BIN)/evenhand reproduce --out results
 
 docs: setup
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[docs]'
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 clean:
