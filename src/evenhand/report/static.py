@@ -12,7 +12,7 @@ from evenhand.report.summarise import Summary
 FORMATS = ("svg", "pdf", "png")
 # Okabe and Ito's colours, as on the page.
 COLOURS = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#d55e00", "#56b4e9", "#8c8c8c")
-SHAPES = ("o", "s", "D", "^", "P", "*", "X")
+SHAPES = ("o", "s", "D", "^", "P", "*", "X", "v", "p", "h")
 
 
 def write_figures(summary: Summary, folder: Path, kind: str) -> list[Path]:

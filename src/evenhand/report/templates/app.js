@@ -6,7 +6,7 @@
     light: ["#0072b2", "#e69f00", "#009e73", "#cc79a7", "#d55e00", "#56b4e9", "#8c8c8c"],
     dark: ["#56b4e9", "#e69f00", "#2bbf91", "#cc79a7", "#ff7f3f", "#5b8fd9", "#a6a6a6"],
   };
-  const SHAPES = ["circle", "square", "diamond", "triangle-up", "cross", "star", "x"];
+  const SHAPES = ["circle", "square", "diamond", "triangle-up", "cross", "star", "x", "triangle-down", "pentagon", "hourglass"];
   const PER_PAGE = 25;
   const FEW = 4; // features shown before the rest is unfolded
   const dark = matchMedia("(prefers-color-scheme: dark)");
