@@ -24,10 +24,10 @@ def read_frame(pickled: bytes) -> pd.DataFrame:
     """Return the DataFrame in a pickle; anything else in it is refused.
 
     >>> try:
-    ...     read_frame(pickle.dumps(print))
+    ...     read_frame(pickle.dumps(len))
     ... except RefusedPickleError as error:
     ...     print(error)
-    The pickle names builtins.print, which no table needs: refused.
+    The pickle names builtins.len, which no table needs: refused.
     """
     try:
         found = _Unpickler(io.BytesIO(pickled)).load()
