@@ -22,6 +22,7 @@ from threadpoolctl import threadpool_limits
 from evenhand import CooperativeBandits
 from evenhand.baselines import ExponentiatedGradientClassifier
 from evenhand.datasets import load
+from evenhand.groups import codes_of
 from evenhand.metrics import accuracy, auc, calibration_error, discrimination, flip_rate
 from evenhand.protocol.splits import prepare, split
 
@@ -54,16 +55,13 @@ def one_seed(name: str, seed: int) -> list[dict[str, float | str | int]]:
                 "discrimination": discrimination(
                     test.y, decided, sensitive_features=test.s, pos_label=dataset.pos_label
                 ),
-                "flip_rate": 0.0 if flips is None else flip_rate(flips.argmax(2), _codes(ours, test.s)),
+                "flip_rate": 0.0
+                if flips is None
+                else flip_rate(flips.argmax(2), codes_of(test.s, len(test.s), ours.groups_)),
                 "positive_rate": float(np.mean(decided == dataset.pos_label)),
             }
         )
     return rows
-
-
-def _codes(model: CooperativeBandits, s) -> np.ndarray:
-    position = {name: at for at, name in enumerate(model.groups_)}
-    return np.array([position[name] for name in s])
 
 
 def time_beside_fairlearn() -> dict[str, float]:

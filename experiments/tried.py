@@ -25,7 +25,6 @@ from evenhand import (
     TrainingDivergedError,
 )
 from evenhand.datasets import load
-from evenhand.protocol.splits import prepare, split
 from evenhand.protocol.trial import make_ready
 
 SGD: dict[str, Any] = {"optimizer": "sgd", "batch_size": 1, "learning_rate": 0.005}
@@ -70,9 +69,7 @@ CHANGES: dict[str, dict[str, Any]] = {
 
 
 def one(name: str, seed: int) -> list[dict[str, Any]]:
-    dataset = load(name, rows="published")
-    train = prepare(dataset, split(dataset, seed=seed)).train
-    validation = make_ready(dataset, seed, "random").validation
+    ready = make_ready(load(name, rows="published"), seed, "random")
     rows = []
     for change, options in CHANGES.items():
         if options.get("published"):
@@ -81,7 +78,7 @@ def one(name: str, seed: int) -> list[dict[str, Any]]:
             model = CooperativeBandits(random_state=seed).set_params(**options)
         row: dict[str, Any] = {"dataset": name, "seed": seed, "change": change}
         try:
-            scores = validation.scores(model.fit(train.X, train.y, sensitive_features=train.s))
+            scores = ready.validation.scores(model.fit(ready.X, ready.y, sensitive_features=ready.s))
             row |= {**scores._asdict(), "delta": scores.delta}
         except TrainingDivergedError:
             row["diverged"] = 1
