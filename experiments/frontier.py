@@ -27,15 +27,7 @@ import pandas as pd
 from evenhand import CooperativeBandits, Likelihood, LogRatio, Parity
 from evenhand.baselines import ExponentiatedGradientClassifier, OxonFairClassifier
 from evenhand.datasets import load
-from evenhand.protocol.grids import (
-    Method,
-    alfr_budget_small,
-    grid,
-    make_alfr,
-    make_lfr,
-    make_lr,
-    make_rawlsian,
-)
+from evenhand.protocol.grids import Method, grid, make_lr, paper_methods
 from evenhand.protocol.progress import to_stderr
 from evenhand.protocol.selection import HighestDelta, Scores
 from evenhand.protocol.store import Store
@@ -62,8 +54,6 @@ def make_ours(
 
 
 def methods() -> list[Method]:
-    weights = [0.1, 0.5, 1, 5, 10]
-    sizes = [10, 40]
     # Few points: on a small validation part, the best of many is the luckiest.
     parity = (
         {"divergence_weight": 0.3, "bound": 0.0},
@@ -77,30 +67,10 @@ def methods() -> list[Method]:
         Method("CCB trade-off", make_ours, grid(divergence_weight=[1.0], bound=[0.05, 0.1]), weight=8),
         Method("CCB individual", make_ours, grid(divergence_weight=[20.0, 50.0]), weight=8),
         Method("CCB free", make_ours, grid(divergence_weight=[0.0]), weight=8),
-        Method("LR unaware", make_lr, grid(C=[0.3, 1.0], aware=[False])),
-        Method(
-            "fairlearn",
-            make_fairlearn,
-            grid(difference_bound=[0.005, 0.05]),
-            budget=fairlearn_rounds,
-            weight=40,
-        ),
-        Method("OxonFair", make_oxonfair, grid(difference_bound=[0.0, 0.02, 0.05]), weight=2),
-        Method(
-            "LFR",
-            make_lfr,
-            grid(n_prototypes=[10], classifier_weight=weights, parity_weight=weights, max_iter=[60]),
-            most_people=3_000,
-            weight=4,
-        ),
-        Method(
-            "ALFR",
-            make_alfr,
-            grid(n_representation=sizes, n_hidden=sizes),
-            budget=alfr_budget_small,
-            weight=6,
-        ),
-        Method("Rawlsian", make_rawlsian, grid(regularization=[1, 3, 9], delta=[0.3, 0.5, 0.9]), weight=2),
+        Method("LR unaware", make_lr, grid(C=[0.3, 0.6, 1.0], aware=[False])),
+        Method("fairlearn", make_fairlearn, grid(difference_bound=[0.005, 0.02, 0.05, 0.1]), weight=40),
+        Method("OxonFair", make_oxonfair, grid(difference_bound=[0.0, 0.01, 0.02, 0.05, 0.1]), weight=2),
+        *(method for method in paper_methods(full=True) if method.name in COMPETITORS),
     ]
 
 
@@ -115,11 +85,6 @@ class Drawn(ExponentiatedGradientClassifier):
 
 def make_fairlearn(seed: int, **point: Any) -> ExponentiatedGradientClassifier:
     return Drawn(**point)
-
-
-def fairlearn_rounds(people: int) -> dict[str, int]:
-    """fairlearn's own 50 rounds; 20 on Health, where each fits a regression to 80,000 people."""
-    return {"max_iter": 50 if people < 100_000 else 20}
 
 
 def make_oxonfair(seed: int, **point: Any) -> OxonFairClassifier:

@@ -30,9 +30,10 @@ class GradientBandit(PolicyLearner):
         that of maximum likelihood; the paper's is `Correctness()`. Logged feedback brings its own rewards.
     hidden : units of the hidden layer.
     estimator : 'expected' sums over the actions, 'sampled' draws one, as Algorithm 1 of the paper does.
-    optimizer : 'sgd' or 'adam'.
-    learning_rate, schedule : the step size, and how it changes: 'constant', 'linear' or 'cosine' (both fall
-        to a hundredth over `fit`, and stay constant in `partial_fit` and `update`), or 'inverse_sqrt'.
+    optimizer : 'sgd', 'adam', or 'joint_adam', which differs where policies listen to each other.
+    learning_rate, schedule : the step size ('auto': 0.01 / √features), and how it changes: 'constant',
+        'linear' or 'cosine' (both fall to a hundredth over `fit`, and stay constant in `partial_fit` and
+        `update`), or 'inverse_sqrt'.
     epochs, steps : how often `fit` meets everybody ('auto': 20 times, but at least 20,000 and at most 400,000
         people in all, everybody once); or, if `steps` is given, how many people it meets.
     batch_size : people whose gradients are averaged into one move.
@@ -65,7 +66,7 @@ class GradientBandit(PolicyLearner):
         hidden: int = 20,
         estimator: str = "expected",
         optimizer: str = "adam",
-        learning_rate: float = 0.003,
+        learning_rate: float | str = "auto",
         schedule: str = "linear",
         epochs: float | str = "auto",
         steps: int | None = None,

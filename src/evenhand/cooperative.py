@@ -34,7 +34,10 @@ class CooperativeBandits(PolicyLearner):
     cooperation : 'mutual' lets the other policies listen and move too, 'acting' moves the person's own
         group's policy only, as published.
     shared_start : begin with equal policies.
-    hidden, estimator, optimizer, learning_rate, schedule, epochs, steps, batch_size, weight_decay, order,
+    optimizer : 'sgd', 'adam', or 'joint_adam': where the policies listen to each other, Adam moves their
+        mean, and their differences from it 1 + λ times slower. However large λ is, they learn as fast as
+        one policy would.
+    hidden, estimator, learning_rate, schedule, epochs, steps, batch_size, weight_decay, order,
     importance_clip, checkpoint_every, random_state : as for `GradientBandit`.
 
     Attributes
@@ -66,8 +69,8 @@ class CooperativeBandits(PolicyLearner):
         shared_start: bool = True,
         hidden: int = 20,
         estimator: str = "expected",
-        optimizer: str = "adam",
-        learning_rate: float = 0.003,
+        optimizer: str = "joint_adam",
+        learning_rate: float | str = "auto",
         schedule: str = "linear",
         epochs: float | str = "auto",
         steps: int | None = None,

@@ -34,6 +34,9 @@ from evenhand.training import (
 # What epochs='auto' means: 20 epochs, but no fewer and no more people met than these. Past 400,000 people
 # larger tables overfit (experiments/tried.py).
 AUTO_EPOCHS, AUTO_LEAST, AUTO_MOST = 20, 20_000, 400_000
+# What learning_rate='auto' is over √features: Adam moves every weight alike, so the more features there are,
+# the further one step moves what a policy says.
+AUTO_RATE = 0.01
 
 Callback = Callable[[int, Any], bool | None]
 Floats = npt.NDArray[np.float64]
@@ -46,7 +49,7 @@ class PolicyLearner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     hidden: int
     estimator: str
     optimizer: str
-    learning_rate: float
+    learning_rate: float | str
     schedule: str
     epochs: float | str
     steps: int | None
@@ -79,7 +82,8 @@ class PolicyLearner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         checks.one_of("optimizer", self.optimizer, OPTIMIZERS)
         checks.one_of("schedule", self.schedule, SCHEDULES)
         checks.one_of("order", self.order, ORDERS)
-        checks.number("learning_rate", self.learning_rate, low=0, open_low=True)
+        if self.learning_rate != "auto":
+            checks.number("learning_rate", self.learning_rate, low=0, open_low=True)
         checks.number("divergence_weight", self.divergence_weight, low=0)
         checks.number("importance_clip", self.importance_clip, low=0, open_low=True)
         if self.epochs != "auto":
@@ -150,12 +154,13 @@ class PolicyLearner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 f"Got the reward {', '.join(reward.names)} for logged feedback, but a log has no labels: "
                 "expected terms that need none (parity, log_ratio, agreement, kl)."
             )
-        own = reward.get("custom")
+        own, rate = reward.get("custom"), self._rate()
         options = Options(
             expected=self.estimator == "expected",
             mutual=self.cooperation == "mutual",
-            adam=self.optimizer == "adam",
-            learning_rate=float(self.learning_rate),
+            adam=self.optimizer != "sgd",
+            joint=self.optimizer == "joint_adam",
+            learning_rate=rate,
             schedule=SCHEDULES.index(self.schedule),
             horizon=n_steps if decays else 0,
             end=training.step + n_steps,
@@ -167,7 +172,7 @@ class PolicyLearner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             interval=int(self.checkpoint_every),
             seed=np.uint64(training.seed),
         )
-        remedy = f"Lower learning_rate (now {self.learning_rate:g})"
+        remedy = f"Lower learning_rate (now {rate:g})"
         if self.divergence_weight:
             remedy += f" or divergence_weight (now {self.divergence_weight:g})"
 
@@ -191,6 +196,11 @@ class PolicyLearner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.policies_ = self._training.policies
         self.n_steps_ = self._training.step
         self.history_ = {name: np.array(column) for name, column in self._training.history.items()}
+
+    def _rate(self) -> float:
+        if self.learning_rate == "auto":
+            return float(AUTO_RATE / np.sqrt(self.n_features_in_))
+        return float(self.learning_rate)
 
     def _total_steps(self, n_people: int) -> int:
         if self.steps is not None:

@@ -87,7 +87,10 @@ def one_step(
         ):
             total[g] += part
     if moments.pending[0] == options.batch_size or step + 1 == options.end:
-        close_batch(policies, moments, learning_rate(options, step), options.adam, options.weight_decay)
+        coupling = terms.log_ratio_weight + terms.agreement_weight
+        jointly = options.joint and len(directions) > 1
+        rate, apart = learning_rate(options, step), 1 / (1 + coupling) if jointly else 0.0
+        close_batch(policies, moments, rate, options.adam, apart, options.weight_decay)
     return reward
 
 
@@ -164,22 +167,39 @@ def excess(terms: Terms, state: Rates, t: int, slot: int, action: Any) -> Floats
     return apart - np.clip(apart, -terms.bound[t] / 2, terms.bound[t] / 2)
 
 
-def close_batch(policies: Network, moments: Moments, rate: float, adam: bool, weight_decay: float) -> None:
-    """Move the touched policies by the batch's mean gradient, and clear it; weights decay, biases do not."""
-    people = moments.pending[0]
-    for g in np.flatnonzero(moments.pending[1:]):
-        moments.updates[g] += 1
-        n = moments.updates[g]
-        for weights, gradient, first, second, decays in zip(
-            policies, moments.gradient, moments.first, moments.second, (True, False, True, False), strict=True
-        ):
-            if decays:
-                weights[g] *= 1 - rate * weight_decay
-            mean = gradient[g] / people
-            if adam:
-                first[g] = DECAY_1 * first[g] + (1 - DECAY_1) * mean
-                second[g] = DECAY_2 * second[g] + (1 - DECAY_2) * mean**2
-                mean = first[g] / (1 - DECAY_1**n) / (np.sqrt(second[g] / (1 - DECAY_2**n)) + EPSILON)
-            weights[g] += rate * mean
-            gradient[g] = 0
+def close_batch(
+    policies: Network, moments: Moments, rate: float, adam: bool, apart: float, weight_decay: float
+) -> None:
+    """Move the touched policies by the batch's mean gradient, and clear it; weights decay, biases do not.
+
+    Jointly, Adam sees the mean of the policies' gradients and their differences from it.
+    """
+    people, touched = moments.pending[0], np.flatnonzero(moments.pending[1:])
+    moments.updates[touched] += 1
+    for weights, gradient, first, second, decays in zip(
+        policies, moments.gradient, moments.first, moments.second, (True, False, True, False), strict=True
+    ):
+        if decays:
+            weights[touched] *= 1 - rate * weight_decay
+        mean = gradient / people
+        if apart > 0:
+            common = mean.mean(0)
+            for g in touched:
+                weights[g] += (
+                    apart * rate * adam_step(first[g], second[g], mean[g] - common, moments.updates[g])
+                )
+            weights += rate * adam_step(first[-1], second[-1], common, moments.updates[0])
+        else:
+            for g in touched:
+                n = moments.updates[g]
+                weights[g] += rate * (adam_step(first[g], second[g], mean[g], n) if adam else mean[g])
+        gradient[:] = 0
     moments.pending[:] = 0
+
+
+def adam_step(first: Floats, second: Floats, gradient: Floats, n: int) -> Floats:
+    """Move Adam's averages by a gradient, the n-th, and return the direction that they give."""
+    first += (1 - DECAY_1) * (gradient - first)
+    second += (1 - DECAY_2) * (gradient**2 - second)
+    direction: Floats = first / (1 - DECAY_1**n) / (np.sqrt(second / (1 - DECAY_2**n)) + EPSILON)
+    return direction

@@ -22,7 +22,7 @@ from evenhand.rewards import KL, RateTerm, Reward
 
 ESTIMATORS = ("expected", "sampled")
 COOPERATIONS = ("mutual", "acting")
-OPTIMIZERS = ("sgd", "adam")
+OPTIMIZERS = ("sgd", "adam", "joint_adam")
 
 __all__ = [
     "COOPERATIONS",
@@ -75,8 +75,8 @@ class Training:
 
         moments = Moments(
             _like(policies, kept=False),
-            _like(policies, kept=False),
-            _like(policies, kept=False),
+            _like(policies, kept=False, more=1),
+            _like(policies, kept=False, more=1),
             np.zeros(n_groups, np.int64),
             np.zeros(1 + n_groups, np.int64),
         )
@@ -88,7 +88,7 @@ class Training:
         Running rates of a reward with another number of bounded terms begin anew.
         """
         if buffers and self.moments.gradient.W1.shape != self.policies.W1.shape:
-            gradient, first, second = (_like(self.policies, kept=True) for _ in range(3))
+            gradient, first, second = (_like(self.policies, kept=True, more=more) for more in (0, 1, 1))
             self.moments = self.moments._replace(gradient=gradient, first=first, second=second)
         if len(self.rates.rates) != n_rate_terms:
             self.rates = _no_rates(n_rate_terms, *self.policies.b2.shape)
@@ -98,7 +98,6 @@ class Training:
         n_hidden = self.policies.b1.shape[-1]
         shapes = ((n_groups, n_features, n_hidden), (n_groups, n_hidden), (n_groups, n_actions, n_hidden))
         full = (*shapes, (n_groups, n_actions))
-        none = tuple((n_groups,) + (0,) * (len(shape) - 1) for shape in full)
         n_terms = len(self.rates.rates)
         rates = (n_terms, n_groups, n_actions + 1, n_actions)
         wanted: list[tuple[Any, tuple[Any, ...], Any]] = [
@@ -106,8 +105,10 @@ class Training:
             (self.moments[3:], ((n_groups,), (1 + n_groups,)), np.int64),
             (self.policies, full, self.policies.b1.dtype),
         ]
-        for part in self.moments[:3]:
-            wanted.append((part, full if part.W1.size else none, self.policies.b1.dtype))
+        for part, more in zip(self.moments[:3], (0, 1, 1), strict=True):
+            kept = bool(part.W1.size)
+            sizes = tuple((n_groups + more, *(kept * size for size in shape[1:])) for shape in full)
+            wanted.append((part, sizes, self.policies.b1.dtype))
         for arrays, expected, kind in wanted:
             for array, shape in zip(arrays, expected, strict=True):
                 if array.shape != shape or array.dtype != kind or not array.flags.c_contiguous:
@@ -166,9 +167,9 @@ class Training:
                 self.history["mean_divergence"].append(divergence / count)
 
 
-def _like(policies: Network, *, kept: bool) -> Network:
-    """Return zeros shaped like the policies, or empty arrays that stand for them."""
-    shapes = (part.shape if kept else (len(part),) + (0,) * (part.ndim - 1) for part in policies)
+def _like(policies: Network, *, kept: bool, more: int = 0) -> Network:
+    """Return zeros shaped like the policies and so many more, or empty arrays that stand for them."""
+    shapes = ((len(part) + more, *(kept * size for size in part.shape[1:])) for part in policies)
     return Network(*(np.zeros(shape, policies.b1.dtype) for shape in shapes))
 
 

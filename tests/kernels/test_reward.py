@@ -32,7 +32,7 @@ def mean_gradient(reward, *, seed, expected=False, mutual=False, n_draws=DRAWS):
     training.policies.W2[...] *= 3  # policies that really differ
     before = Network(*(part.copy() for part in training.policies))
     options = Options(
-        expected=expected, mutual=mutual, adam=False, learning_rate=1.0, schedule=0, horizon=0, end=n_draws,
+        expected=expected, mutual=mutual, adam=False, joint=False, learning_rate=1.0, schedule=0, horizon=0, end=n_draws,
         batch_size=n_draws, weight_decay=0.0, order=1, origin=0, importance_clip=10.0, interval=n_draws, seed=np.uint64(seed),
     )  # fmt: skip
     kernels.train(

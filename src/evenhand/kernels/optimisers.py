@@ -1,4 +1,4 @@
-"""Step sizes, and how a batch's gradient moves a policy: plain ascent or Adam."""
+"""Step sizes, and how a batch's gradient moves the policies: plain ascent, Adam, or Adam on all jointly."""
 
 from __future__ import annotations
 
@@ -56,16 +56,68 @@ def move(
         gradient[i] = kind(0)
 
 
+@jit(fastmath=FAST)
+def move_jointly(
+    weights: Any, gradient: Any, first: Any, second: Any, share: float, rate: float, apart: float,
+    keep: float, updates: int,
+) -> None:  # fmt: skip
+    """Move the policies' mean by Adam, and each one's difference from it `apart` times as fast.
+
+    What pulls the policies together, λ times over, is all in the differences; in every policy's own weights
+    Adam would divide what they learn together by it too. The mean's moments lie behind the groups'.
+    """
+    kind = weights.dtype.type
+    n_groups, n_weights = weights.shape
+    mean, step = np.zeros_like(weights[0]), np.zeros_like(weights[0])
+    for g in range(n_groups):
+        for i in range(n_weights):
+            mean[i] += gradient[g, i]
+    for i in range(n_weights):
+        mean[i] /= kind(n_groups)
+    for g in range(n_groups):
+        for i in range(n_weights):
+            gradient[g, i] -= mean[i]
+        move(weights[g], gradient[g], first[g], second[g], share, apart * rate, keep, updates, True)
+    move(step, mean, first[n_groups], second[n_groups], share, rate, 1.0, updates, True)
+    for g in range(n_groups):
+        for i in range(n_weights):
+            weights[g, i] += step[i]
+
+
+@jit(inline="always")
+def by_group(weights: Any) -> Any:
+    """Return weights with one row a group."""
+    return weights.reshape((weights.shape[0], weights[0].size))
+
+
 @jit()
-def close_batch(policies: Any, moments: Any, rate: float, adam: bool, weight_decay: float) -> None:
+def close_batch(
+    policies: Any, moments: Any, rate: float, adam: bool, apart: float, weight_decay: float
+) -> None:
     """Move every policy that the open batch touched by the mean of its gradients, and open the next.
 
-    Weights decay, biases do not.
+    With `apart` above 0 all move jointly, their differences at that share of the rate. Weights decay, biases
+    do not.
     """
     keep = 1.0 - rate * weight_decay
     gradient, first, second = moments.gradient, moments.first, moments.second
     share = 1.0 / moments.pending[0]
     moments.pending[0] = 0
+    if apart > 0.0:
+        moments.pending[:] = 0
+        moments.updates[:] += 1
+        n = moments.updates[0]
+        move_jointly(
+            by_group(policies.W1), by_group(gradient.W1), by_group(first.W1), by_group(second.W1),
+            share, rate, apart, keep, n,
+        )  # fmt: skip
+        move_jointly(
+            by_group(policies.W2), by_group(gradient.W2), by_group(first.W2), by_group(second.W2),
+            share, rate, apart, keep, n,
+        )  # fmt: skip
+        move_jointly(policies.b1, gradient.b1, first.b1, second.b1, share, rate, apart, 1.0, n)
+        move_jointly(policies.b2, gradient.b2, first.b2, second.b2, share, rate, apart, 1.0, n)
+        return
     for g in range(moments.updates.shape[0]):
         if moments.pending[1 + g] > 0:
             moments.pending[1 + g] = 0
