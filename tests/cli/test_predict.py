@@ -234,3 +234,77 @@ def test_marks_of_no_value_mean_in_a_csv_what_they_meant_in_training(tmp_path):
         pd.DataFrame({"skill": "0.1", "born": "", "job": [*MISSING_MARKS], "branch": "1", "sex": "f"})
     )
     assert len(set(by_mark.probability)) == 1
+
+
+def _of_codes(tmp_path, codes):
+    """A model of people whose label hangs on a code, and not on its size as a number."""
+    people = make_people(400, seed=2)
+    people["code"] = [codes[at % len(codes)] for at in range(len(people))]
+    hired = people["code"].isin([codes[0], codes[2]])
+    people["hired"] = np.where(hired, "yes", "no")
+    people[["skill", "code", "sex", "hired"]].to_csv(tmp_path / "p.csv", index=False)
+    roles = (
+        "--label",
+        "hired",
+        "--sensitive",
+        "sex",
+        "--weights",
+        "0",
+        "--epochs",
+        "40",
+        "--criterion",
+        "accuracy",
+    )
+    out = evenhand("fit", tmp_path / "p.csv", *roles, "-o", tmp_path / "m.skops", "--jobs", "1", "--json")
+    assert out.exit_code == 0, out.output
+    return people, json.loads(out.stdout)
+
+
+@pytest.mark.parametrize("codes", [("01", "02", "10"), ("01", "02", "10", "?"), ("010", "10", "1")])
+def test_codes_with_leading_zeros_are_categories_in_fit_predict_and_audit(tmp_path, codes):
+    people, told = _of_codes(tmp_path, codes)
+    assert f"'code' has leading zeros, as in {codes[0]!r}: codes, no amounts." in told["notes"]
+    assert told["test"]["accuracy"]["value"] > 0.95
+    for chunk in (1, 400):  # most chunks of one row hold no leading zero
+        assert evenhand("predict", tmp_path / "m.skops", tmp_path / "p.csv", "--chunk", chunk).exit_code == 0
+        decided = pd.read_csv(tmp_path / "p.decided.csv", dtype=str)
+        assert decided["code"].tolist() == people["code"].tolist()
+        assert (decided["decision"] == people["hired"]).mean() > 0.95
+    ten = people[people["code"] == "10"]  # a whole file without a leading zero
+    ten[["skill", "code", "sex", "hired"]].to_csv(tmp_path / "ten.csv", index=False)
+    for name in ("p", "ten"):
+        out = evenhand("audit", tmp_path / f"{name}.csv", "--model", tmp_path / "m.skops", "--json")
+        assert out.exit_code == 0, out.output
+        found = {row["metric"]: row for row in json.loads(out.stdout)["metrics"] if row["group"] is None}
+        assert found["accuracy"]["value"] > 0.95
+
+
+def test_a_leading_zero_is_a_number_where_the_model_learned_numbers(fitted, tmp_path):
+    rows = ["skill,born,job,branch,sex,hired", *["1,,cook,1,f,no", "01,,cook,1,m,yes"] * 5]
+    (tmp_path / "p.csv").write_text("\n".join(rows))
+    assert evenhand("predict", fitted.model, tmp_path / "p.csv", "--chunk", "1").exit_code == 0
+    decided = pd.read_csv(tmp_path / "p.decided.csv")
+    assert decided["probability_as_f"].nunique() == 1
+    out = evenhand("audit", tmp_path / "p.csv", "--model", fitted.model, "--json")
+    assert json.loads(out.stdout)["about"]["people"] == 10, out.output
+
+
+def test_groups_and_labels_may_have_leading_zeros(tmp_path):
+    people = make_people(400, seed=3)
+    people["sex"] = np.where(people["sex"] == "f", "01", "10")
+    people["hired"] = np.where(people["hired"] == "yes", "01", "00")
+    people.to_csv(tmp_path / "p.csv", index=False)
+    out = evenhand("fit", tmp_path / "p.csv", "--label", "hired", "--sensitive", "sex", "-o", tmp_path / "m.skops",
+                   "--positive", "01", *FIT)  # fmt: skip
+    assert out.exit_code == 0, out.output
+    assert evenhand("predict", tmp_path / "m.skops", tmp_path / "p.csv", "--chunk", "1").exit_code == 0
+    decided = pd.read_csv(tmp_path / "p.decided.csv", dtype=str)
+    assert len(decided) == 400
+    assert set(decided["decision"]) == {"00", "01"}
+    assert "probability_as_01" in decided
+    out = evenhand("audit", tmp_path / "p.csv", "--model", tmp_path / "m.skops")
+    assert "400 people in 2 groups (01:" in out.stdout
+    out = evenhand(
+        "audit", tmp_path / "p.csv", "--label", "hired", "--sensitive", "sex", "--predictions", "hired"
+    )
+    assert "100.0 %" in out.stdout

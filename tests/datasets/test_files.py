@@ -7,7 +7,7 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from evenhand.datasets.files import line_of_row, read_table
+from evenhand.datasets.files import codes_in, line_of_row, read_table
 
 Write = Callable[..., Path]
 
@@ -68,6 +68,31 @@ class Speaks:
 def test_takes_tables_of_other_libraries(protocol: str) -> None:
     library = type("Library", (Speaks,), {})
     assert read_table(library(protocol)).frame["age"].tolist() == [25, 31]
+
+
+@pytest.mark.parametrize("code", ["01", "007", "00", " 01", '"01"', "01.10", "00E5"])
+def test_a_number_with_a_leading_zero_makes_its_column_text(code: str, write: Write) -> None:
+    frame = read_table(write(f"age,branch,pay\n25,10,1\n31,{code},2\n,,\n")).frame
+    assert frame["branch"].tolist()[:2] == ["10", code.strip('"')]
+    assert frame["branch"].isna().tolist() == [False, False, True]
+    assert frame["age"].tolist()[:2] == [25.0, 31.0]
+    assert frame["pay"].tolist()[:2] == [1.0, 2.0]
+    assert list(codes_in(frame)) == ["branch"]
+
+
+@pytest.mark.parametrize("value", ["0", "0.5", "-0.5", "0.", "0e5", "10", "100", "-0"])
+def test_other_zeros_are_numbers(value: str, write: Write) -> None:
+    frame = read_table(write(f"branch\n7\n{value}\n")).frame
+    assert frame["branch"].tolist() == [7.0, float(value)]
+    assert codes_in(frame) == {}
+
+
+def test_dates_and_words_are_no_codes(write: Write) -> None:
+    frame = read_table(
+        write("born,agent,at\n01.02.1990,007,08:30\n03.04.1990,M,09:00\n01.01.1991,Q,0\n")
+    ).frame
+    assert frame["agent"].tolist() == ["007", "M", "Q"]
+    assert codes_in(frame) == {}
 
 
 def test_lines_are_counted_past_quoted_breaks_and_empty_lines(write: Write) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import re
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -19,6 +20,9 @@ _LONGEST_LINE = 1_000_000
 _LONGEST_FIELD = 131_072
 _SEPARATORS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "bar"}
 _TEXT_FILES = (".csv", ".tsv", ".txt")
+# A number to a machine; but people who write amounts leave leading zeros out.
+_CODE = re.compile(r"\s*0\d+(\.\d*)?([eE][+-]?\d+)?\s*")
+_MAY_HOLD_CODE = re.compile(r"\n\s*0\d")  # of fields in lines: one search a row, as most rows hold none
 
 
 class Table(NamedTuple):
@@ -31,6 +35,8 @@ class Table(NamedTuple):
 
 def read_table(source: Any, *, encoding: str = "utf-8") -> Table:
     """Read a CSV or Parquet file, or take a DataFrame (pandas, Polars, or with the dataframe interchange).
+
+    A column of a CSV file in which a number has a leading zero ('01', '007') is text: these are codes.
 
     >>> read_table(pd.DataFrame({"age": [25, 31]})).origin
     'the DataFrame'
@@ -51,6 +57,23 @@ def read_table(source: Any, *, encoding: str = "utf-8") -> Table:
             f"{origin} has {frame.shape[1]} columns and {len(frame)} rows; expected at least one of each."
         )
     return Table(frame, origin, notes)
+
+
+def codes_in(frame: pd.DataFrame) -> dict[str, str]:
+    """Return the columns of codes, each with an example: text, half of it numbers, some with a leading zero.
+
+    >>> people = {"branch": ["10", "01", "?"], "age": ["7", "0", "0.5"], "agent": ["007", "M", "Q"]}
+    >>> codes_in(pd.DataFrame(people))
+    {'branch': '01'}
+    """
+    found = {}
+    for name in frame.columns:
+        if pd.api.types.is_string_dtype(frame[name].dtype):
+            values = frame[name].dropna().astype(str)
+            codes = values[values.str.fullmatch(_CODE)]
+            if len(codes) and pd.to_numeric(values, errors="coerce").notna().mean() >= 0.5:
+                found[str(name)] = str(codes.iloc[0])
+    return found
 
 
 def line_of_row(path: Path, row: int, *, encoding: str = "utf-8") -> int:
@@ -75,7 +98,7 @@ def _read_file(path: Path, encoding: str) -> tuple[pd.DataFrame, list[str]]:
     if path.suffix.lower() == ".parquet":
         return _read_parquet(path), []
     one_of(f"the ending of {path.name}", path.suffix.lower(), (*_TEXT_FILES, ".parquet"))
-    separator = _check_lines(path, encoding)
+    separator, coded = _check_lines(path, encoding)
     notes = (
         [] if separator == "," else [f"Columns of {path.name} are separated by a {_SEPARATORS[separator]}."]
     )
@@ -85,6 +108,7 @@ def _read_file(path: Path, encoding: str) -> tuple[pd.DataFrame, list[str]]:
         encoding=_with_mark(encoding),
         keep_default_na=False,
         na_values=list(MISSING_MARKS),
+        dtype=dict.fromkeys(coded, str),
         low_memory=False,
     )
     return frame, notes
@@ -103,25 +127,31 @@ def _read_parquet(path: Path) -> pd.DataFrame:
     return frame
 
 
-def _check_lines(path: Path, encoding: str) -> str:
-    """Read the file once as bare fields, so that a damaged line is named, not filled with blanks."""
+def _check_lines(path: Path, encoding: str) -> tuple[str, list[str]]:
+    """Read the file once as bare fields, so that a damaged line is named, not filled with blanks.
+
+    Return the separator, and the columns that hold a number with a leading zero.
+    """
     separator = _separator(path, encoding)
     with _open(path, encoding) as file:
         reader = csv.reader(file, delimiter=separator, strict=True)
         try:
             header = next(reader)
             _check_header(path, header)
+            plain = set(range(len(header)))
             for fields in reader:
                 if fields and len(fields) != len(header):
                     raise ValueError(
                         f"{path}, line {reader.line_num}: got {len(fields)} fields, but the {len(header)} "
                         "column names in line 1 want as many. Is the file cut off, or a comma unquoted?"
                     )
+                if _MAY_HOLD_CODE.search("\n".join(["", *fields])):
+                    plain -= {at for at in plain if _CODE.fullmatch(fields[at])}
         except csv.Error as error:
             raise ValueError(f"{path}, line {reader.line_num}: {_explained(error)}") from error
         except UnicodeDecodeError as error:
             raise ValueError(_not_utf8(path, encoding)) from error
-    return separator
+    return separator, [name for at, name in enumerate(header) if at not in plain]
 
 
 def _check_header(path: Path, header: list[str]) -> None:
