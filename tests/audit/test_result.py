@@ -42,9 +42,15 @@ def test_dict_json_and_frame_hold_the_same(found: Audit, tmp_path: Path) -> None
     assert len(frame) == len(as_dict["metrics"])
     flips = next(row for row in as_dict["metrics"] if row["metric"] == "flip_rate" and row["group"] is None)
     assert flips["value"] == found.value("flip_rate")
-    assert as_dict["people"][0]["person"] == found.people.index[0]
     largest = next(row for row in as_dict["metrics"] if row["metric"] == "gap_maximum_kl")
     assert largest["low"] is None  # NaN is no JSON
+
+
+def test_frames_hold_positions_and_what_people_read_counts_from_one(found: Audit) -> None:
+    as_dict = found.to_dict()
+    assert [person["person"] for person in as_dict["people"]] == (found.people.index + 1).tolist() != []
+    for name in ("person", "neighbour"):
+        assert [pair[name] for pair in as_dict["neighbours"]] == (found.neighbours[name] + 1).tolist() != []
 
 
 def test_the_frame_is_a_copy(found: Audit) -> None:

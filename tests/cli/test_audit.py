@@ -80,15 +80,17 @@ def test_people_are_named_by_their_rows_in_the_file(fitted, tmp_path):
                        "--summary", tmp_path / "a.json", "--json")  # fmt: skip
         assert out.exit_code == 0, out.output
         found = json.loads(out.stdout)
-        listed = read_summary(tmp_path / "a.json")["studies"][0]["persons"]
+        study = read_summary(tmp_path / "a.json")["studies"][0]
         if options[0] == "--model":
-            numbers = [row["person"] for row in listed["rows"]]
-            assert numbers == [1 + person["person"] for person in found["people"]] != []
-        for pair in found["neighbours"]:
-            assert people["sex"][pair["person"]] == pair["group"]
-            assert people["sex"][pair["neighbour"]] == pair["neighbour_group"]
+            numbers = [row["person"] for row in study["persons"]["rows"]]
+            assert numbers == [person["person"] for person in found["people"]] != []
+        pairs = next(table["rows"] for table in study["tables"] if "neighbour" in table["columns"])
+        for pair, shown in zip(found["neighbours"], pairs, strict=False):
+            assert people["sex"][pair["person"] - 1] == pair["group"]
+            assert people["sex"][pair["neighbour"] - 1] == pair["neighbour_group"]
+            assert shown[:2] == [str(pair["person"]), str(pair["neighbour"])]
         for person in found["people"]:
-            row = people.loc[person["person"]]
+            row = people.loc[person["person"] - 1]
             assert (row["sex"], row["hired"], row["job"]) == (person["group"], person["label"], person["job"])
     assert found["neighbours"]
 

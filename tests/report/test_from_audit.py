@@ -43,6 +43,10 @@ def test_a_model_that_sees_the_group(people, positive):
         said = model.predict_proba(X.iloc[[at]].assign(man=group))[0]
         told = study["persons"]["rows"][0]["probabilities"][group]
         assert told == pytest.approx(said[["no", "yes"].index(positive)])
+    table = next(table for table in study["tables"] if table["columns"][:2] == ["person", "neighbour"])
+    decided = model.predict(X)
+    for person, neighbour, _, _, _, *decisions, _ in table["rows"]:
+        assert decisions == [decided[int(person) - 1], decided[int(neighbour) - 1]]
     assert len(render(summary)) > 4_000_000
 
 

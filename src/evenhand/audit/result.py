@@ -25,9 +25,10 @@ class Audit:
         how many people it was measured on. NaN where it can't be measured; `notes` say why.
     people : DataFrame
         The people with the largest gap: group, label, decision, whether the decision flips, the gap, what
-        every group's policy says, and their features. Indexed by position in X.
+        every group's policy says, and their features. Indexed by position in X, from 0.
     neighbours : DataFrame
-        The most similar pairs of people who got different decisions, and in what they differ.
+        The most similar pairs of people who got different decisions, and in what they differ; `person` and
+        `neighbour` are positions in X, from 0.
     subgroups : DataFrame
         The subgroups within which two groups are treated most differently, none with few people. The
         intervals hold for all examined subgroups at once.
@@ -66,14 +67,21 @@ class Audit:
         return self.metrics.copy()
 
     def to_dict(self) -> dict[str, Any]:
-        """Return all findings as plain Python, NaN as None: what JSON and the report are made of."""
+        """Return all findings as plain Python, NaN as None: what JSON and the report are made of.
+
+        People are numbered from 1 here, as the rows of a table are by those who read it.
+        """
+        people = self.people.set_axis(self.people.index + 1)
+        pairs = self.neighbours.assign(
+            person=self.neighbours["person"] + 1, neighbour=self.neighbours["neighbour"] + 1
+        )
         return {
             "about": _plain(self.about),
             "summary": self.summary(),
             "notes": list(self.notes),
             "metrics": _records(self.metrics),
-            "people": _records(self.people.reset_index(names="person")),
-            "neighbours": _records(self.neighbours),
+            "people": _records(people.reset_index(names="person")),
+            "neighbours": _records(pairs),
             "subgroups": _records(self.subgroups),
         }
 

@@ -82,7 +82,7 @@ def _persons(findings: dict[str, Any]) -> dict[str, Any] | None:
         "columns": columns,
         "rows": [
             {
-                "person": person["person"] + 1,
+                "person": person["person"],
                 "group": _name(person["group"]),
                 "label": str(person["label"]),
                 "decisions": [str(person[f"decided as {group}"]) for group in groups],
