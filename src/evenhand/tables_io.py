@@ -207,6 +207,11 @@ class Writer:
         self._sink: Any = None
         self._csv: Any = None
 
+    @property
+    def begun(self) -> bool:
+        """Whether anything was written, if only the names of the columns."""
+        return self._sink is not None
+
     def write(self, table: pd.DataFrame, schema: Any = None) -> None:
         """Append the rows of a table, whose columns are the same every time.
 

@@ -116,6 +116,20 @@ def test_json_counts(fitted, tmp_path):
     out = evenhand("predict", fitted.model, fitted.people, "-o", tmp_path / "d.csv", "--json")
     told = json.loads(out.stdout)
     assert (told["decided"], told["rejected"], told["rejects"]) == (400, 0, None)
+    assert told["output"] == str(tmp_path / "d.csv")
+
+
+@pytest.mark.parametrize("rejected", [0, 2])
+def test_json_names_the_file_of_rejects_if_there_is_one(fitted, tmp_path, rejected):
+    people, named = make_people(5), tmp_path / "named.csv"
+    people.loc[: rejected - 1, "sex"] = "x"
+    people.to_csv(tmp_path / "p.csv", index=False)
+    for options, path in (((), tmp_path / "p.rejects.csv"), (("--rejects", named), named)):
+        out = evenhand("predict", fitted.model, tmp_path / "p.csv", *options, "--json")
+        told = json.loads(out.stdout)
+        assert (told["decided"], told["rejected"]) == (5 - rejected, rejected)
+        assert told["rejects"] == (str(path) if path.exists() else None)
+        assert path.exists() == bool(rejected or options)
 
 
 def test_mistakes_are_messages(fitted, tmp_path):

@@ -137,7 +137,7 @@ def _tell(
     if as_json:
         print_json(
             {"decided": out.rows, "rejected": refused.rows, "would_flip": flips, "output": str(decided_path),
-             "rejects": str(rejects_path) if refused.rows else None}
+             "rejects": str(rejects_path) if refused.begun else None}
         )  # fmt: skip
         return
     if decided_path is not None:
