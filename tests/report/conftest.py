@@ -70,3 +70,44 @@ def summary() -> dict[str, Any]:
     }  # fmt: skip
     data = [{"name": IMAGE, "people": n, "sha256": "0" * 64, "source": HOSTILE}]
     return summary_of("fit", HOSTILE, [study], made(f"evenhand fit {IMAGE}", seeds=[0], data=data))
+
+
+@pytest.fixture(scope="session")
+def comparison() -> dict[str, Any]:
+    """Two methods with grid points, compared: one of them, and one of its grid points, with a hostile name."""
+
+    def metrics(accuracy: float, discrimination: float) -> dict[str, Any]:
+        found = {
+            "accuracy": accuracy,
+            "discrimination": discrimination,
+            "flip_rate": 0.1,
+            "positive_rate": 0.5,
+        }
+        return {
+            name: {"value": value, "low": value - 0.01, "high": value + 0.01} for name, value in found.items()
+        }
+
+    grid = {"ours": [(0.8, 0.02), (0.85, 0.1), (0.79, 0.05)], IMAGE: [(0.7, 0.01), (0.82, 0.15)]}
+    table = {"title": IMAGE, "caption": HOSTILE, "columns": ["method", HOSTILE], "rows": [[HOSTILE, "1"]]}
+    study = {
+        "name": "people", "label": "hired", "pos_label": "yes", "sensitive": "sex", "people": 10,
+        "sentence": "A sentence of its own.",
+        "models": [
+            model_of("ours", metrics(0.81234, 0.02), method="CCB", criterion="delta"),
+            model_of(IMAGE, metrics(0.75, 0.05), criterion="delta"),
+        ],
+        "points": [
+            model_of(f"{family} {number} {HOSTILE}", metrics(*spot), family=family)
+            for family, spots in grid.items()
+            for number, spot in enumerate(spots)
+        ],
+        "published": [
+            {"method": "CCB", "criterion": "delta", "metrics": {"accuracy": {"value": 0.7}, "discrimination": {"value": 0.1},
+             "delta": {"value": 0.6}}}
+        ],
+        "tables": [table | {"numeric": True, "words": f"Said before the table. {HOSTILE}"}],
+        "notes": [f"What is seen. {HOSTILE}"],
+    }  # fmt: skip
+    overview = {"sentence": f"For all. {HOSTILE}", "tables": [table], "notes": [HOSTILE]}
+    how = made("python", seeds=[0, 1], data=[])
+    return summary_of("compare", "Methods compared", [study], how, overview)

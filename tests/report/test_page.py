@@ -178,3 +178,31 @@ def test_print_leaves_out_what_only_works_on_a_screen(opened):
     opened.page.emulate_media(media="print")
     assert not opened.page.locator('[data-role="slide"]').is_visible()
     assert opened.page.locator(".sentence").is_visible()
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_a_comparison_draws_grid_points_a_front_a_method_and_the_chosen(browser, comparison, tmp_path, width):
+    address = write_html(comparison, tmp_path / "report.html").as_uri()
+    opened = Opened(browser, address, viewport={"width": width, "height": 844})
+    page = opened.page
+    traces = page.evaluate(
+        """() => document.querySelector('[data-plot="trade"]').data
+             .map((t) => [t.mode, t.x.length, t.showlegend !== false, t.name])"""
+    )
+    assert [trace[:3] for trace in traces] == [
+        ["lines", 2, False], ["markers", 3, False], ["lines", 2, False], ["markers", 2, False],
+        ["markers", 1, True], ["markers", 1, True], ["markers", 1, True],
+    ]  # fmt: skip
+    assert traces[-1][3] == "published CCB"
+    axis, legend = (
+        page.locator(f'[data-plot="trade"] {part}').bounding_box() for part in (".xtitle", ".legend")
+    )
+    assert axis["y"] + axis["height"] <= legend["y"]
+    page.get_by_role("button", name="flip rate").click()
+    assert page.locator('[data-plot="trade"] .js-line').count() == 0
+    page.get_by_text("All grid points", exact=True).click()
+    assert page.locator("details[open] tbody tr").count() == 5
+    assert page.evaluate("document.documentElement.scrollWidth") == width
+    assert page.evaluate("window.hacked") is None
+    opened.context.close()
+    assert opened.wrong == []

@@ -10,7 +10,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evenhand.report.render import embedded, in_numbers, interval, render, small_enough, visible
+from evenhand.report.render import (
+    embedded,
+    in_numbers,
+    interval,
+    published_names,
+    render,
+    small_enough,
+    visible,
+)
 
 from .conftest import HOSTILE
 
@@ -118,3 +126,48 @@ def test_numbers_on_the_page():
     assert in_numbers({"value": 0.12345}) == "0.123"
     assert interval({"value": 0.5, "low": 0.25, "high": 0.75}, "flip_rate") == "25.0–75.0"
     assert interval({"value": 0.5, "low": None}) == ""
+
+
+@pytest.fixture(scope="module")
+def compared(comparison):
+    return render(comparison)
+
+
+def test_a_comparison_has_its_overview_its_words_and_its_grid_points(comparison, compared):
+    text = compared.split("<script")[0]
+    assert (
+        text.index("For all.")
+        < text.index('id="s0"')
+        < text.index("What is seen.")
+        < text.index('id="s0-models"')
+    )
+    assert text.index("Said before the table.") < text.rindex("<table")
+    assert text.count("What is seen.") == 1
+    assert "What each method chooses" in text
+    assert "All models" not in text
+    assert text.count('title="on the front of its method"') == 4
+    assert "<td>0.8123<small>0.8023–0.8223</small></td>" in text
+    held = json.loads(re.search(r'id="data">(.*?)</script>', compared)[1])
+    assert (held["digits"], len(held["studies"][0]["points"])) == (4, 5)
+
+
+def test_published_measures_are_those_that_the_paper_tells(comparison, compared, summary, page):
+    assert published_names(comparison["studies"][0]) == ["accuracy", "discrimination", "delta"]
+    assert "<i>0.6000</i>" in compared
+    assert published_names(summary["studies"][0]) == ["accuracy", "discrimination", "consistency"]
+    assert "<i>0.9999</i>" in page
+
+
+def test_a_comparison_lets_in_nothing_hostile(compared):
+    parser = _Page()
+    parser.feed(compared)
+    assert len(parser.scripts) == 3
+    assert "img" not in {tag for tag, _ in parser.tags}
+    assert compared.count("<table") == compared.count("<caption")
+    assert re.search(r"<th(?![^>]*scope)[ >]", compared.split("<script")[0]) is None
+
+
+def test_a_summary_from_before_there_were_grid_points_still_makes_a_page(summary, page):
+    older = summary | {"studies": [{k: v for k, v in summary["studies"][0].items() if k != "points"}]}
+    del older["overview"]
+    assert render(older).split("<script")[0] == page.split("<script")[0]

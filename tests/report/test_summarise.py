@@ -36,6 +36,12 @@ def test_a_model_without_numbers_is_on_no_front():
     assert [m["front"] for m in mark_front([_point(None, 0.1), _point(0.5, 0.1)])] == [False, True]
 
 
+def test_each_family_of_grid_points_has_a_front_of_its_own(comparison):
+    points = comparison["studies"][0]["points"]
+    assert [point["front"] for point in points] == [True, True, False, True, True]
+    assert comparison["studies"][0]["sentence"] == "A sentence of its own."
+
+
 def test_a_summary_survives_the_disk(summary, tmp_path):
     path = write_summary(summary, tmp_path / "s.json")
     assert read_summary(path) == json.loads(json.dumps(summary))

@@ -29,6 +29,7 @@ def render(summary: Summary) -> str:
     return page.render(
         summary=safe,
         shown=SHOWN,
+        digits=_digits(safe),
         data=Markup(embedded(_for_script(safe))),
         style=Markup(_source("style.css")),
         scripts=[Markup(script) for script in scripts],
@@ -106,6 +107,11 @@ def interval(measure: dict[str, Any] | None, name: str = "", digits: int = 3) ->
     return f"{low:.{digits}f}–{high:.{digits}f}"
 
 
+def published_names(study: dict[str, Any]) -> list[str]:
+    """Return the measures that a paper tells of any of its methods, in their order on the page."""
+    return [name for name in SHOWN if any(name in entry["metrics"] for entry in study["published"])]
+
+
 def published_table(study: dict[str, Any]) -> list[dict[str, Any]]:
     """Return the rows 'this run beside the published one': every method under every criterion."""
     rows = []
@@ -131,14 +137,29 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"numbers": in_numbers, "interval": interval, "published_table": published_table}
+    environment.filters |= {
+        "numbers": in_numbers,
+        "interval": interval,
+        "published_names": published_names,
+        "published_table": published_table,
+    }
     return environment
 
 
 def _for_script(summary: Summary) -> dict[str, Any]:
-    names = ("pos_label", "models", "published", "groups", "convergence", "persons")
+    names = ("pos_label", "models", "points", "published", "groups", "convergence", "persons")
     studies = [{name: study.get(name) for name in names} for study in summary["studies"]]
-    return {"studies": studies, "shown": {name: text[0] for name, text in SHOWN.items()}, "shares": SHARES}
+    return {
+        "studies": studies,
+        "shown": {name: text[0] for name, text in SHOWN.items()},
+        "shares": SHARES,
+        "digits": _digits(summary),
+    }
+
+
+def _digits(summary: Summary) -> int:
+    # Methods that are compared over many splits lie closer together than one split can tell.
+    return 4 if summary["kind"] == "compare" else 3
 
 
 def _policy(scripts: list[str]) -> str:

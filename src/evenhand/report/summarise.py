@@ -1,9 +1,13 @@
-"""The summary: one dict for `fit`, `audit` and `reproduce`, plain enough for JSON; the page is made of it.
+"""The summary: one dict for every kind of report, plain enough for JSON; the page is made of it.
 
-summary   schema, kind, title, studies, made
-study     name, label, pos_label, sensitive, people, sentence, models, published, groups, convergence,
+summary   schema, kind, title, overview, studies, made
+overview  sentence, tables, notes: what holds for all studies together; None where there is nothing to say
+study     name, label, pos_label, sensitive, people, sentence, models, points, published, groups, convergence,
           submodels, persons, published_reward, decided_by, tables, notes
 model     name, method, family, criterion, divergence_weight, chosen, front, metrics {name: value, low, high}
+points    models that a family's chosen one was chosen from: faint in the figure, with a front for each family
+table     title, caption, columns, rows of texts; it may have words, said before it, and be numeric: the first
+          column names the row, the rest are numbers
 """
 
 from __future__ import annotations
@@ -26,7 +30,7 @@ from evenhand.report.measures import share
 from evenhand.version import __version__
 
 SCHEMA = "evenhand-summary-1"
-KINDS = ("fit", "audit", "reproduce")
+KINDS = ("fit", "audit", "reproduce", "compare")
 MOST_PERSONS = 500
 _PACKAGES = ("numpy", "scipy", "scikit-learn", "pandas", "numba", "skops")
 _NOTHING = {"persons": None, "published_reward": None, "decided_by": ""}
@@ -37,16 +41,30 @@ Summary = dict[str, Any]
 Study = dict[str, Any]
 
 
-def summary_of(kind: str, title: str, studies: Sequence[Study], made: dict[str, Any]) -> Summary:
+def summary_of(
+    kind: str,
+    title: str,
+    studies: Sequence[Study],
+    made: dict[str, Any],
+    overview: dict[str, Any] | None = None,
+) -> Summary:
     """Return a whole summary; studies get what they leave out, and a sentence."""
     one_of("kind", kind, KINDS)
     filled = []
     for study in studies:
         whole: Study = {name: [] for name in _LISTS} | _NOTHING | study
         whole["models"] = mark_front(whole["models"])
+        whole["points"] = _fronts_by_family(whole.get("points", []))
         whole.setdefault("sentence", sentence(whole))
         filled.append(whole)
-    return {"schema": SCHEMA, "kind": kind, "title": title, "studies": filled, "made": made}
+    return {
+        "schema": SCHEMA,
+        "kind": kind,
+        "title": title,
+        "overview": overview,
+        "studies": filled,
+        "made": made,
+    }
 
 
 def model_of(
@@ -241,6 +259,15 @@ def check_summary(summary: Any, origin: str = "the summary") -> Summary:
                     f"{origin}, study {study['name']!r} has a model without name or metrics: {model!r}."
                 )
     return summary
+
+
+def _fronts_by_family(points: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    families = dict.fromkeys(point["family"] for point in points)
+    return [
+        point
+        for family in families
+        for point in mark_front([each for each in points if each["family"] == family])
+    ]
 
 
 def _value(model: dict[str, Any], name: str) -> float:

@@ -18,7 +18,7 @@
   const share = (name) => page.shares.includes(name);
   const shown = (name, measure) => {
     if (!measure || measure.value === null) return "–";
-    const write = (value) => (share(name) ? `${(100 * value).toFixed(1)} %` : value.toFixed(3));
+    const write = (value) => (share(name) ? `${(100 * value).toFixed(1)} %` : value.toFixed(page.digits));
     const known = measure.low !== null && measure.low !== undefined;
     return write(measure.value) + (known ? ` (${write(measure.low)} to ${write(measure.high)})` : "");
   };
@@ -43,8 +43,12 @@
 
   // The legend takes as many rows as its entries need: make room for it below the axis.
   const draw = (box, traces, shape) => {
-    const widest = Math.max(...traces.filter((trace) => trace.showlegend !== false).map((trace) => 60 + 7 * trace.name.length));
-    const rows = Math.ceil(traces.length / Math.max(1, Math.floor((box.clientWidth - 70) / widest)));
+    const listed = traces.filter((trace) => trace.showlegend !== false);
+    let rows = 1, used = 0;
+    listed.map((trace) => 48 + 6.5 * trace.name.length).forEach((width) => {
+      if (used && used + width > box.clientWidth - 70) { rows += 1; used = 0; }
+      used += width;
+    });
     box.dataset.height = box.dataset.height || box.clientHeight;
     box.style.height = `${Number(box.dataset.height) + 20 * (rows - 1)}px`;
     shape.margin.b = 62 + 20 * rows;
@@ -69,33 +73,47 @@
   const study = (box, data) => {
     const find = (role) => box.querySelector(`[data-role="${role}"]`);
     const trade = box.querySelector('[data-plot="trade"]');
-    const families = [...new Set(data.models.map((model) => model.family))];
+    const points = data.points || [];
+    const families = [...new Set([...data.models, ...points].map((model) => model.family))];
     const sliding = families.filter((family) => data.models.filter((m) => m.family === family && m.divergence_weight !== null).length > 1);
     let axis = "discrimination";
     let highlighted = data.models.find((model) => model.chosen) || null;
 
     const drawTrade = () => {
       if (!trade) return;
-      const traces = families.map((family, i) => {
+      const risingBy = (models) => [...models].sort((a, b) => a.metrics.discrimination.value - b.metrics.discrimination.value);
+      const grids = families.flatMap((family, i) => {
+        const tried = points.filter((point) => point.family === family);
+        const front = axis === "discrimination" ? risingBy(tried.filter((point) => point.front)) : [];
+        const common = { name: plain(family), legendgroup: plain(family), showlegend: false, type: "scatter" };
+        return [
+          { ...common, x: at(front, axis), y: at(front, "accuracy"), mode: "lines", hoverinfo: "skip", line: { color: colourOf(i) + "b0", width: 1.5, shape: "hv" } },
+          { ...common, x: at(tried, axis), y: at(tried, "accuracy"), mode: "markers", hovertemplate: tried.map(told),
+            marker: { color: colourOf(i), symbol: SHAPES[i % SHAPES.length], size: 5, opacity: tried.map((point) => (point.front ? 0.8 : 0.3)) } },
+        ];
+      });
+      const chosen = families.map((family, i) => {
         const models = data.models.filter((model) => model.family === family);
         const colour = colourOf(i);
         return {
-          name: plain(family), x: at(models, axis), y: at(models, "accuracy"), mode: "markers", type: "scatter",
-          marker: { color: colour, symbol: SHAPES[i % SHAPES.length], size: 10 },
+          name: plain(family), legendgroup: plain(family), x: at(models, axis), y: at(models, "accuracy"), mode: "markers", type: "scatter",
+          marker: { color: colour, symbol: SHAPES[i % SHAPES.length], size: points.length ? 12 : 10, line: { color: css("--card"), width: points.length ? 1.5 : 0 } },
           error_x: { ...errorBars(models, axis), color: colour + "66" }, error_y: { ...errorBars(models, "accuracy"), color: colour + "66" },
           hovertemplate: models.map(told),
         };
       });
+      const traces = points.length ? [...grids, ...chosen] : chosen;
       if (axis === "discrimination") {
-        const front = data.models.filter((model) => model.front)
-          .sort((a, b) => a.metrics.discrimination.value - b.metrics.discrimination.value);
-        traces.unshift({
+        const front = risingBy(data.models.filter((model) => model.front));
+        // With grid points every family has a front of its own.
+        if (!points.length) traces.unshift({
           name: "Pareto front", x: at(front, axis), y: at(front, "accuracy"), mode: "lines", type: "scatter", hoverinfo: "skip",
           line: { color: css("--soft"), width: 1.5, dash: "dot", shape: "hv" },
         });
         if (data.published.length) {
+          const methods = [...new Set(data.published.map((entry) => entry.method))];
           traces.push({
-            name: "published", x: at(data.published, axis), y: at(data.published, "accuracy"), mode: "markers", type: "scatter",
+            name: plain(methods.length === 1 ? `published ${methods[0]}` : "published"), x: at(data.published, axis), y: at(data.published, "accuracy"), mode: "markers", type: "scatter",
             marker: { color: css("--ink"), symbol: "circle-open", size: 11, line: { width: 1.6 } },
             hovertemplate: data.published.map((p) => `<b>published ${plain(p.method)}</b>, by ${plain(p.criterion)}<br>accuracy ${shown("accuracy", p.metrics.accuracy)}<br>discrimination ${shown("discrimination", p.metrics.discrimination)}<extra></extra>`),
           });
@@ -110,7 +128,8 @@
       const shape = layout(page.shown[axis] + " (lower is fairer)", "accuracy");
       // Room left of zero: there lie the points that matter most.
       // Bars of two seeds can be wider than all points together; they may leave the picture, points may not.
-      const spots = axis === "discrimination" ? [...data.models, ...data.published] : data.models;
+      // Grid points that no one would choose may too.
+      const spots = [...data.models, ...points.filter((point) => point.front), ...(axis === "discrimination" ? data.published : [])];
       const values = (name) => spots.map((m) => (m.metrics[name] || {}).value).filter((value) => value != null);
       const farthest = Math.max(0.01, ...values(axis));
       shape.xaxis.range = [-0.04 * farthest, 1.2 * farthest];
