@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from evenhand.datasets.files import line_of_row, read_table
 from evenhand.tables_io import read_chunks, safe_cell, writing
 
 FORMULA = "=+-@\t\r\n＝＋－＠"
@@ -69,15 +70,32 @@ def test_separators_marks_and_quoted_breaks(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("text", "wanted"),
-    [("a,a\n1,2\n", "each once"), ("a,,c\n", "expected column names"), ("", "expected column names"),
-     ("a" * 200_000, "expected column names")],
+    ("content", "wanted"),
+    [(b"a,a\n1,2\n", "line 1: the column 'a' comes twice"), (b"a,,c\n", "line 1: column 2 has no name"),
+     (b"", "is empty; expected a table"), (b"\xef\xbb\xbf", "is empty; expected a table"),
+     (b"\na,b\n", "line 1 is empty; expected column names"), (b"a" * 200_000, "line 1: a field is longer than"),
+     (b"a" * 2_000_000, "line 1 is longer than"), (b'a,"b\n1,2\n', "line 2: the file ends inside a quoted field"),
+     (b"a,b\xff\n1,2\n", "line 1: the byte 0xff at position 4 is not UTF-8")],
 )  # fmt: skip
-def test_damaged_headers_are_refused_by_line(tmp_path, text, wanted):
+def test_a_damaged_header_is_told_alike_whether_the_file_is_read_whole_or_in_chunks(
+    tmp_path, content, wanted
+):
     path = tmp_path / "t.csv"
-    path.write_text(text)
-    with pytest.raises(ValueError, match=wanted):
+    path.write_bytes(content)
+    with pytest.raises(ValueError, match=wanted) as whole:
+        read_table(path)
+    with pytest.raises(ValueError, match=wanted) as chunked:
         _all(path, 10)
+    assert str(whole.value) == str(chunked.value)
+
+
+def test_a_name_may_have_a_line_break(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text('a,"b\n(in words)"\n1,x\n2,y\n')
+    (chunk,) = _all(path, 10)
+    assert list(chunk.rows.columns) == list(read_table(path).frame.columns) == ["a", "b\n(in words)"]
+    assert (chunk.rows["a"].tolist(), chunk.lines, chunk.rejects) == (["1", "2"], [3, 4], [])
+    assert [line_of_row(path, row) for row in (0, 1)] == [3, 4]
 
 
 @pytest.mark.parametrize("size", [1, 2, 10])

@@ -13,9 +13,8 @@ from typing import Any, NamedTuple, TextIO
 
 import pandas as pd
 
-from evenhand.checks import did_you_mean, one_of
+from evenhand.datasets.files import Header, kind_of_file, pyarrow_for, read_header, with_mark, wrong_encoding
 
-TEXT_FILES = (".csv", ".tsv", ".txt")
 CHUNK = 10_000
 _LONGEST_LINE = 10_000_000
 _SHOWN = 1_000  # signs of a damaged line that its reject shows
@@ -45,10 +44,7 @@ class Chunk(NamedTuple):
 
 def read_chunks(path: Path, *, size: int = CHUNK, encoding: str = "utf-8") -> Iterator[Chunk]:
     """Read a CSV file as text, or a Parquet file as it is, `size` rows at a time."""
-    if not path.is_file():
-        near = [entry.name for entry in path.parent.iterdir()] if path.parent.is_dir() else []
-        raise FileNotFoundError(f"There is no file {path}.{did_you_mean(path.name, near)}")
-    ending = one_of(f"the ending of {path.name}", path.suffix.lower(), (*TEXT_FILES, ".parquet"))
+    ending = kind_of_file(path)
     return _parquet_chunks(path, size) if ending == ".parquet" else _csv_chunks(path, size, encoding)
 
 
@@ -56,49 +52,39 @@ def _csv_chunks(path: Path, size: int, encoding: str) -> Iterator[Chunk]:
     plain = encoding.lower() in ("utf-8", "utf8")
     # Bytes that are no text become lone surrogates, so that only their row is rejected.
     with path.open(
-        encoding="utf-8-sig" if plain else encoding,
+        encoding=with_mark(encoding),
         errors="surrogateescape" if plain else "strict",
         newline="",
     ) as file:
-        separator, header = _header(path, file)
+        header = read_header(path, file)
+        if any(map(_undecoded, header.names)):
+            raise ValueError(wrong_encoding(path, encoding))
         rows: list[list[str]] = []
         lines: list[int] = []
         rejects: list[Reject] = []
         none_yet = True
-        for line, fields, damage in _records(file, separator):
-            reason = damage or _damage(fields, len(header), encoding)
+        for line, fields, damage in _records(file, header):
+            reason = damage or _damage(fields, len(header.names), encoding)
             if reason:
                 rejects.append(Reject(line, reason, [_printable(cell) for cell in fields]))
             else:
                 rows.append(fields)
                 lines.append(line)
             if len(rows) + len(rejects) >= size:
-                yield Chunk(pd.DataFrame(rows, columns=header, dtype=object), lines, rejects)
+                yield Chunk(pd.DataFrame(rows, columns=header.names, dtype=object), lines, rejects)
                 rows, lines, rejects, none_yet = [], [], [], False
         if rows or rejects or none_yet:
-            yield Chunk(pd.DataFrame(rows, columns=header, dtype=object), lines, rejects)
+            yield Chunk(pd.DataFrame(rows, columns=header.names, dtype=object), lines, rejects)
 
 
-def _header(path: Path, file: TextIO) -> tuple[str, list[str]]:
-    first = file.readline(_LONGEST_LINE)
-    separator = max(",;\t|", key=first.count)
-    try:
-        header = next(csv.reader([first], delimiter=separator), [])
-    except csv.Error:
-        header = []
-    if not header or len(set(header)) < len(header) or not all(map(str.strip, header)):
-        raise ValueError(f"{path}, line 1: expected column names, each once; got {first.strip()[:200]!r}.")
-    return separator, header
-
-
-def _records(file: TextIO, separator: str) -> Iterator[tuple[int, list[str], str]]:
+def _records(file: TextIO, header: Header) -> Iterator[tuple[int, list[str], str]]:
     """Read the rows after the header: the line where each begins, its fields, and what is wrong with it.
 
     Of a row that is no CSV the first line alone is given up, and reading goes on after it: a quote that is
     not closed must not swallow the rows that follow.
     """
-    lines = _Lines(file)
-    reader = csv.reader(lines, delimiter=separator, strict=True)
+    lines = _Lines(file, begins=header.lines + 1)
+    reader = csv.reader(lines, delimiter=header.separator, strict=True)
     while True:
         begins = lines.begins
         try:
@@ -119,8 +105,8 @@ def _records(file: TextIO, separator: str) -> Iterator[tuple[int, list[str], str
 class _Lines:
     """The lines of a file, for a csv.reader; those of the row at hand can be given back but for the first."""
 
-    def __init__(self, file: TextIO) -> None:
-        self.begins = 2  # where the row at hand begins; the names are in line 1
+    def __init__(self, file: TextIO, begins: int) -> None:
+        self.begins = begins  # where the row at hand begins
         self._file = file
         self._row: list[str] = []
         self._again: deque[str] = deque()
@@ -158,9 +144,13 @@ def _ended(line: str) -> bool:
 def _damage(fields: list[str], wanted: int, encoding: str) -> str:
     if len(fields) != wanted:
         return f"{len(fields)} fields, but the header has {wanted} names"
-    if any("\udc80" <= sign <= "\udcff" for cell in fields if not cell.isascii() for sign in cell):
+    if any(map(_undecoded, fields)):
         return f"a byte that is not {encoding.upper()}"
     return ""
+
+
+def _undecoded(cell: str) -> bool:
+    return not cell.isascii() and any("\udc80" <= sign <= "\udcff" for sign in cell)
 
 
 def _printable(cell: str) -> str:
@@ -168,7 +158,7 @@ def _printable(cell: str) -> str:
 
 
 def _parquet_chunks(path: Path, size: int) -> Iterator[Chunk]:
-    pyarrow = _pyarrow(path)
+    pyarrow = pyarrow_for(path)
     try:
         file = pyarrow.parquet.ParquetFile(path)
     except (pyarrow.ArrowException, OSError) as error:
@@ -181,15 +171,6 @@ def _parquet_chunks(path: Path, size: int) -> Iterator[Chunk]:
             start += len(rows)
         if start == 1:
             yield Chunk(file.schema_arrow.empty_table().to_pandas(), [], [], file.schema_arrow)
-
-
-def _pyarrow(path: Path) -> Any:
-    try:
-        import pyarrow
-        import pyarrow.parquet
-    except ImportError as error:
-        raise ImportError(f"{path.name} needs pyarrow: pip install 'evenhand[parquet]'.") from error
-    return pyarrow
 
 
 class Writer:
@@ -236,7 +217,7 @@ class Writer:
 
     def _write_parquet(self, table: pd.DataFrame, known: Any) -> None:
         assert self.path is not None
-        pyarrow = _pyarrow(self.path)
+        pyarrow = pyarrow_for(self.path)
         if self._sink is None:
             fields = []
             for field in pyarrow.Schema.from_pandas(table, preserve_index=False):

@@ -7,6 +7,7 @@ import re
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple, TextIO
 
@@ -19,7 +20,7 @@ MISSING_MARKS = ("", "NA", "NaN", "nan", "N/A", "null", "NULL")
 _LONGEST_LINE = 1_000_000
 _LONGEST_FIELD = 131_072
 _SEPARATORS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "bar"}
-_TEXT_FILES = (".csv", ".tsv", ".txt")
+TEXT_FILES = (".csv", ".tsv", ".txt")
 # A number to a machine; but people who write amounts leave leading zeros out.
 _CODE = re.compile(r"\s*0\d+(\.\d*)?([eE][+-]?\d+)?\s*")
 _MAY_HOLD_CODE = re.compile(r"\n\s*0\d")  # of fields in lines: one search a row, as most rows hold none
@@ -31,6 +32,14 @@ class Table(NamedTuple):
     frame: pd.DataFrame
     origin: str
     notes: list[str]
+
+
+class Header(NamedTuple):
+    """What the beginning of a CSV file says: the separator, the columns' names, the lines that they take."""
+
+    separator: str
+    names: list[str]
+    lines: int
 
 
 def read_table(source: Any, *, encoding: str = "utf-8") -> Table:
@@ -79,25 +88,57 @@ def codes_in(frame: pd.DataFrame) -> dict[str, str]:
 def line_of_row(path: Path, row: int, *, encoding: str = "utf-8") -> int:
     """Return the line where a data row (from 0) begins, past quoted line breaks and empty lines."""
     with _open(path, encoding) as file:
-        reader = csv.reader(file, delimiter=_separator(path, encoding))
-        begins, position = 1, -1  # the names come before row 0
+        header = read_header(path, file)
+        reader = csv.reader(file, delimiter=header.separator)
+        begins, position = header.lines + 1, 0
         for fields in reader:
             if fields and position == row:
                 break
             position += bool(fields)
-            begins = reader.line_num + 1
+            begins = header.lines + reader.line_num + 1
     return begins
 
 
-def _read_file(path: Path, encoding: str) -> tuple[pd.DataFrame, list[str]]:
+def kind_of_file(path: Path) -> str:
+    """Return the ending of a table's file, which must be there and be one that can be read."""
     if not path.is_file():
         near = [entry.name for entry in path.parent.iterdir()] if path.parent.is_dir() else []
         raise FileNotFoundError(f"There is no file {path}.{did_you_mean(path.name, near)}")
-    if path.stat().st_size == 0:
+    return one_of(f"the ending of {path.name}", path.suffix.lower(), (*TEXT_FILES, ".parquet"))
+
+
+def read_header(path: Path, file: TextIO) -> Header:
+    """Read the names of a CSV file's columns, each once; the file is left where its rows begin."""
+    first = file.readline(_LONGEST_LINE)
+    if not first:
         raise ValueError(f"{path} is empty; expected a table with column names.")
-    if path.suffix.lower() == ".parquet":
+    if len(first) >= _LONGEST_LINE:
+        raise ValueError(
+            f"{path}, line 1 is longer than {_LONGEST_LINE:,} characters; expected column names, and then "
+            "one row a line."
+        )
+    separator = max(_SEPARATORS, key=first.count)
+    more = iter(lambda: file.readline(_LONGEST_LINE), "")
+    reader = csv.reader(chain([first], more), delimiter=separator, strict=True)
+    try:
+        names = next(reader)
+    except csv.Error as error:
+        raise ValueError(f"{path}, line {reader.line_num}: {_explained(error)}") from error
+    if not names:
+        raise ValueError(f"{path}, line 1 is empty; expected column names.")
+    for position, name in enumerate(names, start=1):
+        if not name.strip():
+            raise ValueError(
+                f"{path}, line 1: column {position} has no name; expected a name for every column."
+            )
+        if names.index(name) != position - 1:
+            raise ValueError(f"{path}, line 1: the column {name!r} comes twice; expected each name once.")
+    return Header(separator, names, reader.line_num)
+
+
+def _read_file(path: Path, encoding: str) -> tuple[pd.DataFrame, list[str]]:
+    if kind_of_file(path) == ".parquet":
         return _read_parquet(path), []
-    one_of(f"the ending of {path.name}", path.suffix.lower(), (*_TEXT_FILES, ".parquet"))
     separator, coded = _check_lines(path, encoding)
     notes = (
         [] if separator == "," else [f"Columns of {path.name} are separated by a {_SEPARATORS[separator]}."]
@@ -105,7 +146,7 @@ def _read_file(path: Path, encoding: str) -> tuple[pd.DataFrame, list[str]]:
     frame = pd.read_csv(
         path,
         sep=separator,
-        encoding=_with_mark(encoding),
+        encoding=with_mark(encoding),
         keep_default_na=False,
         na_values=list(MISSING_MARKS),
         dtype=dict.fromkeys(coded, str),
@@ -115,11 +156,7 @@ def _read_file(path: Path, encoding: str) -> tuple[pd.DataFrame, list[str]]:
 
 
 def _read_parquet(path: Path) -> pd.DataFrame:
-    try:
-        import pyarrow
-        import pyarrow.parquet
-    except ImportError as error:
-        raise ImportError(f"Reading {path.name} needs pyarrow: pip install 'evenhand[parquet]'.") from error
+    pyarrow = pyarrow_for(path)
     try:
         frame: pd.DataFrame = pyarrow.parquet.read_table(path).to_pandas()
     except (pyarrow.ArrowException, OSError) as error:
@@ -127,55 +164,40 @@ def _read_parquet(path: Path) -> pd.DataFrame:
     return frame
 
 
+def pyarrow_for(path: Path) -> Any:
+    """Return pyarrow, which only Parquet files need."""
+    try:
+        import pyarrow
+        import pyarrow.parquet
+    except ImportError as error:
+        raise ImportError(f"{path.name} needs pyarrow: pip install 'evenhand[parquet]'.") from error
+    return pyarrow
+
+
 def _check_lines(path: Path, encoding: str) -> tuple[str, list[str]]:
     """Read the file once as bare fields, so that a damaged line is named, not filled with blanks.
 
     Return the separator, and the columns that hold a number with a leading zero.
     """
-    separator = _separator(path, encoding)
     with _open(path, encoding) as file:
-        reader = csv.reader(file, delimiter=separator, strict=True)
         try:
-            header = next(reader)
-            _check_header(path, header)
-            plain = set(range(len(header)))
+            header = read_header(path, file)
+            reader = csv.reader(file, delimiter=header.separator, strict=True)
+            plain = set(range(len(header.names)))
             for fields in reader:
-                if fields and len(fields) != len(header):
+                if fields and len(fields) != len(header.names):
                     raise ValueError(
-                        f"{path}, line {reader.line_num}: got {len(fields)} fields, but the {len(header)} "
-                        "column names in line 1 want as many. Is the file cut off, or a comma unquoted?"
+                        f"{path}, line {header.lines + reader.line_num}: got {len(fields)} fields, but the "
+                        f"{len(header.names)} column names in line 1 want as many. Is the file cut off, or a "
+                        "comma unquoted?"
                     )
                 if _MAY_HOLD_CODE.search("\n".join(["", *fields])):
                     plain -= {at for at in plain if _CODE.fullmatch(fields[at])}
         except csv.Error as error:
-            raise ValueError(f"{path}, line {reader.line_num}: {_explained(error)}") from error
+            raise ValueError(f"{path}, line {header.lines + reader.line_num}: {_explained(error)}") from error
         except UnicodeDecodeError as error:
-            raise ValueError(_not_utf8(path, encoding)) from error
-    return separator, [name for at, name in enumerate(header) if at not in plain]
-
-
-def _check_header(path: Path, header: list[str]) -> None:
-    for position, name in enumerate(header, start=1):
-        if not name.strip():
-            raise ValueError(
-                f"{path}, line 1: column {position} has no name; expected a name for every column."
-            )
-        if header.index(name) != position - 1:
-            raise ValueError(f"{path}, line 1: the column {name!r} comes twice; expected each name once.")
-
-
-def _separator(path: Path, encoding: str) -> str:
-    with _open(path, encoding) as file:
-        try:
-            first = file.readline(_LONGEST_LINE)
-        except UnicodeDecodeError as error:
-            raise ValueError(_not_utf8(path, encoding)) from error
-    if len(first) >= _LONGEST_LINE:
-        raise ValueError(
-            f"{path}, line 1 is longer than {_LONGEST_LINE:,} characters; expected column names, and then "
-            "one row a line."
-        )
-    return max(_SEPARATORS, key=first.count)
+            raise ValueError(wrong_encoding(path, encoding)) from error
+    return header.separator, [name for at, name in enumerate(header.names) if at not in plain]
 
 
 def _explained(error: csv.Error) -> str:
@@ -189,7 +211,8 @@ def _explained(error: csv.Error) -> str:
     return f"this is no CSV ({said})."
 
 
-def _not_utf8(path: Path, encoding: str) -> str:
+def wrong_encoding(path: Path, encoding: str) -> str:
+    """Say which byte of a file is not what its encoding allows."""
     with path.open("rb") as file:
         for number, line in enumerate(file, start=1):
             try:
@@ -205,11 +228,11 @@ def _not_utf8(path: Path, encoding: str) -> str:
 
 @contextmanager
 def _open(path: Path, encoding: str) -> Iterator[TextIO]:
-    with path.open(encoding=_with_mark(encoding), newline="") as file:
+    with path.open(encoding=with_mark(encoding), newline="") as file:
         yield file
 
 
-def _with_mark(encoding: str) -> str:
+def with_mark(encoding: str) -> str:
     """Spreadsheets put a mark before UTF-8 text; it must not become part of the first column's name."""
     return "utf-8-sig" if encoding.lower() in ("utf-8", "utf8") else encoding
 
