@@ -229,13 +229,13 @@ def overview(tables: Tables, choices: dict[str, dict[str, pd.DataFrame]]) -> dic
     trials = tables.trials[tables.trials.method.map(shown_method)]
     splits = trials.groupby("dataset").seed.nunique()[list(choices)]
     families = trials.method.where(~trials.method.str.startswith("CCB"), words.OURS)
-    grids = (trials.method + trials.parameters).groupby(families).nunique()
-    few = trials[trials.method == METHODS[words.OURS]].parameters.nunique()
-    sizes = words.listed([f"{name} {grids[name]}" for name in METHODS if name in grids])
+    grids = (trials.method + trials.parameters).groupby([families, trials.dataset]).nunique()
+    few = trials[trials.method == METHODS[words.OURS]].groupby("dataset").parameters.nunique()
+    sizes = words.listed([f"{name} {span(grids[name])}" for name in METHODS if name in grids])
     notes = [
         f"Random splits into 70 % training, 15 % validation and 15 % test, the same for all methods: {words.listed([f'{TITLES[name]} {count}' for name, count in splits.items()])}.",
         "Every method's grid point is chosen on the validation part; the test part is only measured. A constant classifier is chosen only where a method has nothing else.",
-        f"Grid points: {sizes}. Of ours, delta chooses from {few}; the front, the bounds and the costs are of all.",
+        f"Grid points: {sizes}. Of ours, delta chooses from {span(few)}; the front, the bounds and the costs are of all.",
         "The paper's baselines are judged at every checkpoint, as the paper does; ours once, after training.",
         "fairlearn's decisions are drawn from its mixture, as it is meant to be used; its AUC is therefore that of yes and no, not of a score.",
         "“By more than chance” means that the 95 % interval of the difference, split by split, leaves out zero; each interval stands for itself.",
@@ -246,6 +246,11 @@ def overview(tables: Tables, choices: dict[str, dict[str, pd.DataFrame]]) -> dic
     table = text_table("Delta, all data sets", caption, cells.reset_index())
     named = {TITLES[name]: found for name, found in choices.items()}
     return {"sentence": words.over_all(named), "tables": [table], "notes": notes}
+
+
+def span(sizes: pd.Series) -> str:
+    """How many, where data sets may differ."""
+    return f"{sizes.min()}" if sizes.min() == sizes.max() else f"{sizes.min()}–{sizes.max()}"
 
 
 def summary(tables: Tables, datasets: Sequence[Dataset], command: str) -> Summary:
@@ -266,7 +271,6 @@ def main() -> None:
     parser.add_argument(
         "--out", type=Path, default=Path("results/frontier"), help="the folder of frontier.py"
     )
-    parser.add_argument("--to", type=Path, help="where the page is written, if elsewhere")
     arguments = parser.parse_args()
     tables = Tables.read(arguments.out)
     known = set(tables.trials.dataset)
@@ -274,10 +278,8 @@ def main() -> None:
     where = "" if arguments.out == parser.get_default("out") else f" --out {arguments.out}"
     command = f"python experiments/frontier.py{where} && python experiments/frontier_page.py{where}"
     whole = summary(tables, datasets, command)
-    folder = arguments.to or arguments.out
-    folder.mkdir(parents=True, exist_ok=True)
-    print(write_summary(whole, folder / "summary.json"))
-    print(write_html(whole, folder / "report.html"))
+    print(write_summary(whole, arguments.out / "summary.json"))
+    print(write_html(whole, arguments.out / "report.html"))
 
 
 if __name__ == "__main__":

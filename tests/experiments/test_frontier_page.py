@@ -126,6 +126,14 @@ def test_the_page_is_made_of_the_tables(summary, tables):
     assert "Does a bound hold?" in render(summary)
 
 
+def test_the_overview_counts_splits_and_grid_points(summary, page):
+    notes = " ".join(summary["overview"]["notes"])
+    assert "German 4." in notes
+    assert "Grid points: ours 2, fairlearn 1, LFR 2 and LR unaware 2. Of ours, delta chooses from 1;" in notes
+    assert summary["overview"]["tables"][0]["rows"][-1] == ["published CCB", "0.6577"]
+    assert page.span(pd.Series([2, 4])) == "2–4"
+
+
 def test_grid_points_are_means_over_splits_once_each_and_constants_are_left_out(summary):
     study = summary["studies"][0]
     names = [(point["family"], point["name"]) for point in study["points"]]
