@@ -1,6 +1,7 @@
 """Turn results into the pages' numbers: docs/generated/*.md, and the marked blocks of README.md. Nothing is typed.
 
     python experiments/frontier.py && python experiments/defaults.py && python experiments/tried.py
+    python experiments/frontier.py --datasets german compas --seeds 40 --out results/frontier/small
     python benchmarks/training.py --json results/benchmarks/training.json
     evenhand reproduce
     python experiments/publish.py
@@ -20,31 +21,33 @@ import pandas as pd
 
 ROOT = Path(__file__).parents[1]
 RESULTS, GENERATED = ROOT / "results", ROOT / "docs" / "generated"
+FRONTIER = "experiments/frontier.py"
+SMALL = "--datasets german compas --seeds 40 --out results/frontier/small"
 TITLES = {"adult": "Adult", "compas": "COMPAS", "german": "German", "health": "Health"}
 
 
-def delta() -> str:
-    table = pd.read_csv(RESULTS / "frontier" / "delta.csv", keep_default_na=False)
+def delta(folder: str = "frontier", command: str = FRONTIER) -> str:
+    table = pd.read_csv(RESULTS / folder / "delta.csv", keep_default_na=False)
     means = table.astype({"mean": float}).pivot(index="method", columns="dataset", values="mean")
     text = table.pivot(index="method", columns="dataset", values="delta").loc[table.method.unique()]
     for dataset in text.columns:
         best = means[dataset].idxmax()
         text.loc[best, dataset] = f"**{text.loc[best, dataset]}**"
     text = text.rename(columns=TITLES).rename_axis(index="delta = accuracy − discrimination", columns=None)
-    return f"{markdown(text.reset_index())}\n\n{source('frontier', 'experiments/frontier.py')}"
+    return f"{markdown(text.reset_index())}\n\n{source(folder, command)}"
 
 
 def delta_details() -> str:
     table = pd.read_csv(RESULTS / "frontier" / "delta.csv", keep_default_na=False).drop(columns="mean")
     table["dataset"] = table["dataset"].map(TITLES)
-    return f"{markdown(table.sort_values('dataset', kind='stable'))}\n\n{source('frontier', 'experiments/frontier.py')}"
+    return f"{markdown(table.sort_values('dataset', kind='stable'))}\n\n{source('frontier', FRONTIER)}"
 
 
 def cost() -> str:
     table = pd.read_csv(RESULTS / "frontier" / "cost.csv")
     table["dataset"] = table["dataset"].map(TITLES)
     table.columns = [name.replace("_", " ") for name in table.columns]
-    return f"{markdown(table.sort_values('dataset', kind='stable'))}\n\n{source('frontier', 'experiments/frontier.py')}"
+    return f"{markdown(table.sort_values('dataset', kind='stable'))}\n\n{source('frontier', FRONTIER)}"
 
 
 def plain(folder: str, name: str, command: str) -> Callable[[], str]:
@@ -69,7 +72,15 @@ def defaults() -> str:
     numbers["dataset"] = numbers["dataset"].map(TITLES)
     numbers.columns = [name.replace("_", " ") for name in numbers.columns]
     seeds = table.seed.nunique()
-    return f"{markdown(numbers)}\n\nMeans over {seeds} random splits, test part. Command: `python experiments/defaults.py`."
+    found = json.loads((RESULTS / "defaults" / "found.json").read_text())
+    gone = {TITLES[name]: count for name, count in found["collapsed"].items() if count}
+    seconds = " and ".join(f"{name} in {took:.1f} s" for name, took in found["seconds_on_adult"].items())
+    return (
+        f"{markdown(numbers)}\n\nMeans over {seeds} random splits, test part. Splits on which the defaults collapsed: "
+        f"{', '.join(f'{count} on {name}' for name, count in gone.items()) or 'none'}. The largest flip rate on any split: "
+        f"{', '.join(f'{TITLES[name]} {rate:.2%}' for name, rate in found['worst_flip_rate'].items())}. "
+        f"One fit on Adult: {seconds}. Command: `python experiments/defaults.py`."
+    )
 
 
 def tried() -> str:
@@ -77,7 +88,7 @@ def tried() -> str:
     parts = []
     for dataset, rows in table.groupby("dataset", sort=False):
         numbers = rows.groupby("change", sort=False)[
-            ["accuracy", "discrimination", "flip_rate", "delta"]
+            ["accuracy", "discrimination", "flip_rate", "positive_rate", "auc", "delta"]
         ].mean()
         numbers.columns = [name.replace("_", " ") for name in numbers.columns]
         shown = markdown(numbers.map("{:.4f}".format).reset_index())
@@ -137,8 +148,10 @@ PAGES: dict[str, Callable[[], str]] = {
     "delta": delta,
     "delta-details": delta_details,
     "cost": cost,
-    "hypervolume": plain("frontier", "hypervolume", "experiments/frontier.py"),
-    "bounds": plain("frontier", "bounds", "experiments/frontier.py"),
+    "hypervolume": plain("frontier", "hypervolume", FRONTIER),
+    "bounds": plain("frontier", "bounds", FRONTIER),
+    "delta-small": lambda: delta("frontier/small", f"{FRONTIER} {SMALL}"),
+    "hypervolume-small": plain("frontier/small", "hypervolume", f"{FRONTIER} {SMALL}"),
     "defaults": defaults,
     "tried": tried,
     "reproduction": reproduction,

@@ -25,6 +25,7 @@ from evenhand import (
     TrainingDivergedError,
 )
 from evenhand.datasets import load
+from evenhand.metrics.scores import rank_auc
 from evenhand.protocol.trial import make_ready
 
 SGD: dict[str, Any] = {"optimizer": "sgd", "batch_size": 1, "learning_rate": 0.005}
@@ -34,7 +35,12 @@ CHANGES: dict[str, dict[str, Any]] = {
     "divergence weight 0: no cooperation": {"divergence_weight": 0},
     "divergence weight 1": {"divergence_weight": 1},
     "divergence weight 5": {"divergence_weight": 5},
-    "divergence weight 50": {"divergence_weight": 50},
+    "divergence weight 100": {"divergence_weight": 100},
+    "each policy with an Adam of its own": {"optimizer": "adam"},
+    "the same, rate 0.003": {"optimizer": "adam", "learning_rate": 0.003},
+    "rate 0.0003 for all data sets": {"learning_rate": 0.0003},
+    "rate 0.001 for all data sets": {"learning_rate": 0.001},
+    "rate 0.003 for all data sets": {"learning_rate": 0.003},
     "only the acting policy moves, as published": {"cooperation": "acting"},
     "policies start apart": {"shared_start": False},
     "sampled actions instead of expected gradients": {"estimator": "sampled"},
@@ -50,7 +56,10 @@ CHANGES: dict[str, dict[str, Any]] = {
     "weight decay 1": {"weight_decay": 1.0},
     "the published algorithm, λ = 10": {"published": True},
     "with parity": {"reward": PARITY},
+    "with parity, divergence weight 0.3": {"reward": PARITY, "divergence_weight": 0.3},
     "with parity, divergence weight 1": {"reward": PARITY, "divergence_weight": 1},
+    "with parity, divergence weight 300": {"reward": PARITY, "divergence_weight": 300},
+    "with parity, each policy with an Adam of its own": {"reward": PARITY, "optimizer": "adam"},
     "with parity, divergence weight 1, weight decay 1": {"reward": PARITY, "divergence_weight": 1, "weight_decay": 1.0},
     "with parity on probabilities, weight 1": {
         "reward": Likelihood() + LogRatio() + Parity(measure="probabilities"),
@@ -79,7 +88,10 @@ def one(name: str, seed: int) -> list[dict[str, Any]]:
         row: dict[str, Any] = {"dataset": name, "seed": seed, "change": change}
         try:
             scores = ready.validation.scores(model.fit(ready.X, ready.y, sensitive_features=ready.s))
-            row |= {**scores._asdict(), "delta": scores.delta}
+            people = ready.validation
+            said = model.predict_proba(people.X, sensitive_features=people.groups[people.s])
+            auc = rank_auc(people.y == people.positive, said[:, people.positive])
+            row |= {**scores._asdict(), "delta": scores.delta, "auc": auc}
         except TrainingDivergedError:
             row["diverged"] = 1
         rows.append(row)
@@ -90,7 +102,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--datasets", nargs="+", default=["adult", "compas", "german"])
+    parser.add_argument("--datasets", nargs="+", default=["adult", "compas", "german", "health"])
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--out", type=Path, default=Path("results/tried"))
     arguments = parser.parse_args()
@@ -98,7 +110,7 @@ def main() -> None:
     jobs = [delayed(one)(name, seed) for name in arguments.datasets for seed in range(arguments.seeds)]
     table = pd.DataFrame([row for rows in Parallel(n_jobs=2, prefer="threads")(jobs) for row in rows])
     table.to_csv(arguments.out / "tried.csv", index=False)
-    numbers = ["accuracy", "discrimination", "flip_rate", "positive_rate", "delta"]
+    numbers = ["accuracy", "discrimination", "flip_rate", "positive_rate", "auc", "delta"]
     print(table.groupby(["dataset", "change"], sort=False)[numbers].mean().round(4).to_string())
 
 

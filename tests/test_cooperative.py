@@ -4,6 +4,7 @@ import polars as pl
 import pytest
 from sklearn import config_context
 from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -14,9 +15,11 @@ from evenhand import (
     Correctness,
     EqualizedOdds,
     EqualOpportunity,
+    GradientBandit,
     Likelihood,
     LogRatio,
     Parity,
+    TrainingDivergedError,
 )
 
 
@@ -54,6 +57,42 @@ def test_cooperation_ends_flips_and_costs_little():
     assert free[2] > 0.1
     assert fair[2] < free[2] / 5
     assert fair[0] > free[0] - 0.05
+
+
+def test_policies_that_move_jointly_learn_as_one_however_large_the_weight():
+    X, y, _ = biased_world()
+    alone = GradientBandit(random_state=0).fit(X, y).score(X, y)
+    for weight in (20, 1000):
+        right, _, flips = outcome(*fitted(divergence_weight=weight))
+        assert right > alone - 0.01
+        assert flips < 0.01
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"divergence_weight": 4.9},
+        {"cooperation": "acting"},
+        {"shared_start": False},
+        {"divergence_weight": 0},
+    ],
+)
+def test_policies_move_by_themselves_where_joint_moves_would_not_help(options):
+    X, y, s = biased_world(500)
+    jointly, alone = (
+        CooperativeBandits(random_state=0, epochs=3, **{"optimizer": optimizer, **options}).fit(
+            X, y, sensitive_features=s
+        )
+        for optimizer in ("joint_adam", "adam")
+    )
+    np.testing.assert_array_equal(jointly.policies_.W1, alone.policies_.W1)
+
+
+def test_learning_rate_follows_the_features():
+    X, y, s = biased_world(300)  # four features
+    given = CooperativeBandits(learning_rate=0.005, random_state=0).fit(X, y, sensitive_features=s)
+    auto = CooperativeBandits(random_state=0).fit(X, y, sensitive_features=s)
+    np.testing.assert_array_equal(given.policies_.W1, auto.policies_.W1)
 
 
 def test_parity_closes_the_gap():
@@ -107,6 +146,10 @@ def test_submodels():
         model.predict_proba(X, sensitive_features=np.where(s == "f", "m", "f")),
     )
     np.testing.assert_array_equal(model.probabilities_by_group(X), by_group)  # untouched
+    assert not swapped._training.moments.updates.any()  # its averages were the other policies'
+    state = np.random.RandomState(0)
+    model.set_params(random_state=state).compress("f")
+    assert state.randint(1000) == np.random.RandomState(0).randint(1000)  # nothing was drawn from it
     with pytest.raises(ValueError, match="Got group='x', but fit saw only 'f', 'm'"):
         model.compress("x")
 
@@ -209,6 +252,40 @@ def test_options_may_change_between_calls(changes):
     assert model.n_steps_ == 900
     with pytest.raises(ValueError, match="Got batch_size=0"):
         model.set_params(batch_size=0).partial_fit(X, y, sensitive_features=s)
+
+
+def test_moments_of_another_kind_of_moves_are_forgotten():
+    X, y, s = biased_world(640)
+    model = CooperativeBandits(0, random_state=0)
+    model.partial_fit(X, y, classes=["no", "yes"], sensitive_features=s)
+    before = model.policies_.W1.copy()
+    model.set_params(divergence_weight=20, schedule="constant").partial_fit(
+        X[:32], y[:32], sensitive_features=s[:32]
+    )
+    # A first step of Adam is one rate long, for the mean and again, slower, for the differences.
+    assert np.abs(model.policies_.W1 - before).max() <= 0.005 * (1 + 1 / 21) * 1.01
+
+
+def test_an_open_batch_closes_when_batches_become_smaller():
+    X, y, s = biased_world(640)
+    model = CooperativeBandits(random_state=0, epochs=1, checkpoint_every=20)
+    model.fit(X, y, sensitive_features=s, callback=lambda step, model: True)  # stopped with 20 people waiting
+    moves = model._training.moments.updates[0]
+    model.set_params(batch_size=8).partial_fit(X, y, sensitive_features=s)
+    assert model._training.moments.updates[0] - moves == pytest.approx(640 / 8, abs=1)
+
+
+def test_what_was_learned_survives_a_call_that_diverges():
+    X, y, s = biased_world(300)
+    model = CooperativeBandits(random_state=0, epochs=1).fit(X, y, sensitive_features=s)
+    before = model.predict_proba(X, sensitive_features=s)
+    with pytest.raises(TrainingDivergedError):
+        model.set_params(learning_rate=1e30, optimizer="sgd").partial_fit(X, y, sensitive_features=s)
+    np.testing.assert_array_equal(model.predict_proba(X, sensitive_features=s), before)
+    with pytest.raises(TrainingDivergedError):
+        model.fit(X, y, sensitive_features=s)
+    with pytest.raises(NotFittedError):
+        model.predict(X, sensitive_features=s)
 
 
 def test_same_seed_same_model_and_checkpoints_change_nothing():

@@ -17,6 +17,7 @@ from evenhand.kernels.structs import People
 from evenhand.learner import Callback, Codes, Floats, PolicyLearner, distinct_classes
 from evenhand.network import Network
 from evenhand.rewards import Likelihood, LogRatio, Reward, Term, as_reward
+from evenhand.training import Training
 
 
 class CooperativeBandits(PolicyLearner):
@@ -34,9 +35,9 @@ class CooperativeBandits(PolicyLearner):
     cooperation : 'mutual' lets the other policies listen and move too, 'acting' moves the person's own
         group's policy only, as published.
     shared_start : begin with equal policies.
-    optimizer : 'sgd', 'adam', or 'joint_adam': where the policies listen to each other, Adam moves their
-        mean, and their differences from it 1 + λ times slower. However large λ is, they learn as fast as
-        one policy would.
+    optimizer : 'sgd', 'adam', or 'joint_adam': policies that start equal and cooperate mutually with a weight
+        λ of at least 5 are moved together, their mean by Adam, their differences 1 + λ times slower. However
+        large λ is, they learn as fast as one policy would. Otherwise it is 'adam', for each policy alone.
     hidden, estimator, learning_rate, schedule, epochs, steps, batch_size, weight_decay, order,
     importance_clip, checkpoint_every, random_state : as for `GradientBandit`.
 
@@ -151,7 +152,7 @@ class CooperativeBandits(PolicyLearner):
     def partial_fit(
         self, X: Any, y: Any, classes: Any = None, *, sensitive_features: Any = None, groups: Any = None
     ) -> Self:
-        """Meet these people once, in the given order.
+        """Meet these people once, in the given order; the last batch of a call closes, full or not.
 
         The first call needs every class there will ever be, and `groups`, if not all of them are in it.
         """
@@ -252,9 +253,8 @@ class CooperativeBandits(PolicyLearner):
         for name in ("classes_", "n_features_in_", "feature_names_in_"):
             if hasattr(self, name):
                 setattr(bandit, name, getattr(self, name))
-        bandit._begin(self.n_features_in_, 1)
-        bandit._training.policies = Network(*(part[at : at + 1].copy() for part in self.policies_))
-        bandit._training.step = self.n_steps_
+        policy = Network(*(part[at : at + 1].copy() for part in self.policies_))
+        bandit._training = Training.of(policy, self._training.seed, self.n_steps_)
         bandit._publish()
         return bandit
 
@@ -262,7 +262,10 @@ class CooperativeBandits(PolicyLearner):
         """Return a model that decides each group by the next group's policy; of two, by the other's."""
         check_is_fitted(self, "policies_")
         model = copy.deepcopy(self)
-        model._training.policies = Network(*(np.roll(part, -1, axis=0) for part in self.policies_))
+        policies = Network(*(np.roll(part, -1, axis=0) for part in self.policies_))
+        # The optimiser's averages and the running rates were the other policies'.
+        model._training = Training.of(policies, self._training.seed, self.n_steps_)
+        model._training.history = copy.deepcopy(self._training.history)
         model._publish()
         return model
 

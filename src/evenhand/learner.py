@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from evenhand import checks, kernels
 from evenhand.contexts import as_rows, name_bad_columns
 from evenhand.groups import sorted_unique
-from evenhand.kernels.structs import Options, People, Rows
+from evenhand.kernels.structs import Options, People, Rows, Terms
 from evenhand.network import Network
 from evenhand.offpolicy import chances, finite, one_each
 from evenhand.rewards import RateTerm, Reward
@@ -27,6 +27,7 @@ from evenhand.training import (
     ORDERS,
     SCHEDULES,
     Training,
+    TrainingDivergedError,
     compile_custom,
     pack_terms,
 )
@@ -37,6 +38,9 @@ AUTO_EPOCHS, AUTO_LEAST, AUTO_MOST = 20, 20_000, 400_000
 # What learning_rate='auto' is over √features: Adam moves every weight alike, so the more features there are,
 # the further one step moves what a policy says.
 AUTO_RATE = 0.01
+# The weight of cooperation from which policies move jointly. Below it the pull hardly hides what the labels
+# teach, and a small group is better served by an Adam of its own.
+JOINT_FROM = 5.0
 
 Callback = Callable[[int, Any], bool | None]
 Floats = npt.NDArray[np.float64]
@@ -155,11 +159,12 @@ class PolicyLearner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 "expected terms that need none (parity, log_ratio, agreement, kl)."
             )
         own, rate = reward.get("custom"), self._rate()
+        terms = pack_terms(reward, self.divergence_weight, len(self.classes_))
         options = Options(
             expected=self.estimator == "expected",
             mutual=self.cooperation == "mutual",
             adam=self.optimizer != "sgd",
-            joint=self.optimizer == "joint_adam",
+            apart=self._apart(terms),
             learning_rate=rate,
             schedule=SCHEDULES.index(self.schedule),
             horizon=n_steps if decays else 0,
@@ -180,15 +185,20 @@ class PolicyLearner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             self._publish()
             return callback(step, self) if callback is not None else None
 
-        training.run(
-            rows,
-            people,
-            pack_terms(reward, self.divergence_weight, len(self.classes_)),
-            compile_custom(None if own is None else own.function),
-            options,
-            remedy=f"{remedy}, or scale the columns of X to unit deviation.",
-            checkpoint=None if callback is None else checkpoint,
-        )
+        try:
+            training.run(
+                rows,
+                people,
+                terms,
+                compile_custom(None if own is None else own.function),
+                options,
+                remedy=f"{remedy}, or scale the columns of X to unit deviation.",
+                checkpoint=None if callback is None else checkpoint,
+            )
+        except TrainingDivergedError:
+            if decays and hasattr(self, "policies_"):
+                del self.policies_  # a fit that failed leaves no model
+            raise
         self._publish()
         return self
 
@@ -201,6 +211,14 @@ class PolicyLearner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if self.learning_rate == "auto":
             return float(AUTO_RATE / np.sqrt(self.n_features_in_))
         return float(self.learning_rate)
+
+    def _apart(self, terms: Terms) -> float:
+        """Return the share of the rate at which the policies' differences move; 0: each moves by itself."""
+        pull = terms.log_ratio_weight + terms.agreement_weight
+        n_groups = len(self._training.policies.b2)
+        listen = self.cooperation == "mutual" and n_groups > 1 and pull >= JOINT_FROM
+        jointly = self.optimizer == "joint_adam" and self.shared_start and listen
+        return 1.0 / (1.0 + pull) if jointly else 0.0
 
     def _total_steps(self, n_people: int) -> int:
         if self.steps is not None:

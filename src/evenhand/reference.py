@@ -86,11 +86,9 @@ def one_step(
             moments.gradient, along_logits(policy_of(policies, g), context, direction), strict=True
         ):
             total[g] += part
-    if moments.pending[0] == options.batch_size or step + 1 == options.end:
-        coupling = terms.log_ratio_weight + terms.agreement_weight
-        jointly = options.joint and len(directions) > 1
-        rate, apart = learning_rate(options, step), 1 / (1 + coupling) if jointly else 0.0
-        close_batch(policies, moments, rate, options.adam, apart, options.weight_decay)
+    if moments.pending[0] >= options.batch_size or step + 1 == options.end:
+        rate = learning_rate(options, step)
+        close_batch(policies, moments, rate, options.adam, options.apart, options.weight_decay)
     return reward
 
 
@@ -160,10 +158,10 @@ def watch_rates(terms: Terms, state: Rates, group: int, label: int, policy: Floa
 
 
 def excess(terms: Terms, state: Rates, t: int, slot: int, action: Any) -> Floats:
-    """Return how far each group's rate lies outside the bound round the mean of the groups seen."""
+    """Return how far each group's rate lies outside the bound round the middle of the groups seen."""
     seen = state.counts[:, slot] > 0
     rates = state.rates[t, :, slot, action]
-    apart: Floats = np.where(seen, rates - rates[seen].mean(), 0)
+    apart: Floats = np.where(seen, rates - (rates[seen].min() + rates[seen].max()) / 2, 0)
     return apart - np.clip(apart, -terms.bound[t] / 2, terms.bound[t] / 2)
 
 
@@ -172,34 +170,35 @@ def close_batch(
 ) -> None:
     """Move the touched policies by the batch's mean gradient, and clear it; weights decay, biases do not.
 
-    Jointly, Adam sees the mean of the policies' gradients and their differences from it.
+    Jointly, Adam sees the mean of the policies' gradients and their differences from it, all on one scale.
     """
     people, touched = moments.pending[0], np.flatnonzero(moments.pending[1:])
+    if apart > 0:
+        touched = np.arange(len(moments.updates))
     moments.updates[touched] += 1
     for weights, gradient, first, second, decays in zip(
         policies, moments.gradient, moments.first, moments.second, (True, False, True, False), strict=True
     ):
         if decays:
             weights[touched] *= 1 - rate * weight_decay
-        mean = gradient / people
+        mean, n = gradient / people, moments.updates
         if apart > 0:
             common = mean.mean(0)
-            for g in touched:
-                weights[g] += (
-                    apart * rate * adam_step(first[g], second[g], mean[g] - common, moments.updates[g])
-                )
-            weights += rate * adam_step(first[-1], second[-1], common, moments.updates[0])
+            differences = mean - common
+            size = np.sqrt((differences**2).mean(0))
+            weights += apart * rate * adam_step(first[:-1], second[0], differences, n[0], size)
+            weights += rate * adam_step(first[-1], second[-1], common, n[0], common)
         else:
             for g in touched:
-                n = moments.updates[g]
-                weights[g] += rate * (adam_step(first[g], second[g], mean[g], n) if adam else mean[g])
+                step = adam_step(first[g], second[g], mean[g], n[g], mean[g]) if adam else mean[g]
+                weights[g] += rate * step
         gradient[:] = 0
     moments.pending[:] = 0
 
 
-def adam_step(first: Floats, second: Floats, gradient: Floats, n: int) -> Floats:
-    """Move Adam's averages by a gradient, the n-th, and return the direction that they give."""
+def adam_step(first: Floats, second: Floats, gradient: Floats, n: int, size: Floats) -> Floats:
+    """Move Adam's averages by the n-th gradient and its size, and return the direction that they give."""
     first += (1 - DECAY_1) * (gradient - first)
-    second += (1 - DECAY_2) * (gradient**2 - second)
+    second += (1 - DECAY_2) * (size**2 - second)
     direction: Floats = first / (1 - DECAY_1**n) / (np.sqrt(second / (1 - DECAY_2**n)) + EPSILON)
     return direction

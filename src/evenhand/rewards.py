@@ -124,7 +124,7 @@ class RateTerm(Term):
     """A bound on how far the groups' rates of an action may part, kept by dual ascent.
 
     Each group's running rates are watched; while they differ by more than `bound`, a price on the action
-    rises for the groups above the mean and falls for those below.
+    rises for the groups above the middle of the highest and the lowest, and falls for those below.
 
     Parameters
     ----------

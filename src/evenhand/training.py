@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import functools
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -48,6 +49,7 @@ class Training:
     rates: Rates
     seed: int
     step: int = 0
+    kind: str = ""  # of the moves that the moments belong to: 'sgd', 'adam' or 'joint'
     history: dict[str, list[float]] = field(
         default_factory=lambda: {"step": [], "reward": [], "mean_reward": [], "mean_divergence": []}
     )
@@ -72,21 +74,21 @@ class Training:
         ]
         starts = first * n_groups if shared_start else first
         policies = Network(*(np.stack(parts).astype(dtype) for parts in zip(*starts, strict=True)))
+        return cls.of(policies, seed)
 
-        moments = Moments(
-            _like(policies, kept=False),
-            _like(policies, kept=False, more=1),
-            _like(policies, kept=False, more=1),
-            np.zeros(n_groups, np.int64),
-            np.zeros(1 + n_groups, np.int64),
-        )
-        return cls(policies, moments, _no_rates(0, n_groups, n_actions), seed)
+    @classmethod
+    def of(cls, policies: Network, seed: int, step: int = 0) -> Training:
+        """Return a training run that goes on from policies and remembers nothing else."""
+        return cls(policies, _no_moments(policies), _no_rates(0, *policies.b2.shape), seed, step)
 
-    def make_room(self, *, n_rate_terms: int, buffers: bool) -> None:
+    def make_room(self, *, n_rate_terms: int, buffers: bool, kind: str = "") -> None:
         """Allocate what this reward and optimiser need, at first or after they were changed between calls.
 
-        Running rates of a reward with another number of bounded terms begin anew.
+        Moments of another kind of moves, and running rates of a reward with another number of bounded terms,
+        begin anew.
         """
+        if kind != self.kind:
+            self.moments, self.kind = _no_moments(self.policies), kind
         if buffers and self.moments.gradient.W1.shape != self.policies.W1.shape:
             gradient, first, second = (_like(self.policies, kept=True, more=more) for more in (0, 1, 1))
             self.moments = self.moments._replace(gradient=gradient, first=first, second=second)
@@ -132,7 +134,8 @@ class Training:
         """Go on to `options.end`, writing history; a checkpoint that returns True ends it early."""
         every = options.interval
         direct = options.batch_size == 1 and not options.adam and options.weight_decay == 0
-        self.make_room(n_rate_terms=len(terms.bound), buffers=not direct)
+        kind = "joint" if options.apart > 0 else "adam" if options.adam else "sgd"
+        self.make_room(n_rate_terms=len(terms.bound), buffers=not direct, kind=kind)
         while self.step < options.end:
             # With nobody watching, the whole run is one call.
             until = (
@@ -140,17 +143,20 @@ class Training:
             )
             n_steps = until - self.step
             history = np.zeros((-(-n_steps // every), 3))
+            before = copy.deepcopy((self.policies, self.moments, self.rates))
             done = kernels.train(
                 self.policies, self.moments, rows, people, terms, self.rates, options, custom,
                 self.step, n_steps, history,
             )  # fmt: skip
+            if done < n_steps or not all(np.isfinite(part).all() for part in self.policies):
+                # What was learned before stays usable: an online learner may catch this and go on.
+                self.policies, self.moments, self.rates = before
+                raise TrainingDivergedError(
+                    f"Training diverged at step {self.step + done + 1}: the reward or the policies are no "
+                    f"longer finite numbers. {remedy}"
+                )
             self._write_down(history, every)
             self.step += done
-            if done < n_steps or not all(np.isfinite(part).all() for part in self.policies):
-                raise TrainingDivergedError(
-                    f"Training diverged at step {self.step + 1}: the reward or the policies are no longer "
-                    f"finite numbers. {remedy}"
-                )
             if checkpoint is not None and checkpoint(self.step):
                 break
 
@@ -171,6 +177,18 @@ def _like(policies: Network, *, kept: bool, more: int = 0) -> Network:
     """Return zeros shaped like the policies and so many more, or empty arrays that stand for them."""
     shapes = ((len(part) + more, *(kept * size for size in part.shape[1:])) for part in policies)
     return Network(*(np.zeros(shape, policies.b1.dtype) for shape in shapes))
+
+
+def _no_moments(policies: Network) -> Moments:
+    """Return the optimiser's memory before any move; buffers come when they are needed."""
+    n_groups = len(policies.b2)
+    return Moments(
+        _like(policies, kept=False),
+        _like(policies, kept=False, more=1),
+        _like(policies, kept=False, more=1),
+        np.zeros(n_groups, np.int64),
+        np.zeros(1 + n_groups, np.int64),
+    )
 
 
 def _no_rates(n_terms: int, n_groups: int, n_actions: int) -> Rates:

@@ -7,7 +7,8 @@ from autograd import grad
 
 from evenhand import kernels
 from evenhand.contexts import as_rows
-from evenhand.kernels.structs import Options, People
+from evenhand.kernels.reward import rate_excess
+from evenhand.kernels.structs import Options, People, Rates
 from evenhand.network import Network
 from evenhand.rewards import Correctness, Parity, as_reward
 from evenhand.training import Training, compile_custom, pack_terms
@@ -32,7 +33,7 @@ def mean_gradient(reward, *, seed, expected=False, mutual=False, n_draws=DRAWS):
     training.policies.W2[...] *= 3  # policies that really differ
     before = Network(*(part.copy() for part in training.policies))
     options = Options(
-        expected=expected, mutual=mutual, adam=False, joint=False, learning_rate=1.0, schedule=0, horizon=0, end=n_draws,
+        expected=expected, mutual=mutual, adam=False, apart=0.0, learning_rate=1.0, schedule=0, horizon=0, end=n_draws,
         batch_size=n_draws, weight_decay=0.0, order=1, origin=0, importance_clip=10.0, interval=n_draws, seed=np.uint64(seed),
     )  # fmt: skip
     kernels.train(
@@ -132,3 +133,13 @@ def test_gains_replace_correctness():
 def test_rate_terms_are_named_apart():
     with pytest.raises(ValueError, match="'parity' twice"):
         Correctness() + Parity() + Parity(bound=0.1)
+
+
+def test_a_bound_is_on_the_largest_difference_of_any_number_of_groups():
+    terms = pack_terms(as_reward(Parity(bound=0.3)), 0.0, 2)
+    rates = np.zeros((1, 3, 3, 2))
+    rates[0, :, 2, 1] = [0.2, 0.5, 0.5]
+    state = Rates(rates, np.zeros_like(rates), np.ones((3, 3)))
+    np.testing.assert_allclose([rate_excess(terms, state, 0, g, 2, 1) for g in range(3)], 0, atol=1e-12)
+    rates[0, 0, 2, 1] = 0.1
+    np.testing.assert_allclose([rate_excess(terms, state, 0, g, 2, 1) for g in range(3)], [-0.05, 0.05, 0.05])

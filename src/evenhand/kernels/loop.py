@@ -111,8 +111,6 @@ def train(
     ratio = terms.log_ratio_weight / max(n_groups - 1, 1)
     agree = terms.agreement_weight / max(n_groups - 1, 1)
     listens = options.mutual and n_groups > 1 and ratio + agree > 0.0
-    coupling = terms.log_ratio_weight + terms.agreement_weight
-    differences = 1.0 / (1.0 + coupling) if options.joint and listens else 0.0
     target_W1, target_b1, target_W2, target_b2 = policies if direct else moments.gradient
 
     hidden = np.zeros((n_groups, n_hidden), b1.dtype)
@@ -180,6 +178,6 @@ def train(
                     )  # fmt: skip
         if direct:
             pending[0] = 0
-        elif pending[0] == options.batch_size or step + 1 == options.end:
-            close_batch(policies, moments, rate, options.adam, differences, options.weight_decay)
+        elif pending[0] >= options.batch_size or step + 1 == options.end:
+            close_batch(policies, moments, rate, options.adam, options.apart, options.weight_decay)
     return n_steps

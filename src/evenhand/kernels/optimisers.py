@@ -61,14 +61,20 @@ def move_jointly(
     weights: Any, gradient: Any, first: Any, second: Any, share: float, rate: float, apart: float,
     keep: float, updates: int,
 ) -> None:  # fmt: skip
-    """Move the policies' mean by Adam, and each one's difference from it `apart` times as fast.
+    """Move the policies' mean by Adam, and their differences from it `apart` times as fast.
 
     What pulls the policies together, λ times over, is all in the differences; in every policy's own weights
-    Adam would divide what they learn together by it too. The mean's moments lie behind the groups'.
+    Adam would divide what they learn together by it too. The differences share one scale, `second[0]`, so
+    that they sum to nothing and leave the mean alone; the mean's averages lie in the last row.
     """
     kind = weights.dtype.type
     n_groups, n_weights = weights.shape
-    mean, step = np.zeros_like(weights[0]), np.zeros_like(weights[0])
+    share_, keep_, tiny = kind(share), kind(keep), kind(EPSILON)
+    keep_1, keep_2 = kind(DECAY_1), kind(DECAY_2)
+    new_1, new_2 = kind(1.0 - DECAY_1), kind((1.0 - DECAY_2) / n_groups)
+    size = kind(apart * rate / (1.0 - DECAY_1**updates))
+    root = kind(1.0 / np.sqrt(1.0 - DECAY_2**updates))
+    mean, step, scale = np.zeros_like(weights[0]), np.zeros_like(weights[0]), np.zeros_like(weights[0])
     for g in range(n_groups):
         for i in range(n_weights):
             mean[i] += gradient[g, i]
@@ -76,12 +82,17 @@ def move_jointly(
         mean[i] /= kind(n_groups)
     for g in range(n_groups):
         for i in range(n_weights):
-            gradient[g, i] -= mean[i]
-        move(weights[g], gradient[g], first[g], second[g], share, apart * rate, keep, updates, True)
+            gradient[g, i] = share_ * (gradient[g, i] - mean[i])
+            scale[i] += gradient[g, i] * gradient[g, i]
+    for i in range(n_weights):
+        second[0, i] = keep_2 * second[0, i] + new_2 * scale[i]
+        scale[i] = size / (np.sqrt(second[0, i]) * root + tiny)
     move(step, mean, first[n_groups], second[n_groups], share, rate, 1.0, updates, True)
     for g in range(n_groups):
         for i in range(n_weights):
-            weights[g, i] += step[i]
+            first[g, i] = keep_1 * first[g, i] + new_1 * gradient[g, i]
+            weights[g, i] = keep_ * weights[g, i] + scale[i] * first[g, i] + step[i]
+            gradient[g, i] = kind(0)
 
 
 @jit(inline="always")

@@ -68,15 +68,15 @@ def watch_rates(terms: Any, state: Any, group: int, label: int, policies: Any, s
 
 @jit()
 def rate_excess(terms: Any, state: Any, t: int, group: int, slot: int, k: int) -> Any:
-    """Return how far a group's rate lies outside its bound round the mean of the groups seen so far."""
+    """Return how far a group's rate lies outside its bound round the middle of the groups seen so far."""
     if state.counts[group, slot] == 0:
         return 0.0
-    total, seen = 0.0, 0
+    low, high = np.inf, -np.inf
     for g in range(state.counts.shape[0]):
         if state.counts[g, slot] > 0:
-            total += state.rates[t, g, slot, k]
-            seen += 1
-    apart = state.rates[t, group, slot, k] - total / seen
+            low = min(low, state.rates[t, g, slot, k])
+            high = max(high, state.rates[t, g, slot, k])
+    apart = state.rates[t, group, slot, k] - 0.5 * (low + high)
     half = 0.5 * terms.bound[t]
     return apart - min(max(apart, -half), half)
 

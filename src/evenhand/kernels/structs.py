@@ -65,7 +65,7 @@ class Options(NamedTuple):
     expected: bool
     mutual: bool
     adam: bool
-    joint: bool  # Adam on the policies' mean and differences, where they listen to each other
+    apart: float  # above 0: Adam moves the policies' mean, and their differences at this share of the rate
     learning_rate: float
     schedule: int
     horizon: int  # the steps that a decaying schedule spans; 0: it never decays
@@ -82,7 +82,7 @@ class Options(NamedTuple):
 class Moments(NamedTuple):
     """Gradient of the running batch, and Adam's two averages of it, shaped like the policies.
 
-    The averages have one row more than there are groups: that of the policies' mean, where they move jointly.
+    The averages have one row more than there are groups: that of the policies' mean, when they move jointly.
     """
 
     gradient: Any
