@@ -174,6 +174,22 @@ def test_the_figures_follow_a_change_of_scheme(opened):
     assert page.evaluate(colour) != before
 
 
+def test_a_legend_of_many_rows_stays_below_the_axis(browser, comparison, tmp_path):
+    study = comparison["studies"][0]
+    many = [study["models"][0] | {"family": f"one of many families, number {n}"} for n in range(9)]
+    crowded = comparison | {"studies": [study | {"models": many, "points": []}]}
+    opened = Opened(
+        browser, write_html(crowded, tmp_path / "r.html").as_uri(), viewport={"width": 390, "height": 844}
+    )
+    ticks, axis, legend = (
+        opened.page.locator(f'[data-plot="trade"] {part}').first.bounding_box()
+        for part in (".xtick", ".xtitle", ".legend")
+    )
+    opened.context.close()
+    assert ticks["y"] + ticks["height"] <= axis["y"]
+    assert axis["y"] + axis["height"] <= legend["y"]
+
+
 def test_print_leaves_out_what_only_works_on_a_screen(opened):
     opened.page.emulate_media(media="print")
     assert not opened.page.locator('[data-role="slide"]').is_visible()

@@ -8,6 +8,7 @@
   };
   const SHAPES = ["circle", "square", "diamond", "triangle-up", "cross", "star", "x", "triangle-down", "pentagon", "hourglass"];
   const PER_PAGE = 25;
+  const ROW = 29; // pixels of a legend's row
   const FEW = 4; // features shown before the rest is unfolded
   const dark = matchMedia("(prefers-color-scheme: dark)");
   const still = matchMedia("(prefers-reduced-motion: reduce)");
@@ -50,8 +51,8 @@
       used += width;
     });
     box.dataset.height = box.dataset.height || box.clientHeight;
-    box.style.height = `${Number(box.dataset.height) + 20 * (rows - 1)}px`;
-    shape.margin.b = 62 + 20 * rows;
+    box.style.height = `${Number(box.dataset.height) + ROW * (rows - 1)}px`;
+    shape.margin.b = 56 + ROW * rows;
     Plotly.react(box, traces, shape, config);
   };
 
