@@ -13,6 +13,8 @@ decisions are drawn from its mixture. The paper's baselines have the paper's who
 from __future__ import annotations
 
 import argparse
+import hashlib
+import inspect
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -25,6 +27,7 @@ import pandas as pd
 from evenhand import CooperativeBandits, Likelihood, LogRatio, Parity
 from evenhand.baselines import ExponentiatedGradientClassifier, OxonFairClassifier
 from evenhand.datasets import load
+from evenhand.protocol import compare
 from evenhand.protocol.grids import Method, grid, make_lr, paper_methods
 from evenhand.protocol.progress import to_stderr
 from evenhand.protocol.selection import HighestDelta, Scores
@@ -51,37 +54,54 @@ def make_ours(
     )
 
 
+def version_of(*sources: Any) -> str:
+    """Part of a result's key: a change of what is made here makes its trials anew, as a change of evenhand does."""
+    return hashlib.sha256("".join(map(inspect.getsource, sources)).encode()).hexdigest()[:12]
+
+
 def methods() -> list[Method]:
-    decay = [0.0, 1.0, 3.0]
+    decay, ours = [0.0, 1.0, 3.0], version_of(make_ours)
     return [
         # What delta chooses from: few points, since on a small validation part the best of many is the luckiest.
         Method(
             "CCB parity",
             make_ours,
             grid(divergence_weight=[0.3, 1.0], bound=[0.0], weight_decay=decay),
+            version=ours,
             weight=8,
         ),
         Method(
             "CCB both",
             make_ours,
             grid(divergence_weight=[20.0, 300.0], bound=[0.0], weight_decay=decay),
+            version=ours,
             weight=8,
         ),
         Method(
             "CCB trade-off",
             make_ours,
             grid(divergence_weight=[0.3, 1.0, 20.0], bound=[0.02, 0.05, 0.1], weight_decay=decay),
+            version=ours,
             weight=8,
         ),
         Method(
             "CCB individual",
             make_ours,
             grid(divergence_weight=[20.0, 100.0], weight_decay=decay),
+            version=ours,
             weight=8,
         ),
-        Method("CCB free", make_ours, grid(divergence_weight=[0.0], weight_decay=decay), weight=8),
+        Method(
+            "CCB free", make_ours, grid(divergence_weight=[0.0], weight_decay=decay), version=ours, weight=8
+        ),
         Method("LR unaware", make_lr, grid(C=[0.3, 0.6, 1.0], aware=[False])),
-        Method("fairlearn", make_fairlearn, grid(difference_bound=[0.005, 0.02, 0.05, 0.1]), weight=40),
+        Method(
+            "fairlearn",
+            make_fairlearn,
+            grid(difference_bound=[0.005, 0.02, 0.05, 0.1]),
+            version=version_of(Drawn),
+            weight=40,
+        ),
         Method("OxonFair", make_oxonfair, grid(difference_bound=[0.0, 0.01, 0.02, 0.05, 0.1]), weight=2),
         *(method for method in paper_methods(full=True) if method.name in COMPETITORS),
     ]
@@ -174,14 +194,9 @@ def chosen(
 
 
 def interval(values: pd.Series) -> str:
-    """Mean and half-width of the 95 % interval over seeds."""
-    from scipy import stats
-
-    values = values.dropna()
-    if len(values) < 2:
-        return f"{values.mean():.4f}"
-    half = stats.t.ppf(0.975, len(values) - 1) * values.std(ddof=1) / np.sqrt(len(values))
-    return f"{values.mean():.4f} ± {half:.4f}"
+    """Mean and half-width of the 95 % interval over splits that overlap."""
+    mean, low, _ = compare.interval(values.tolist())
+    return f"{mean:.4f} ± {mean - low:.4f}" if np.isfinite(low) else f"{mean:.4f}"
 
 
 def delta_table(table: pd.DataFrame, published: pd.DataFrame) -> pd.DataFrame:
@@ -198,11 +213,27 @@ def delta_table(table: pd.DataFrame, published: pd.DataFrame) -> pd.DataFrame:
             rows.append({"method": name, "dataset": dataset, "delta": interval(group.delta), "mean": group.delta.mean(),
                          "accuracy": interval(group.accuracy), "discrimination": interval(group.discrimination),
                          "flip rate": interval(group.flip_rate), "positive rate": interval(group.positive_rate),
-                         "AUC": interval(group.auc)})  # fmt: skip
+                         # Decisions drawn from fairlearn's mixture have no score to rank by.
+                         "AUC": "" if name == "fairlearn" else interval(group.auc)})  # fmt: skip
     for row in published.itertuples():
         rows.append({"method": "published CCB", "dataset": row.dataset, "delta": f"{row.accuracy - row.discrimination:.4f}",
                      "mean": row.accuracy - row.discrimination, "accuracy": f"{row.accuracy:.4f}",
                      "discrimination": f"{row.discrimination:.4f}", "flip rate": "", "positive rate": "", "AUC": ""})  # fmt: skip
+    return pd.DataFrame(rows)
+
+
+def paired_table(table: pd.DataFrame) -> pd.DataFrame:
+    """Aim 1 again, split by split: our delta less each other method's on the same split, chosen on validation."""
+    at_delta = table[table.criterion == "delta"]
+    ours = chosen(at_delta, ["CCB parity"], DELTA.rank).set_index(["dataset", "seed"]).delta
+    rows = []
+    for name in (*COMPETITORS, "LR unaware"):
+        theirs = chosen(at_delta, [name], DELTA.rank).set_index(["dataset", "seed"]).delta
+        for dataset, gap in (ours - theirs).groupby("dataset", sort=False):
+            mean, low, high = compare.interval(gap.tolist())
+            seen = "ahead" if low > 0 else "behind" if high < 0 else "not told apart"
+            rows.append({"ours less": name, "dataset": dataset, "difference": interval(gap), "mean": mean,
+                         "ahead on": f"{int((gap > 0).sum())} of {len(gap)}", "ours is": seen})  # fmt: skip
     return pd.DataFrame(rows)
 
 
@@ -251,11 +282,12 @@ def hypervolume_table(table: pd.DataFrame) -> pd.DataFrame:
     """Aim 4: the area under each method's front on test, mean over seeds.
 
     Twice: of the points that are on the method's front on validation, which is what a user can choose from; and
-    of all points, chosen by the test part itself, which favours whoever has more of them.
+    of all points, chosen by the test part itself, which favours whoever has more of them. Methods with
+    checkpoints have two points a trial, the checkpoint of the best delta and the most accurate one.
     """
     ours = [name for name in table.method.unique() if name.startswith("CCB")]
     rows = []
-    for (dataset, _), group in table[table.criterion == "accuracy"].groupby(["dataset", "seed"], sort=False):
+    for (dataset, _), group in table.groupby(["dataset", "seed"], sort=False):
         corner = (group.accuracy.min(), 1 - group.discrimination.max())
         for name, of in {"ours": ours, **{c: [c] for c in (*COMPETITORS, "LR unaware")}}.items():
             points = group[group.method.isin(of)]
@@ -305,20 +337,41 @@ def standard_error(name: str, column: str, limit: float) -> float:
 
 
 def run(datasets: Sequence[str], seeds: int, out: Path, only: str | None) -> None:
-    """Do the trials that are not done yet, and write all of them to trials.csv."""
+    """Do the trials that are not done yet, and write them to trials.csv, beside those of other methods or data sets."""
     chosen_methods = [method for method in methods() if method.name.startswith(only or "")]
     store = Store(out / "trials.sqlite")
     data = [load(name, rows="published") for name in datasets]
     sweep = Sweep(chosen_methods, data, seeds=seeds, criteria=CRITERIA, split="random", store=store)
     sweep.run(progress=to_stderr())
     table = trials(sweep, store)
-    if only and (out / "trials.csv").exists():
+    if (out / "trials.csv").exists():
         before = pd.read_csv(out / "trials.csv")
-        table = pd.concat([table, before[~before.method.str.startswith(only)]])
+        replaced = before.dataset.isin(datasets) & before.method.isin(
+            [method.name for method in chosen_methods]
+        )
+        table = pd.concat([table, before[~replaced]])
     table.to_csv(out / "trials.csv", index=False)
     for failure in sweep.failures().itertuples():
         print(
             f"failed: {failure.method} on {failure.dataset}, seed {failure.seed}: {failure.error.splitlines()[-1]}"
+        )
+
+
+def check_whole(table: pd.DataFrame, datasets: Sequence[str], seeds: int) -> None:
+    """Raise unless the table holds these grids on these splits, no more and no less: nothing old is mixed in."""
+    found = {(r.dataset, r.seed, r.method, r.parameters) for r in table.itertuples()}
+    wanted = {
+        (name, seed, method.name, json.dumps(point))
+        for name in datasets
+        for seed in range(seeds)
+        for method in methods()
+        for point in method.points(len(load(name, rows="published").label))
+    }
+    if found != wanted:
+        missing, strange = sorted(wanted - found), sorted(found - wanted)
+        raise SystemExit(
+            f"trials.csv lacks {len(missing)} trials of the grids (first: {missing[:1]}) and has {len(strange)} others "
+            f"(first: {strange[:1]}); run without --only, or into another --out."
         )
 
 
@@ -336,12 +389,14 @@ def main() -> None:
     if not arguments.tables:
         run(arguments.datasets, arguments.seeds, arguments.out, arguments.only)
     table = pd.read_csv(arguments.out / "trials.csv")
+    check_whole(table, arguments.datasets, arguments.seeds)
     paper = pd.read_csv(Path(__file__).parents[1] / "src/evenhand/protocol/published_results.csv")
     paper = paper[
         (paper.table == "table2_delta") & (paper.method == "CCB") & paper.dataset.isin(arguments.datasets)
     ]
     tables = {
         "delta": delta_table(table, paper),
+        "paired": paired_table(table),
         "cost": cost_table(table),
         "hypervolume": hypervolume_table(table).reset_index(),
         "bounds": bounds_table(table),

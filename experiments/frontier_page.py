@@ -239,7 +239,7 @@ def overview(tables: Tables, choices: dict[str, dict[str, pd.DataFrame]]) -> dic
         "The paper's baselines are judged at every checkpoint, as the paper does; ours once, after training.",
         "fairlearn's decisions are drawn from its mixture, as it is meant to be used; its AUC is therefore that of yes and no, not of a score.",
         "“By more than chance” means that the 95 % interval of the difference, split by split, leaves out zero; each interval stands for itself.",
-        "Splits of the same people overlap: intervals over them are narrower than they would be over new people.",
+        "Splits of the same people overlap; the intervals allow for that (Nadeau and Bengio, 2003).",
         "The published CCB is the paper's own number on its own single split.",
     ]  # fmt: skip
     caption = "Accuracy less discrimination on the test part of what each method chooses on validation: mean ± 95 % interval over the splits."

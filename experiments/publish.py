@@ -30,11 +30,23 @@ def delta(folder: str = "frontier", command: str = FRONTIER) -> str:
     table = pd.read_csv(RESULTS / folder / "delta.csv", keep_default_na=False)
     means = table.astype({"mean": float}).pivot(index="method", columns="dataset", values="mean")
     text = table.pivot(index="method", columns="dataset", values="delta").loc[table.method.unique()]
+    apart = pd.read_csv(RESULTS / folder / "paired.csv").pivot(
+        index="ours less", columns="dataset", values="ours is"
+    )
     for dataset in text.columns:
+        # Bold: the highest mean, and what can't be told apart from it where that is ours.
         best = means[dataset].idxmax()
-        text.loc[best, dataset] = f"**{text.loc[best, dataset]}**"
+        same = [best, *apart.index[apart[dataset] == "not told apart"]] if best == "ours" else [best]
+        for name in same:
+            text.loc[name, dataset] = f"**{text.loc[name, dataset]}**"
     text = text.rename(columns=TITLES).rename_axis(index="delta = accuracy − discrimination", columns=None)
     return f"{markdown(text.reset_index())}\n\n{source(folder, command)}"
+
+
+def paired() -> str:
+    table = pd.read_csv(RESULTS / "frontier" / "paired.csv").drop(columns="mean")
+    table["dataset"] = table["dataset"].map(TITLES)
+    return f"{markdown(table.sort_values('dataset', kind='stable'))}\n\n{source('frontier', FRONTIER)}"
 
 
 def delta_details() -> str:
@@ -148,6 +160,7 @@ PAGES: dict[str, Callable[[], str]] = {
     "delta": delta,
     "delta-details": delta_details,
     "cost": cost,
+    "paired": paired,
     "hypervolume": plain("frontier", "hypervolume", FRONTIER),
     "bounds": plain("frontier", "bounds", FRONTIER),
     "delta-small": lambda: delta("frontier/small", f"{FRONTIER} {SMALL}"),

@@ -33,11 +33,11 @@ def test_another_task_is_compared_with_nothing() -> None:
     assert beside(found(), "table_bounded")["published"].isna().all()
 
 
-def test_the_interval_is_student_s() -> None:
+def test_the_interval_allows_for_splits_that_overlap() -> None:
     values = [0.81, 0.83, 0.82, 0.86]
     mean, low, high = interval(values)
     assert mean == pytest.approx(0.83)
-    half = 3.182446 * np.std(values, ddof=1) / 2
+    half = 3.182446 * np.std(values, ddof=1) * np.sqrt(1 / 4 + 0.15 / 0.7)
     assert (low, high) == pytest.approx((0.83 - half, 0.83 + half), abs=1e-6)
     assert np.isnan(interval([0.5])[1:]).all()
     assert interval([0.5, float("nan")])[0] == 0.5
