@@ -89,6 +89,30 @@ def test_a_damaged_header_is_told_alike_whether_the_file_is_read_whole_or_in_chu
     assert str(whole.value) == str(chunked.value)
 
 
+@pytest.mark.parametrize(
+    ("encoding", "wanted"),
+    [("foo", "Got the encoding 'foo', but expected one that Python knows"), ("hex", "Got the encoding 'hex'"),
+     ("ascii", "line 3: the byte 0xe9 at position 3 is not ASCII"), ("utf-16", r"t.csv is not UTF-16\. Save")],
+)  # fmt: skip
+def test_a_wrong_encoding_is_told_alike(tmp_path, encoding, wanted):
+    path = tmp_path / "t.csv"
+    path.write_bytes("a,b\n1,x\n2,é\n".encode("latin-1"))
+    with pytest.raises(ValueError, match=wanted) as whole:
+        read_table(path, encoding=encoding)
+    with pytest.raises(ValueError, match=wanted) as chunked:
+        list(read_chunks(path, encoding=encoding))
+    assert str(whole.value) == str(chunked.value)
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "UTF_8", "utf8", "utf-8-sig"])
+def test_every_name_of_utf_8_allows_a_mark_and_rejects_only_the_rows_with_other_bytes(tmp_path, encoding):
+    path = tmp_path / "t.csv"
+    path.write_bytes(b"\xef\xbb\xbfa,b\n1,x\n2,\xe9\n3,z\n")
+    (chunk,) = read_chunks(path, encoding=encoding)
+    assert chunk.rows["a"].tolist() == ["1", "3"]
+    assert [reject.line for reject in chunk.rejects] == [3]
+
+
 def test_a_name_may_have_a_line_break(tmp_path):
     path = tmp_path / "t.csv"
     path.write_text('a,"b\n(in words)"\n1,x\n2,y\n')
@@ -141,6 +165,8 @@ def test_a_table_of_nobody_is_one_chunk_with_its_columns(tmp_path):
 def test_files_that_are_not_there_or_no_table(tmp_path):
     (tmp_path / "t.xlsx").write_text("x")
     (tmp_path / "t.parquet").write_text("x")
+    with pytest.raises(IsADirectoryError, match="is a folder; expected a CSV or Parquet file"):
+        read_chunks(tmp_path)
     with pytest.raises(FileNotFoundError, match=r"Did you mean 't.xlsx'"):
         read_chunks(tmp_path / "t.xls")
     with pytest.raises(ValueError, match=r"expected one of '.csv'"):

@@ -49,32 +49,36 @@ def read_chunks(path: Path, *, size: int = CHUNK, encoding: str = "utf-8") -> It
 
 
 def _csv_chunks(path: Path, size: int, encoding: str) -> Iterator[Chunk]:
-    plain = encoding.lower() in ("utf-8", "utf8")
+    known = with_mark(encoding)
     # Bytes that are no text become lone surrogates, so that only their row is rejected.
-    with path.open(
-        encoding=with_mark(encoding),
-        errors="surrogateescape" if plain else "strict",
-        newline="",
-    ) as file:
-        header = read_header(path, file)
-        if any(map(_undecoded, header.names)):
-            raise ValueError(wrong_encoding(path, encoding))
-        rows: list[list[str]] = []
-        lines: list[int] = []
-        rejects: list[Reject] = []
-        none_yet = True
-        for line, fields, damage in _records(file, header):
-            reason = damage or _damage(fields, len(header.names), encoding)
-            if reason:
-                rejects.append(Reject(line, reason, [_printable(cell) for cell in fields]))
-            else:
-                rows.append(fields)
-                lines.append(line)
-            if len(rows) + len(rejects) >= size:
-                yield Chunk(pd.DataFrame(rows, columns=header.names, dtype=object), lines, rejects)
-                rows, lines, rejects, none_yet = [], [], [], False
-        if rows or rejects or none_yet:
+    errors = "surrogateescape" if known == "utf-8-sig" else "strict"
+    try:
+        with path.open(encoding=known, errors=errors, newline="") as file:
+            yield from _decoded_chunks(path, file, size, encoding)
+    except UnicodeError as error:
+        raise ValueError(wrong_encoding(path, encoding)) from error
+
+
+def _decoded_chunks(path: Path, file: TextIO, size: int, encoding: str) -> Iterator[Chunk]:
+    header = read_header(path, file)
+    if any(map(_undecoded, header.names)):
+        raise ValueError(wrong_encoding(path, encoding))
+    rows: list[list[str]] = []
+    lines: list[int] = []
+    rejects: list[Reject] = []
+    none_yet = True
+    for line, fields, damage in _records(file, header):
+        reason = damage or _damage(fields, len(header.names), encoding)
+        if reason:
+            rejects.append(Reject(line, reason, [_printable(cell) for cell in fields]))
+        else:
+            rows.append(fields)
+            lines.append(line)
+        if len(rows) + len(rejects) >= size:
             yield Chunk(pd.DataFrame(rows, columns=header.names, dtype=object), lines, rejects)
+            rows, lines, rejects, none_yet = [], [], [], False
+    if rows or rejects or none_yet:
+        yield Chunk(pd.DataFrame(rows, columns=header.names, dtype=object), lines, rejects)
 
 
 def _records(file: TextIO, header: Header) -> Iterator[tuple[int, list[str], str]]:

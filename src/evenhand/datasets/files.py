@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import csv
 import re
 import warnings
@@ -101,6 +102,8 @@ def line_of_row(path: Path, row: int, *, encoding: str = "utf-8") -> int:
 
 def kind_of_file(path: Path) -> str:
     """Return the ending of a table's file, which must be there and be one that can be read."""
+    if path.is_dir():
+        raise IsADirectoryError(f"{path} is a folder; expected a CSV or Parquet file.")
     if not path.is_file():
         near = [entry.name for entry in path.parent.iterdir()] if path.parent.is_dir() else []
         raise FileNotFoundError(f"There is no file {path}.{did_you_mean(path.name, near)}")
@@ -195,7 +198,7 @@ def _check_lines(path: Path, encoding: str) -> tuple[str, list[str]]:
                     plain -= {at for at in plain if _CODE.fullmatch(fields[at])}
         except csv.Error as error:
             raise ValueError(f"{path}, line {header.lines + reader.line_num}: {_explained(error)}") from error
-        except UnicodeDecodeError as error:
+        except UnicodeError as error:
             raise ValueError(wrong_encoding(path, encoding)) from error
     return header.separator, [name for at, name in enumerate(header.names) if at not in plain]
 
@@ -213,6 +216,10 @@ def _explained(error: csv.Error) -> str:
 
 def wrong_encoding(path: Path, encoding: str) -> str:
     """Say which byte of a file is not what its encoding allows."""
+    advice = "Save the file as UTF-8, or say its encoding, such as encoding='latin-1'."
+    whole = f"{path} is not {encoding.upper()}. {advice}"
+    if "\n".encode(encoding) != b"\n":  # as in UTF-16, whose lines can't be told apart by that byte
+        return whole
     with path.open("rb") as file:
         for number, line in enumerate(file, start=1):
             try:
@@ -220,10 +227,9 @@ def wrong_encoding(path: Path, encoding: str) -> str:
             except UnicodeDecodeError as error:
                 return (
                     f"{path}, line {number}: the byte 0x{line[error.start]:02x} at position "
-                    f"{error.start + 1} is not {encoding.upper()}. Save the file as UTF-8, or say its "
-                    "encoding, such as encoding='latin-1'."
+                    f"{error.start + 1} is not {encoding.upper()}. {advice}"
                 )
-    return f"{path} is not {encoding.upper()}. Save the file as UTF-8, or say its encoding."
+    return whole
 
 
 @contextmanager
@@ -234,7 +240,14 @@ def _open(path: Path, encoding: str) -> Iterator[TextIO]:
 
 def with_mark(encoding: str) -> str:
     """Spreadsheets put a mark before UTF-8 text; it must not become part of the first column's name."""
-    return "utf-8-sig" if encoding.lower() in ("utf-8", "utf8") else encoding
+    try:
+        "".encode(encoding)
+    except LookupError:
+        raise ValueError(
+            f"Got the encoding {encoding!r}, but expected one that Python knows, such as 'latin-1'."
+        ) from None
+    name = codecs.lookup(encoding).name
+    return "utf-8-sig" if name == "utf-8" else name
 
 
 def _as_pandas(source: Any) -> pd.DataFrame:
