@@ -15,6 +15,7 @@ from evenhand.metrics.bootstrap import (
     cells_of,
     interval_from_counts,
     mean_interval,
+    rate_interval,
 )
 from evenhand.metrics.counts import Counts
 from evenhand.metrics.group import FROM_COUNTS
@@ -26,7 +27,7 @@ Array = npt.NDArray[Any]
 
 
 class MetricTable:
-    """Collects metrics with their bootstrap intervals."""
+    """Collects metrics with their intervals."""
 
     def __init__(self, n: int, confidence: float, random_state: np.random.Generator) -> None:
         self._bootstrap: dict[str, Any] = {"n": n, "confidence": confidence, "random_state": random_state}
@@ -42,13 +43,7 @@ class MetricTable:
         """Add the metrics of decisions; return notes on groups that could not be compared."""
         total = int(counts.table.sum())
         for metric, rate in FROM_COUNTS.items():
-            interval = interval_from_counts(
-                counts.table,
-                lambda tables, rate=rate: rate(counts._replace(table=tables)),  # type: ignore[misc]
-                rate(counts),
-                **self._bootstrap,
-            )
-            self._add(metric.__name__, interval, total)
+            self._add(metric.__name__, rate_interval(rate, counts, **self._bootstrap), total)
         notes = []
         right = said.decisions == y
         self._by_group("accuracy", right, said, everybody=False)

@@ -1,8 +1,9 @@
-"""Percentile bootstrap intervals: how much a metric would move had other people been sampled.
+"""Intervals: how much a metric would move had other people been sampled.
 
-Metrics that need only counts are resampled as counts: drawing as many people with replacement is drawing one
-multinomial table, so that a million people take no longer than a hundred. Scores and per-person values are
-counted in fine cells first. Any other metric is computed again on resampled people.
+Shares of right decisions and differences between groups have limits of their own (`shares`). All others get
+the percentile bootstrap. Metrics that need only counts are resampled as counts: drawing as many people with
+replacement is drawing one multinomial table, so that a million people take no longer than a hundred. Scores
+and per-person values are counted in fine cells first. Any other metric is computed again on resampled people.
 """
 
 from __future__ import annotations
@@ -16,10 +17,11 @@ from sklearn.utils import check_random_state
 
 from evenhand.checks import integer, number
 from evenhand.groups import group_values
-from evenhand.metrics.counts import count
+from evenhand.metrics.counts import Counts, count
 from evenhand.metrics.group import FROM_COUNTS
-from evenhand.metrics.rates import divide
+from evenhand.metrics.rates import Rate, divide
 from evenhand.metrics.scores import auc, bin_of, calibration_error, claims, rank_auc, read_scores
+from evenhand.metrics.shares import LIMITS, share_limits
 
 Array = npt.NDArray[Any]
 
@@ -46,7 +48,7 @@ def bootstrap_interval(
     random_state: Any = None,
     **arguments: Any,
 ) -> Interval:
-    """Return the metric with its percentile bootstrap interval over people.
+    """Return the metric with its interval over people, by the bootstrap unless the notes say otherwise.
 
     Parameters
     ----------
@@ -58,14 +60,17 @@ def bootstrap_interval(
     n : int
         How many resamples.
     confidence : float
-        The share of resamples within the interval.
+        How often, over samples of people, the interval is to hold the truth.
     random_state : int, RandomState, Generator or None
         The same seed gives the same interval.
 
     Notes
     -----
-    A difference is never negative, so near zero its interval lies above it. Resamples on which the metric is
-    NaN are left out. Resampled scores are known to a thousandth of their range of ranks.
+    Accuracy, discrimination, delta and the differences of opportunity and odds need no resampling: their
+    intervals come from limits of shares (`evenhand.metrics.shares`), hold for any number of groups of any
+    size, and are rather too wide than too narrow. Those of differences hold for all pairs of groups at
+    once; delta's joins those of accuracy and discrimination, each at half the risk. Resamples on which a
+    metric is NaN are left out. Resampled scores are known to a thousandth of their range of ranks.
 
     >>> from evenhand.metrics.group import discrimination
     >>> sex, decision = ["f"] * 50 + ["m"] * 50, [0] * 30 + [1] * 20 + [0] * 10 + [1] * 40
@@ -73,7 +78,7 @@ def bootstrap_interval(
     ...     discrimination, decision, decision, sensitive_features=sex, random_state=0
     ... )
     >>> [round(value, 2) for value in interval]
-    [0.4, 0.21, 0.58]
+    [0.4, 0.2, 0.57]
     """
     integer("n", n)
     number("confidence", confidence, low=0, high=1, open_low=True)
@@ -81,10 +86,7 @@ def bootstrap_interval(
     shape: dict[str, Any] = {"n": n, "confidence": confidence, "random_state": rng}
     if metric in FROM_COUNTS:
         counts = count(y_true, y_pred, sensitive_features, pos_label)
-        rate = FROM_COUNTS[metric]
-        return interval_from_counts(
-            counts.table, lambda table: rate(counts._replace(table=table)), rate(counts), **shape
-        )
+        return rate_interval(FROM_COUNTS[metric], counts, **shape)
     if metric is auc and np.ndim(y_pred) == 1:
         truth, scores, positive = read_scores(y_true, y_pred, pos_label, arguments.get("labels"))
         return _auc_interval(truth == positive, scores, **shape)
@@ -124,8 +126,8 @@ def mean_interval(
     given = np.asarray(values)
     values = given.astype(float)
     if given.dtype == np.bool_ and len(given) and given.all() == given.any():
-        possible = float(((1 - confidence) / 2) ** (1 / len(given)))
-        return Interval(1.0, possible, 1.0) if given.all() else Interval(0.0, 0.0, 1 - possible)
+        low, high = share_limits(given.sum(), len(given), confidence)
+        return Interval(float(given.all()), float(low), float(high))
     cell, n_cells = cells_of(values)
     counts = np.bincount(cell, minlength=n_cells)
     means = np.bincount(cell, weights=values, minlength=n_cells) / counts
@@ -133,6 +135,21 @@ def mean_interval(
         counts,
         lambda table: table @ means / len(values),
         values.mean(),
+        n=n,
+        confidence=confidence,
+        random_state=random_state,
+    )
+
+
+def rate_interval(rate: Rate, counts: Counts, *, n: int, confidence: float, random_state: Any) -> Interval:
+    """Return a metric of decisions with its interval, from counts."""
+    estimate = float(rate(counts))
+    if rate in LIMITS:
+        return Interval(estimate, *LIMITS[rate](counts, confidence))
+    return interval_from_counts(
+        counts.table,
+        lambda tables: rate(counts._replace(table=tables)),
+        estimate,
         n=n,
         confidence=confidence,
         random_state=random_state,

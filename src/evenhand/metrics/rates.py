@@ -7,7 +7,7 @@ Where fewer than two of several groups are left, there is nothing to compare and
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +16,13 @@ from evenhand.metrics.counts import Counts
 
 Array = npt.NDArray[np.float64]
 Rate = Callable[[Counts], Array]
+
+
+class Shares(NamedTuple):
+    """Whom a rate counts, and of how many people: both (..., groups, columns)."""
+
+    hits: npt.NDArray[Any]
+    people: npt.NDArray[Any]
 
 
 def accuracy(counts: Counts) -> Array:
@@ -38,12 +45,29 @@ def decision_rates(counts: Counts) -> Array:
     return divide(joint, joint.sum(axis=-1, keepdims=True))
 
 
+def decided(counts: Counts) -> Shares:
+    """Count, in every group, who got the decisions in question."""
+    joint = counts.table.sum(axis=-2)
+    return Shares(_in_question(joint, counts), joint.sum(axis=-1, keepdims=True))
+
+
+def decided_right(counts: Counts) -> Shares:
+    """Count, in every group, who of those with the positive label, or with every one, got it decided."""
+    right, people = np.diagonal(counts.table, axis1=-2, axis2=-1), counts.table.sum(axis=-1)
+    return Shares(_in_question(right, counts), _in_question(people, counts))
+
+
+def decided_by_label(counts: Counts) -> Shares:
+    """Count, in every group and among those of every label, who got the decisions in question."""
+    hits = _in_question(counts.table, counts)
+    people = np.broadcast_to(counts.table.sum(axis=-1, keepdims=True), hits.shape)
+    shape = (*hits.shape[:-2], -1)
+    return Shares(hits.reshape(shape), people.reshape(shape))
+
+
 def discrimination(counts: Counts) -> Array:
     """Largest difference of P(decision | group) between groups, over the decisions in question."""
-    rates = decision_rates(counts)
-    if counts.positive is not None:
-        rates = rates[..., counts.positive : counts.positive + 1]
-    return largest(spread(rates))
+    return largest(spread(divide(*decided(counts))))
 
 
 def delta(counts: Counts) -> Array:
@@ -53,18 +77,12 @@ def delta(counts: Counts) -> Array:
 
 def equal_opportunity_difference(counts: Counts) -> Array:
     """Largest difference of P(decision = label | label, group), for the positive label or for every one."""
-    right = divide(np.diagonal(counts.table, axis1=-2, axis2=-1), counts.table.sum(axis=-1))
-    if counts.positive is not None:
-        right = right[..., counts.positive : counts.positive + 1]
-    return largest(spread(right))
+    return largest(spread(divide(*decided_right(counts))))
 
 
 def equalized_odds_difference(counts: Counts) -> Array:
     """Largest difference of P(decision | label, group), over labels and the decisions in question."""
-    odds = divide(counts.table, counts.table.sum(axis=-1, keepdims=True))
-    if counts.positive is not None:
-        odds = odds[..., counts.positive : counts.positive + 1]
-    return largest(spread(odds.reshape(*odds.shape[:-2], -1)))
+    return largest(spread(divide(*decided_by_label(counts))))
 
 
 def divide(part: npt.NDArray[Any], whole: npt.NDArray[Any]) -> Array:
@@ -86,3 +104,8 @@ def largest(differences: Array) -> Array:
     """Largest over the last axis of what is known; NaN if nothing is."""
     most = np.where(np.isnan(differences), -np.inf, differences).max(axis=-1)
     return np.asarray(np.where(np.isneginf(most), np.nan, most))
+
+
+def _in_question(columns: npt.NDArray[Any], counts: Counts) -> npt.NDArray[Any]:
+    """Keep the positive label's column, or all where there is none."""
+    return columns if counts.positive is None else columns[..., counts.positive : counts.positive + 1]
