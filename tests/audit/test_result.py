@@ -53,6 +53,13 @@ def test_frames_hold_positions_and_what_people_read_counts_from_one(found: Audit
         assert [pair[name] for pair in as_dict["neighbours"]] == (found.neighbours[name] + 1).tolist() != []
 
 
+def test_a_feature_may_be_called_person() -> None:
+    named = X.rename(columns={"age": "person"})
+    found = audit(LogisticRegression().fit(named, Y), named, Y, sensitive_features="man", n_bootstrap=50)
+    for person in found.to_dict()["people"]:
+        assert person["person "] == named["person"][person["person"] - 1]
+
+
 def test_the_frame_is_a_copy(found: Audit) -> None:
     frame = found.to_frame()
     frame["value"] = 0

@@ -60,7 +60,8 @@ def people_apart(
     if frame is None:
         return found
     features = frame.iloc[at].set_axis(at)
-    return found.join(features.rename(columns=lambda name: f"{name} " if name in found.columns else name))
+    taken = {"person", *found.columns}  # the index is called person where it becomes a column
+    return found.join(features.rename(columns=lambda name: f"{name} " if name in taken else name))
 
 
 def neighbour_pairs(
