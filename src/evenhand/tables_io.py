@@ -187,6 +187,7 @@ class Writer:
     def __init__(self, path: Path | None) -> None:
         self.path = path
         self.rows = 0
+        self.keep = True  # set to False, the file is not to appear
         self._parquet = path is not None and path.suffix.lower() == ".parquet"
         self._partial = None if path is None else path.with_name(path.name + ".partial")
         self._sink: Any = None
@@ -254,7 +255,7 @@ def writing(path: Path | None) -> Iterator[Writer]:
     except BaseException:
         writer.close(whole=False)
         raise
-    writer.close(whole=True)
+    writer.close(whole=writer.keep)
 
 
 def safe_cell(value: Any) -> Any:

@@ -4,10 +4,11 @@ import json
 
 import numpy as np
 import pandas as pd
+import pytest
 
 from evenhand.report import read_summary
 
-from .conftest import FIT, evenhand
+from .conftest import FIT, evenhand, make_people
 
 
 def test_a_saved_model_is_audited_with_its_own_columns(fitted, tmp_path):
@@ -109,3 +110,80 @@ def test_a_sensitive_column_may_have_any_name(fitted, tmp_path):
         assert found["about"]["people"] == 399
         overall = {row["metric"]: row["value"] for row in found["metrics"] if row["group"] is None}
         assert overall["accuracy"] == 1.0
+
+
+@pytest.mark.parametrize(
+    ("change", "code", "wanted"),
+    [(lambda people: people.assign(hired=""), 1, "None of the 50 rows of {} can be audited: no 'hired'."),
+     (lambda people: people.assign(sex="x"), 1, "can be audited: group 'x' in 'sex': training met only 'f', 'm'."),
+     (lambda people: people.head(1), 2, "Got 1 people to audit, but expected more than 5"),
+     (lambda people: people.assign(hired=["maybe", *people["hired"][1:]]), 2,
+      "Column 'hired' of {} has 'maybe' in row 1 (1 such rows), but expected what the model decides: 'no', 'yes'."),
+     (lambda people: people.assign(hired=(people["hired"] == "yes") * 1), 2, "what the model decides: 'no', 'yes'"),
+     (lambda people: people.head(0), 2, "has 6 columns and 0 rows")],
+)  # fmt: skip
+def test_a_file_that_can_not_be_audited_says_why(fitted, tmp_path, change, code, wanted):
+    path = tmp_path / "p.csv"
+    change(make_people(50)).to_csv(path, index=False)
+    out = evenhand("audit", path, "--model", fitted.model, "--report", tmp_path / "a.html")
+    assert out.exit_code == code, out.output
+    assert wanted.format(path) in out.stderr
+    assert len(out.stderr.splitlines()) == 1
+    assert [entry.name for entry in tmp_path.iterdir()] == ["p.csv"]
+
+
+def test_features_may_be_named_as_the_audits_own_columns(tmp_path):
+    people, path = make_people(200), tmp_path / "p.csv"
+    for name in ("person", "group", "label", "decision", "flips", "gap", "neighbour", "metric"):
+        people[name] = np.where(people.index % 3 == 0, f"{name} a", f"{name} b")
+    people.to_csv(path, index=False)
+    roles = ("--label", "hired", "--sensitive", "sex")
+    out = evenhand("fit", path, *roles, "-o", tmp_path / "m.skops", *FIT)
+    assert out.exit_code == 0, out.output
+    out = evenhand("audit", path, "--model", tmp_path / "m.skops", "--json", "--summary", tmp_path / "a.json")
+    assert out.exit_code == 0, out.output
+    for person in json.loads(out.stdout)["people"]:
+        row = people.iloc[person["person"] - 1]
+        assert (person["group"], person["label"], person["person "]) == (
+            row["sex"],
+            row["hired"],
+            row["person"],
+        )
+    assert "person " in read_summary(tmp_path / "a.json")["studies"][0]["persons"]["columns"]
+
+
+def test_where_to_write_is_checked_before_the_work(fitted, tmp_path):
+    nowhere = tmp_path / "none" / "a.html"
+    for command in (
+        ("audit", fitted.people, "--model", fitted.model, "--report", nowhere),
+        ("audit", fitted.people, "--model", fitted.model, "--summary", tmp_path),
+        (
+            "fit",
+            fitted.people,
+            "--label",
+            "hired",
+            "--sensitive",
+            "sex",
+            "-o",
+            tmp_path / "m.skops",
+            "--report",
+            nowhere,
+        ),
+        ("fit", fitted.people, "--label", "hired", "--sensitive", "sex", "-o", tmp_path),
+        ("predict", fitted.model, fitted.people, "-o", tmp_path / "none" / "d.csv"),
+        (
+            "predict",
+            fitted.model,
+            fitted.people,
+            "-o",
+            tmp_path / "d.csv",
+            "--rejects",
+            tmp_path / "none" / "r.csv",
+        ),
+    ):
+        out = evenhand(*command)
+        assert out.exit_code == 2, out.output
+        assert any(
+            wanted in out.stderr for wanted in ("there is no folder", "which is a folder", "the ending of")
+        )
+        assert not list(tmp_path.iterdir())

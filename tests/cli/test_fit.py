@@ -4,6 +4,7 @@ import json
 
 import numpy as np
 import pandas as pd
+import pytest
 
 from evenhand import load
 from evenhand.deployed import Deployed
@@ -142,3 +143,16 @@ def test_many_labels(tmp_path):
                    *FIT, "--report", tmp_path / "r.html")  # fmt: skip
     assert out.exit_code == 0, out.output
     assert load(tmp_path / "m.skops").classes_.tolist() == ["no", "star", "yes"]
+
+
+@pytest.mark.parametrize("seed", [0, 2])  # the one person is in the training part for one seed alone
+def test_a_group_of_one_person_is_named(tmp_path, seed):
+    people = make_people(100)
+    people.loc[0, "sex"] = "x"
+    people.to_csv(tmp_path / "p.csv", index=False)
+    out = evenhand("fit", tmp_path / "p.csv", "--label", "hired", "--sensitive", "sex", "-o", tmp_path / "m.skops",
+                   "--seed", seed, *FIT)  # fmt: skip
+    assert out.exit_code == 2, out.output
+    assert "The group 'x' in 'sex' has 1 people," in out.stderr
+    assert "expected at least 2 there. Merge small groups" in out.stderr
+    assert [entry.name for entry in tmp_path.iterdir()] == ["p.csv"]

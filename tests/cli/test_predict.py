@@ -151,12 +151,22 @@ def test_mistakes_are_messages(fitted, tmp_path):
         ((fitted.model, fitted.people, "--rejects", fitted.people), 2, "which is an input"),
         ((fitted.model, fitted.people, "--rejects", tmp_path / "r.parquet"), 2, "expected a CSV file"),
         ((fitted.model, fitted.people, "-o", "-", "--json"), 2, "only one of them"),
+        ((fitted.model, fitted.people, "-o", tmp_path / "d.xlsx"), 2, "expected one of '.csv', '.parquet'"),
+        ((fitted.model, tmp_path), 2, "is a folder; expected a CSV or Parquet file"),
     ):
         out = evenhand("predict", *arguments)
         assert out.exit_code == code, (arguments, out.output)
         assert wanted in out.stderr.replace("\n", " ")
         assert "Traceback" not in out.output
     assert not list(tmp_path.glob("*.partial"))
+
+
+def test_where_nobody_can_be_scored_only_the_rejects_are_written(fitted, tmp_path):
+    make_people(3).assign(sex="x").to_csv(tmp_path / "p.csv", index=False)
+    out = evenhand("predict", fitted.model, tmp_path / "p.csv")
+    assert out.exit_code == 1
+    assert sorted(entry.name for entry in tmp_path.iterdir()) == ["p.csv", "p.rejects.csv"]
+    assert len(pd.read_csv(tmp_path / "p.rejects.csv")) == 3
 
 
 def test_decisions_and_rejects_never_share_a_file(fitted, tmp_path):

@@ -17,13 +17,14 @@ from evenhand.audit import Audit, audit
 from evenhand.checks import did_you_mean
 from evenhand.cli import options
 from evenhand.cli.console import JobFailedError, command_line, on_stdout, print_json, printable, say, warn
-from evenhand.cli.tables import PERSON_NUMBER, describe, open_table, read_columns, rows_of
+from evenhand.cli.tables import PERSON_NUMBER, check_written, describe, open_table, read_columns, rows_of
 from evenhand.datasets import Dataset
 from evenhand.deployed import Deployed
 from evenhand.report.from_audit import summary_of_audit
 from evenhand.report.render import write_html
 from evenhand.report.summarise import MOST_PERSONS, made, write_summary
 
+_NEIGHBOURS = 5  # of each person, for consistency
 Rows = npt.NDArray[np.int64]  # of people in the file, from 0
 
 EXAMPLES = (
@@ -66,6 +67,7 @@ def run(
             "Got both or neither of --model and --predictions, but expected one. To audit the labels "
             "themselves, name their column: --predictions LABEL."
         )
+    check_written(report, summary)
     given: dict[str, Any] = {"seed": seed, "epsilon": epsilon, "threshold": threshold}
     held = None if model is None else load(model)
     if isinstance(held, Deployed):
@@ -117,10 +119,15 @@ def _audit(
     rows: Rows,
 ) -> Audit:  # fmt: skip
     """Audit; people are named by their rows in the file, also where others were left out."""
+    if len(y) <= _NEIGHBOURS:
+        raise ValueError(
+            f"Got {len(y)} people to audit, but expected more than {_NEIGHBOURS}: each is compared with the "
+            f"{_NEIGHBOURS} most similar others."
+        )
     say("Measuring …")
     found = audit(
         asked, X, y.to_numpy(), sensitive_features=groups, pos_label=pos_label, epsilon=given["epsilon"],
-        threshold=given["threshold"], n_listed=MOST_PERSONS, random_state=given["seed"],
+        threshold=given["threshold"], n_listed=MOST_PERSONS, random_state=given["seed"], k=_NEIGHBOURS,
     )  # fmt: skip
     pairs = {name: rows[found.neighbours[name].to_numpy(dtype=np.int64)] for name in ("person", "neighbour")}
     people = found.people.set_axis(rows[found.people.index.to_numpy(dtype=np.int64)])
@@ -137,12 +144,20 @@ def _audit_deployed(
         raise ValueError(f"{path} has no column {name!r} to compare with.{did_you_mean(name, rows.columns)}")
     contexts, codes, reasons = held.read(rows)
     known = (reasons == "") & rows[name].notna().to_numpy()
+    why = next((reason for reason in reasons if reason), f"no {name!r}")
     if not known.any():
-        raise JobFailedError(f"None of the {len(rows):,} rows of {path} can be scored: {reasons[0]}.")
+        raise JobFailedError(f"None of the {len(rows):,} rows of {path} can be audited: {why}.")
     if not known.all():
-        why = next((reason for reason in reasons if reason), f"no {name!r}")
         warn(f"{int((~known).sum()):,} of {len(rows):,} rows are left out, such as for: {why}.")
     y = held.labels(rows.loc[known, name])
+    labels = held.classes_.tolist()
+    strange = y[~y.isin(labels)]
+    if len(strange):
+        raise ValueError(
+            f"Column {name!r} of {path} has {strange.iloc[0]!r} in row {strange.index[0] + 1:,} "
+            f"({len(strange):,} such rows), but expected what the model decides: "
+            f"{', '.join(map(repr, labels))}."
+        )
     groups = held.groups_[codes[known]]
     kept = contexts[known].reset_index(drop=True)
     found = _audit(held, kept, y, groups, held.pos_label, given, np.flatnonzero(known))

@@ -15,7 +15,16 @@ from evenhand.checks import number, one_of
 from evenhand.cli import options
 from evenhand.cli.console import command_line, on_stdout, print_json, print_table, progress, say, warn
 from evenhand.cli.study import study_of
-from evenhand.cli.tables import PERSON_NUMBER, describe, kinds_of, open_table, read_columns, rows_of
+from evenhand.cli.tables import (
+    PERSON_NUMBER,
+    check_groups,
+    check_written,
+    describe,
+    kinds_of,
+    open_table,
+    read_columns,
+    rows_of,
+)
 from evenhand.cli.tradeoff import CRITERIA, PARITY_BOUND, WEIGHTS, Candidate, choose, train_all
 from evenhand.datasets import Dataset
 from evenhand.deployed import Deployed
@@ -74,12 +83,14 @@ def run(
     grid = _weights(weights)
     by = criterion or ("even" if max_discrimination is None and max_flip is None else "accuracy")
     one_of("--criterion", by, CRITERIA)
+    check_written(output, report, summary)
     dataset, columns = open_table(
         data, label=label, sensitive=sensitive, positive=positive, drop=drop, categorical=categorical,
         encoding=encoding,
     )  # fmt: skip
     describe(dataset)
     rows = split(dataset, seed=seed, stratify="both")
+    check_groups(dataset, rows.train)
     parts = prepare(dataset, rows)
     bound = PARITY_BOUND if max_discrimination is None else max_discrimination / 2
     found: list[Candidate] = []

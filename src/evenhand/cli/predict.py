@@ -9,8 +9,11 @@ import pandas as pd
 import typer
 
 from evenhand import load
+from evenhand.checks import one_of
 from evenhand.cli import options
 from evenhand.cli.console import JobFailedError, on_stdout, print_json, progress, warn
+from evenhand.cli.tables import check_written
+from evenhand.datasets.files import kind_of_file
 from evenhand.deployed import Decisions, Deployed
 from evenhand.tables_io import CHUNK, Chunk, Writer, read_chunks, writing
 
@@ -55,13 +58,14 @@ def run(
         raise ValueError(
             f"{model} holds a {type(deployed).__name__}, but expected a model of `evenhand fit`."
         )
-    ending = ".parquet" if data.suffix.lower() == ".parquet" else ".csv"
+    ending = ".parquet" if kind_of_file(data) == ".parquet" else ".csv"
     to_stdout = output == Path("-")
     if to_stdout and as_json:
         raise ValueError("Got both -o - and --json, but standard output holds only one of them.")
     decided_path = None if to_stdout else output or data.with_name(f"{data.stem}.decided{ending}")
     rejects_path = rejects or data.with_name(f"{data.stem}.rejects.csv")
     _check_paths((data, model), decided_path, rejects_path)
+    check_written(decided_path, rejects_path)
     # A file of an earlier run must not look like one of this run.
     header = rejects is not None or rejects_path.exists()
     flips = 0
@@ -73,12 +77,15 @@ def run(
         for part in read_chunks(data, size=chunk, encoding=encoding):
             flips += _decide(deployed, part, prefix, out, refused, header=header)
             advance(f"{out.rows:,} people", len(part.lines))
+        out.keep = out.rows > 0 or refused.rows == 0
     _tell(out, refused, flips, decided_path, rejects_path, as_json)
 
 
 def _check_paths(inputs: tuple[Path, Path], decided: Path | None, rejects: Path) -> None:
     if rejects.suffix.lower() == ".parquet":
         raise ValueError(f"Got --rejects {rejects}, but expected a CSV file.")
+    if decided is not None:
+        one_of(f"the ending of {decided.name}", decided.suffix.lower(), (".csv", ".parquet"))
     if decided is not None and decided.resolve() == rejects.resolve():
         raise ValueError(f"Got {rejects} both for the decisions and for the rejects; expected two files.")
     for path in (decided, rejects):
@@ -132,7 +139,7 @@ def _refuse(refused: Writer, part: Chunk, found: Decisions, *, header: bool) -> 
 def _tell(
     out: Writer, refused: Writer, flips: int, decided_path: Path | None, rejects_path: Path, as_json: bool
 ) -> None:
-    if out.rows == 0 and refused.rows:
+    if not out.keep:
         raise JobFailedError(f"None of {refused.rows:,} rows could be scored; {rejects_path} says why.")
     if as_json:
         print_json(

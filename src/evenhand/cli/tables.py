@@ -65,6 +65,28 @@ def rows_of(dataset: Dataset, frame: pd.DataFrame, sensitive: list[str]) -> npt.
     return np.flatnonzero(frame[[str(dataset.label.name), *sensitive]].notna().all(axis=1))
 
 
+def check_written(*paths: Path | None) -> None:
+    """Raise, before the work, if a file could not be written in the end."""
+    for path in paths:
+        if path is not None and path.is_dir():
+            raise IsADirectoryError(f"Got {path} to write to, which is a folder; expected a file.")
+        if path is not None and not path.parent.is_dir():
+            raise FileNotFoundError(f"Got {path} to write to, but there is no folder {path.parent}.")
+
+
+def check_groups(dataset: Dataset, training: npt.NDArray[np.int64]) -> None:
+    """Raise if a group has too few people in the training part for a policy of its own."""
+    groups = dataset.sensitive_features
+    everybody, trained = groups.value_counts(), groups.iloc[training].value_counts()
+    for name, count in everybody.items():
+        there = int(trained.get(name, 0))
+        if there < 2:
+            raise ValueError(
+                f"The group {str(name)!r} in {str(groups.name)!r} has {count} people, {there} of them in the "
+                "training part, but expected at least 2 there. Merge small groups, or leave their people out."
+            )
+
+
 def describe(dataset: Dataset) -> None:
     """Tell the user which column is what, and what was guessed, left out or changed."""
     say(repr(dataset))
