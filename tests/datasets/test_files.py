@@ -41,6 +41,13 @@ def test_a_spreadsheets_mark_is_no_part_of_the_first_name(write: Write) -> None:
     assert list(read_table(write("\ufeffage,job\n25,a\n")).frame) == ["age", "job"]
 
 
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "ascii", "cp1252"])
+def test_a_byte_that_is_not_of_the_encoding_is_named_with_its_line(encoding: str, write: Write) -> None:
+    path = write(b"name,age\nAnn,1\nJos\x81,2\n")
+    with pytest.raises(ValueError, match=rf"line 3: the byte 0x81 at position 4 is not {encoding.upper()}"):
+        read_table(path, encoding=encoding)
+
+
 def test_another_encoding_on_request(write: Write) -> None:
     path = write("name\nJosé\n".encode("latin-1"))
     assert read_table(path, encoding="latin-1").frame["name"].tolist() == ["José"]

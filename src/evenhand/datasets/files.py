@@ -218,7 +218,7 @@ def wrong_encoding(path: Path, encoding: str) -> str:
     """Say which byte of a file is not what its encoding allows."""
     advice = "Save the file as UTF-8, or say its encoding, such as encoding='latin-1'."
     whole = f"{path} is not {encoding.upper()}. {advice}"
-    if "\n".encode(encoding) != b"\n":  # as in UTF-16, whose lines can't be told apart by that byte
+    if not "\n\n".encode(encoding).endswith(b"\n\n"):  # as in UTF-16, whose lines end in more than that byte
         return whole
     with path.open("rb") as file:
         for number, line in enumerate(file, start=1):
