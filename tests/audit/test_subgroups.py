@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from evenhand.audit.subgroups import cut, find_subgroups
+from evenhand.audit.subgroups import CROSSED, comparisons, cut, find_subgroups
 
 RNG = np.random.default_rng(0)
 N = 2000
@@ -44,6 +44,53 @@ def test_finds_the_planted_subgroup() -> None:
 def test_finds_nothing_where_there_is_only_noise() -> None:
     lists = [len(found(np.random.default_rng(seed).random(N) < 0.4)[0]) for seed in range(20)]
     assert sum(length > 0 for length in lists) <= 3
+
+
+def false_finds(n_groups: int, n_columns: int, people: int, times: int) -> int:
+    """Return in how many of so many tables of pure noise a subgroup is found."""
+    rng = np.random.default_rng(0)
+    finds = 0
+    for _ in range(times):
+        frame = pd.DataFrame(rng.integers(0, 4, (people, n_columns)).astype(str)).add_prefix("c")
+        own, outcome = rng.integers(0, n_groups, people), rng.random(people) < 0.5
+        listed, _ = find_subgroups(
+            frame, outcome, own, list(range(n_groups)), rate="", min_count=30, confidence=0.95, n_listed=1
+        )
+        finds += len(listed)
+    return finds
+
+
+# Where 5 in 100 tables may show what is not there, 6 or more of 40 do so once in a hundred runs.
+@pytest.mark.parametrize("n_groups, n_columns, people", [(2, 4, 1000), (10, 4, 4000), (2, 4 * CROSSED, 1000)])
+def test_many_groups_and_many_columns_make_no_differences_of_noise(
+    n_groups: int, n_columns: int, people: int
+) -> None:
+    assert false_finds(n_groups, n_columns, people, times=40) <= 5
+
+
+def test_every_comparison_that_could_have_been_made_is_counted() -> None:
+    rng = np.random.default_rng(0)
+    columns = [rng.choice(4, 600, p=[0.6, 0.25, 0.1, 0.05]) for _ in range(3)]
+    own = rng.choice(4, 600, p=[0.5, 0.3, 0.15, 0.05])
+
+    def groups_in(*parts: np.ndarray) -> int:
+        inside = np.logical_and.reduce(parts)
+        return sum(int((inside & (own == group)).sum()) >= 10 for group in range(4))
+
+    one = [groups_in(column == part) for column in columns for part in range(4)]
+    two = [
+        groups_in(left == a, right == b)
+        for left, right in itertools.combinations(columns, 2)
+        for a in range(4)
+        for b in range(4)
+    ]
+    made = sum(n * (n - 1) // 2 for n in one + two)
+    enough = [
+        np.array([[groups_in(column == part, own == group) for group in range(4)] for part in range(4)]) > 0
+        for column in columns
+    ]
+    assert comparisons(enough[:1]) == sum(n * (n - 1) // 2 for n in one[:4])
+    assert made <= comparisons(enough) <= sum(n * (n - 1) // 2 for n in one) + 3 * 16 * 6
 
 
 def test_small_groups_are_never_compared() -> None:

@@ -2,8 +2,9 @@
 
 Every feature is cut into parts (the commonest categories, or the quarters of a number); every part, and
 every crossing of two features' parts, is a subgroup. Two groups are compared where both have enough people
-in it. The intervals hold for all comparisons at once (Bonferroni), and subgroups are ranked by what is
-certain: the low end.
+in it. The intervals hold for all comparisons at once (Bonferroni): every pair of groups in every part, and in
+every crossing that could have been examined, since which ones are depends on the decisions. Subgroups are
+ranked by what is certain: the low end.
 """
 
 from __future__ import annotations
@@ -14,7 +15,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-from scipy.stats import norm
+
+from evenhand.metrics.shares import difference_limits, share_limits
 
 Array = npt.NDArray[Any]
 
@@ -68,9 +70,11 @@ def find_subgroups(
     parts = {name: cut(frame[name]) for name in frame.columns}
     parts = {name: part for name, part in parts.items() if np.ptp(part.codes) > 0}
     outcome = np.asarray(outcome, dtype=bool)
-    single = [
-        _compare(part.codes, part.names, outcome, own, len(groups), min_count) for part in parts.values()
-    ]
+    single, enough = [], []
+    for part in parts.values():
+        cells = _count(part.codes, len(part.names), outcome, own, len(groups))
+        single.append(_compare(cells, part.names, min_count))
+        enough.append(cells.people >= min_count)
     reach = [found["difference"].max() if len(found) else -1.0 for found in single]
     chosen = [list(parts)[at] for at in np.argsort(reach, kind="stable")[::-1][:CROSSED] if reach[at] >= 0]
     crossed = []
@@ -78,12 +82,12 @@ def find_subgroups(
         left, right = parts[one], parts[other]
         names = [f"{a} & {b}" for a in left.names for b in right.names]
         codes = left.codes * len(right.names) + right.codes
-        crossed.append(_compare(codes, names, outcome, own, len(groups), min_count))
+        crossed.append(_compare(_count(codes, len(names), outcome, own, len(groups)), names, min_count))
     found = pd.concat(single + crossed, ignore_index=True) if parts else pd.DataFrame()
     if found.empty:
         return pd.DataFrame(columns=COLUMNS), 0
     examined = len(found)
-    found = _with_intervals(found, 1 - (1 - confidence) / examined)
+    found = _with_intervals(found, 1 - (1 - confidence) / comparisons(enough))
     found = found[found["low"] > 0].sort_values("low", ascending=False, kind="stable").head(n_listed)
     for side in ("least", "most"):
         found[f"group_{side}"] = [groups[code] for code in found[f"group_{side}"]]
@@ -111,41 +115,68 @@ def cut(column: pd.Series[Any]) -> Parts:
     return Parts(place[codes], [*names, f"other {name}", f"{name} missing"])
 
 
-def _compare(
-    codes: Array, names: list[str], outcome: Array, own: Array, n_groups: int, min_count: int
-) -> pd.DataFrame:
-    """Return, for every part with two groups of enough people, the two whose rates are farthest apart."""
+def comparisons(enough: list[npt.NDArray[np.bool_]]) -> int:
+    """Return how many pairs of groups could be compared in parts and in crossings of two features' parts.
+
+    For every feature, `enough` says which groups have enough people in which part, (parts, groups). A group
+    that has enough in a crossing has so in both parts, which bounds the number without crossing anything.
+
+    >>> comparisons([np.array([[True, True, False], [True, True, True]]), np.array([[True, True, True]])])
+    11
+    """
+    all_parts = np.concatenate(enough).astype(np.int64)
+    total, start = int(_pairs(all_parts.sum(axis=1)).sum()), 0
+    for parts in enough:
+        start += len(parts)
+        total += int(_pairs(parts.astype(np.int64) @ all_parts[start:].T).sum())
+    return total
+
+
+def _pairs(groups: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    return groups * (groups - 1) // 2
+
+
+class Cells(NamedTuple):
+    """How many people, and how many with the outcome, of every group in every part: (parts, groups)."""
+
+    hits: npt.NDArray[np.int64]
+    people: npt.NDArray[np.int64]
+
+
+def _count(codes: Array, n_parts: int, outcome: Array, own: Array, n_groups: int) -> Cells:
     cell = codes * n_groups + own
-    size = np.bincount(cell, minlength=len(names) * n_groups).reshape(-1, n_groups)
-    hits = np.bincount(cell[outcome], minlength=len(names) * n_groups).reshape(-1, n_groups)
-    enough = size >= min_count
-    shares = hits / np.maximum(size, 1)
-    least = np.where(enough, shares, np.inf).argmin(axis=1)
-    most = np.where(enough, shares, -np.inf).argmax(axis=1)
+    hits, people = (np.bincount(of, minlength=n_parts * n_groups) for of in (cell[outcome], cell))
+    return Cells(hits.reshape(-1, n_groups), people.reshape(-1, n_groups))
+
+
+def _compare(cells: Cells, names: list[str], min_count: int) -> pd.DataFrame:
+    """Return, for every part with two groups of enough people, the two whose rates are farthest apart."""
+    enough = cells.people >= min_count
+    shares = cells.hits / np.maximum(cells.people, 1)
     at = np.flatnonzero(enough.sum(axis=1) >= 2)
-    low, high = least[at], most[at]
-    return pd.DataFrame(
-        {
-            "subgroup": [names[part] for part in at],
-            "people": size[at].sum(axis=1),
-            "group_least": low,
-            "people_least": size[at, low],
-            "rate_least": shares[at, low],
-            "group_most": high,
-            "people_most": size[at, high],
-            "rate_most": shares[at, high],
-            "difference": shares[at, high] - shares[at, low],
-        }
-    )
+    found = {"subgroup": [names[part] for part in at], "people": cells.people[at].sum(axis=1)}
+    ends = {
+        "least": np.where(enough, shares, np.inf).argmin(axis=1)[at],
+        "most": np.where(enough, shares, -np.inf).argmax(axis=1)[at],
+    }
+    for side, group in ends.items():
+        found[f"group_{side}"] = group
+        found[f"hits_{side}"] = cells.hits[at, group]
+        found[f"people_{side}"] = cells.people[at, group]
+        found[f"rate_{side}"] = shares[at, group]
+    return pd.DataFrame(found | {"difference": found["rate_most"] - found["rate_least"]})
 
 
 def _with_intervals(found: pd.DataFrame, confidence: float) -> pd.DataFrame:
-    """Add Agresti and Caffo's interval of a difference of shares: one hit and one miss more on each side."""
-    middle, variance = np.zeros(len(found)), np.zeros(len(found))
-    for side, sign in (("least", -1), ("most", 1)):
-        n = found[f"people_{side}"].to_numpy() + 2
-        p = (found[f"rate_{side}"].to_numpy() * (n - 2) + 1) / n
-        middle += sign * p
-        variance += p * (1 - p) / n
-    half = norm.ppf((1 + confidence) / 2) * np.sqrt(variance)
-    return found.assign(low=middle - half, high=np.minimum(middle + half, 1.0))
+    """Add limits of the differences; the high end joins the shares' own limits, each at half the risk.
+
+    That is wide, but holds this far out, where that of `difference_limits` no longer does.
+    """
+    most, least = (
+        (found[f"hits_{side}"].to_numpy(), found[f"people_{side}"].to_numpy()) for side in ("most", "least")
+    )
+    half = (1 + confidence) / 2
+    return found.assign(
+        low=difference_limits(*most, *least, confidence)[0],
+        high=share_limits(*most, half)[1] - share_limits(*least, half)[0],
+    )

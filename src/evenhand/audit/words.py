@@ -93,7 +93,8 @@ def _subgroups(audit: Audit) -> str:
     return (
         f"Of {audit.about['subgroups_examined']:,} subgroups, the largest certain difference is among "
         f"{worst['subgroup']} ({worst['people']:,} people): {worst['rate']} {share(worst['rate_least'])} of "
-        f"{worst['group_least']}, {share(worst['rate_most'])} of {worst['group_most']}."
+        f"{worst['group_least']}, {share(worst['rate_most'])} of {worst['group_most']}. Allowing "
+        f"for all comparisons, that is a difference of at least {100 * worst['low']:.1f} points."
     )
 
 
