@@ -1,8 +1,11 @@
 from __future__ import annotations
 
+import re
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.tree import DecisionTreeClassifier
 
@@ -12,6 +15,7 @@ from evenhand.datasets import Dataset
 from evenhand.protocol.grids import Method
 from evenhand.protocol.selection import CRITERIA
 from evenhand.protocol.splits import prepare, split
+from evenhand.protocol.sweep import Sweep
 from evenhand.protocol.trial import make_ready, measure, run_trial, submodels, train_and_select
 
 BANDITS = Method("bandits", lambda seed, **point: CooperativeBandits(random_state=seed, **point))
@@ -128,3 +132,46 @@ def test_an_error_is_an_outcome(dataset: Dataset) -> None:
 def test_an_unknown_split_is_refused(dataset: Dataset) -> None:
     with pytest.raises(ValueError, match="Got split='stratify'.*Did you mean 'stratified'"):
         make_ready(dataset, 0, "stratify")
+
+
+def only_outside_training(dataset: Dataset, n: int, seed: int = 0) -> list[int]:
+    """Return the first rows of the test part of the random split."""
+    return split(dataset, seed=seed).test[:n].tolist()
+
+
+def test_a_group_that_training_never_sees_is_named_before_any_trial(dataset: Dataset) -> None:
+    sensitive = dataset.sensitive.copy()
+    sensitive.loc[only_outside_training(dataset, 2), "sex"] = "x"
+    rare = replace(dataset, sensitive=sensitive)
+    wanted = (
+        "Data set 'made-up', seed 0, split='random': nobody of these groups is in the training part, but "
+        "(so many) are in the others: 'x' (2). Merge rare groups, or take split='stratified'."
+    )
+    with pytest.raises(ValueError, match=re.escape(wanted)):
+        make_ready(rare, 0, "random")
+    ran: list[int] = []
+    method = Method("never", lambda seed: ran.append(seed))
+    with pytest.raises(ValueError, match=re.escape(wanted)):
+        Sweep([method], [rare], seeds=1, split="random").run()
+    assert ran == []
+    assert make_ready(rare, 0, "stratified").test.groups.tolist() == ["f", "m", "x"]
+
+
+def test_a_group_of_one_person_cannot_be_saved_by_stratifying(dataset: Dataset) -> None:
+    sensitive = dataset.sensitive.copy()
+    sensitive.loc[int((sensitive["sex"] == "m").argmax()), "sex"] = "g"
+    alone = replace(dataset, sensitive=sensitive)
+    with pytest.raises(ValueError, match=r"'g' \(1\)\. Merge rare groups\.$"):
+        make_ready(alone, 0, "stratified")
+
+
+@pytest.mark.parametrize("common", ["no", "yes"])
+def test_a_label_that_training_never_sees_is_named(dataset: Dataset, common: str) -> None:
+    label = pd.Series(common, index=dataset.label.index, name="hired", dtype=object)
+    label[only_outside_training(dataset, 3)] = {"no": "yes", "yes": "no"}[common]
+    wanted = (
+        f"Data set 'made-up', seed 0, split='random': the labels in the training part are {common!r}, but "
+        "the positive one, 'yes', and another are needed. Take another seed, or more people."
+    )
+    with pytest.raises(ValueError, match=re.escape(wanted)):
+        make_ready(replace(dataset, label=label), 0, "random")

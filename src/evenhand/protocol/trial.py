@@ -25,7 +25,7 @@ from evenhand.metrics.scores import rank_auc
 from evenhand.protocol.decisions import Floats, Frozen, freeze
 from evenhand.protocol.grids import Method, Point
 from evenhand.protocol.selection import Criterion, Judged, Selector, score
-from evenhand.protocol.splits import Part, Split, prepare, published_split, split
+from evenhand.protocol.splits import Part, Parts, Split, prepare, published_split, split
 
 NEIGHBOURS = 5
 # The paper's three first; the rest keep a constant classifier from passing for a fair one.
@@ -66,6 +66,7 @@ class Prepared:
 def make_ready(dataset: Dataset, seed: int, how: str, key: str = "") -> Prepared:
     """Split a data set, fit the preprocessing on the training part, and find the test people's neighbours."""
     parts = prepare(dataset, SPLITS[one_of("split", how, SPLITS)](dataset, seed))
+    _check_training(parts, f"Data set {dataset.name!r}, seed {seed}, split={how!r}", how)
     labels = np.unique(parts.train.y)
     groups = sorted_unique(parts.train.s)[0]
     positive = int(np.flatnonzero(labels == parts.pos_label)[0])
@@ -81,6 +82,27 @@ def make_ready(dataset: Dataset, seed: int, how: str, key: str = "") -> Prepared
     return Prepared(
         key, dataset.name, train.X, train.y, train.s, judged(parts.validation), judged(parts.test), neighbours
     )
+
+
+def _check_training(parts: Parts, where: str, how: str) -> None:
+    """Raise where there is nobody to learn a group, or the positive label, from."""
+    elsewhere = (parts.validation, parts.test)
+    known = set(parts.train.s.tolist())
+    unknown = [group for part in elsewhere for group in part.s.tolist() if group not in known]
+    if unknown:
+        named = ", ".join(f"{group!r} ({unknown.count(group)})" for group in dict.fromkeys(unknown))
+        remedy = "Merge rare groups" + ", or take split='stratified'" * (how != "stratified")
+        raise ValueError(
+            f"{where}: nobody of these groups is in the training part, but (so many) are in the others: "
+            f"{named}. {remedy}."
+        )
+    labels = set(parts.train.y.tolist())
+    if parts.pos_label not in labels or len(labels) < 2:
+        listed = ", ".join(map(repr, sorted(labels, key=str)))
+        raise ValueError(
+            f"{where}: the labels in the training part are {listed}, but the positive one, "
+            f"{parts.pos_label!r}, and another are needed. Take another seed, or more people."
+        )
 
 
 class Outcome(NamedTuple):
