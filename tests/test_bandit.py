@@ -206,8 +206,23 @@ def test_a_reward_of_nan_is_no_silent_nan(cancer):
     def broken(action, label, group, policies, rates):
         return np.nan
 
-    with pytest.raises(TrainingDivergedError, match="step 1:"):
+    def later(action, label, group, policies, rates):
+        return 0.0 if policies[group, action] == 0.5 else np.nan
+
+    def beyond(action, label, group, policies, rates):
+        return policies[group + 5, action]
+
+    with pytest.raises(ValueError, match="'broken', for action 0.* returned nan"):
         GradientBandit(Correctness() + Custom(broken)).fit(*cancer)
+    with pytest.raises(ValueError, match="'beyond', for action 0.* raised IndexError"):
+        GradientBandit(Correctness() + Custom(beyond)).fit(*cancer)
+    with pytest.raises(TrainingDivergedError, match="step 1:.*see that 'later' returns finite rewards"):
+        GradientBandit(Correctness() + Custom(later)).fit(*cancer)
+
+
+def test_a_reward_that_never_looks_at_labels_warns(cancer):
+    with pytest.warns(UserWarning, match="nothing is learned from y"):
+        GradientBandit(reward="kl", epochs=1, random_state=0).fit(*cancer)
 
 
 def test_columns_are_named_in_errors(cancer):

@@ -55,6 +55,7 @@ def test_with_more_labels_all_are_bounded():
         (Parity(averaging=0), "Got averaging=0"),
         (Parity(measure="counts"), "expected one of 'decisions', 'probabilities'"),
         (Parity(dual_step=-1), "Got dual_step=-1"),
+        (Parity(dual_step="fast"), "Got dual_step='fast'"),
         (Correctness(gains=[[1, np.inf], [0, 1]]), "finite"),
         (Custom(function=3), "expected a function Numba can compile"),
     ],

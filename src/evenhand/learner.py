@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from typing import Any, Self
 
@@ -30,6 +31,7 @@ from evenhand.training import (
     TrainingDivergedError,
     compile_custom,
     pack_terms,
+    try_custom,
 )
 
 # What epochs='auto' means: 20 epochs, but no fewer and no more people met than these. Past 400,000 people
@@ -158,8 +160,20 @@ class PolicyLearner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 f"Got the reward {', '.join(reward.names)} for logged feedback, but a log has no labels: "
                 "expected terms that need none (parity, log_ratio, agreement, kl)."
             )
+        if not len(people.actions) and not {"correctness", "likelihood", "custom"} & set(reward.names):
+            warnings.warn(
+                f"No term of the reward {reward} looks at the label: nothing is learned from y. "
+                "Add Likelihood() or Correctness().",
+                stacklevel=3,
+            )
         own, rate = reward.get("custom"), self._rate()
-        terms = pack_terms(reward, self.divergence_weight, len(self.classes_))
+        function = None if own is None else own.function
+        compiled = compile_custom(function)
+        if function is not None:
+            try_custom(function, len(training.policies.b2), len(self.classes_))
+        terms = pack_terms(
+            reward, self.divergence_weight, len(self.classes_), n_steps=n_steps if decays else 0
+        )
         options = Options(
             expected=self.estimator == "expected",
             mutual=self.cooperation == "mutual",
@@ -180,6 +194,8 @@ class PolicyLearner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         remedy = f"Lower learning_rate (now {rate:g})"
         if self.divergence_weight:
             remedy += f" or divergence_weight (now {self.divergence_weight:g})"
+        if function is not None:
+            remedy += f", see that {getattr(function, '__name__', 'your function')!r} returns finite rewards"
 
         def checkpoint(step: int) -> bool | None:
             self._publish()
@@ -190,7 +206,7 @@ class PolicyLearner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 rows,
                 people,
                 terms,
-                compile_custom(None if own is None else own.function),
+                compiled,
                 options,
                 remedy=f"{remedy}, or scale the columns of X to unit deviation.",
                 checkpoint=None if callback is None else checkpoint,

@@ -130,14 +130,15 @@ class RateTerm(Term):
     ----------
     bound : the largest difference between groups that is accepted.
     dual_step : how fast the price rises with the excess, per person; it falls with the learning rate, so that
-        the prices settle as the policies do.
+        the prices settle as the policies do. 'auto' is 0.001, and more in a `fit` that meets fewer than
+        100,000 people, in proportion: the price has less time to rise.
     pull : an immediate price on the excess, which damps the dual's swings.
     averaging : the weight of the newest person in the running rates.
     measure : 'decisions' counts the most probable action, 'probabilities' the policy's own.
     """
 
     bound: float = 0.0
-    dual_step: float = 1e-3
+    dual_step: float | str = "auto"
     pull: float = 1.0
     averaging: float = 2e-3
     measure: str = "decisions"
@@ -145,10 +146,21 @@ class RateTerm(Term):
     def check(self, n_labels: int) -> None:
         """Raise if a parameter is out of range."""
         checks.number("bound", self.bound, low=0, high=1)
-        checks.number("dual_step", self.dual_step, low=0)
+        if self.dual_step != "auto":
+            checks.number("dual_step", self.dual_step, low=0)
         checks.number("pull", self.pull, low=0)
         checks.number("averaging", self.averaging, low=0, high=1, open_low=True)
         checks.one_of("measure", self.measure, ("decisions", "probabilities"))
+
+    def step(self, n_steps: int) -> float:
+        """Return the dual step of a fit that meets so many people; 0 is an online learner's, without end.
+
+        >>> Parity().step(400_000), Parity().step(20_000), Parity(dual_step=0.01).step(20_000)
+        (0.001, 0.005, 0.01)
+        """
+        if self.dual_step != "auto":
+            return float(self.dual_step)
+        return 0.001 * max(1.0, 100_000 / n_steps) if n_steps else 0.001
 
     def mask(self, n_labels: int) -> npt.NDArray[np.bool_]:
         """Return which rates are bounded: (labels + 1, actions); the last row is 'whatever the label'."""

@@ -197,8 +197,11 @@ def _no_rates(n_terms: int, n_groups: int, n_actions: int) -> Rates:
     return Rates(np.full(shape, 1 / n_actions), np.zeros(shape), np.zeros((n_groups, n_actions + 1)))
 
 
-def pack_terms(reward: Reward, divergence_weight: float, n_labels: int) -> Terms:
-    """Turn a reward into the numbers that the loop reads; a weight of None is the divergence weight."""
+def pack_terms(reward: Reward, divergence_weight: float, n_labels: int, n_steps: int = 0) -> Terms:
+    """Turn a reward into the numbers that the loop reads; a weight of None is the divergence weight.
+
+    `n_steps` is how many people a fit meets; 0 for learning without end.
+    """
     for term in reward.terms:
         term.check(n_labels)
 
@@ -223,7 +226,7 @@ def pack_terms(reward: Reward, divergence_weight: float, n_labels: int) -> Terms
         agreement_weight=weight("agreement"),
         mask=np.array(masks, dtype=np.bool_).reshape(len(masks), n_labels + 1, n_labels),
         bound=np.array([term.bound for term in bounded], dtype=np.float64),
-        dual_step=np.array([term.dual_step for term in bounded], dtype=np.float64),
+        dual_step=np.array([term.step(n_steps) for term in bounded], dtype=np.float64),
         pull=np.array([term.pull for term in bounded], dtype=np.float64),
         averaging=np.array([term.averaging for term in bounded], dtype=np.float64),
         decisions=np.array([term.measure == "decisions" for term in bounded], dtype=np.bool_),
@@ -238,10 +241,35 @@ def compile_custom(function: Callable[..., float] | None) -> Any:
         return cfunc(CUSTOM)(lambda action, label, group, policies, rates: 0.0)
     plain = function.py_func if isinstance(function, Dispatcher) else function
     try:
-        return cfunc(CUSTOM)(plain)
+        return cfunc(CUSTOM, error_model="numpy")(plain)
     except (NumbaError, TypeError) as error:
         raise ValueError(
             f"Numba can't compile the reward function {getattr(plain, '__name__', plain)!r}; expected plain "
             "arithmetic on (action, label, group, policies, rates) that returns a number. Numba says: "
             f"{str(error).strip().splitlines()[0]}"
         ) from error
+
+
+@functools.lru_cache(maxsize=64)
+def try_custom(function: Callable[..., float], n_groups: int, n_actions: int) -> None:
+    """Call a user's reward function in plain Python for everything it can meet, and raise what it raises.
+
+    The compiled loop can't: there, an error in it would be printed and passed over, once a step.
+    """
+    plain = function.py_func if isinstance(function, Dispatcher) else function
+    even = 1 / n_actions
+    policies, rates = (
+        np.full((n_groups, n_actions), even),
+        np.full((n_groups, n_actions + 1, n_actions), even),
+    )
+    for action, label, group in np.ndindex(n_actions, n_actions, n_groups):
+        where = (
+            f"The reward function {getattr(plain, '__name__', plain)!r}, for action {action}, label {label} "
+        )
+        where += f"and group {group}, all policies even,"
+        try:
+            earned = float(plain(action, label, group, policies, rates))
+        except Exception as error:
+            raise ValueError(f"{where} raised {type(error).__name__}: {error}") from error
+        if not np.isfinite(earned):
+            raise ValueError(f"{where} returned {earned}, but expected a finite number.")
