@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 
+from evenhand import GradientBandit
 from evenhand.offpolicy import cross_fitted_rewards, doubly_robust_value, inverse_propensity_value
 
 
@@ -58,6 +59,42 @@ def test_bad_logs_are_named():
         doubly_robust_value([[1, 0]], [0, 1], [1.0, 1.0], [0.5, 0.5], [[1, 0]])
     with pytest.raises(ValueError, match="Got an action outside 0 … 1"):
         doubly_robust_value([[1, 0], [1, 0]], [0, 2], [1.0, 1.0], [0.5, 0.5], [[1, 0], [1, 0]])
+
+
+def test_on_its_own_training_log_a_policy_looks_better_than_it_is():
+    """The rewards are coins: every policy earns 0.5, and only a log it did not learn from says so."""
+    learned, fresh = [], []
+    for seed in range(8):
+        rng = np.random.default_rng(seed)
+        X, actions = rng.normal(size=(400, 10)), rng.integers(0, 2, 400)
+        people = X, actions, rng.integers(0, 2, 400).astype(float), np.full(400, 0.5)
+        seen, unseen = ([part[rows] for part in people] for rows in (slice(200), slice(200, None)))
+        bandit = GradientBandit(random_state=0, epochs=40).fit_logged(*seen)
+        learned.append(bandit.estimate_value(*seen).value)
+        fresh.append(bandit.estimate_value(*unseen).value)
+    error = 0.05 / np.sqrt(8)
+    assert np.mean(learned) > 0.5 + 3 * error
+    assert np.mean(fresh) == pytest.approx(0.5, abs=3 * error)
+
+
+@pytest.mark.parametrize("impossible", [-0.1, 1.5, np.nan])
+def test_probabilities_outside_0_and_1_are_refused(impossible):
+    wanted = "NaN or infinite" if np.isnan(impossible) else f"with the value {impossible}, but expected prob"
+    with pytest.raises(ValueError, match=wanted):
+        inverse_propensity_value([0.5, impossible], [1.0, 1.0], [0.5, 0.5])
+    with pytest.raises(ValueError, match=f"Got a policy with the value {impossible}"):
+        doubly_robust_value([[1, impossible]] * 2, [0, 1], [1.0, 1.0], [0.5, 0.5], [[1, 0]] * 2)
+    assert inverse_propensity_value([0.0, 1.0], [1.0, 1.0], [0.5, 0.5]).value == 1
+
+
+def test_predictions_alone_claim_no_standard_error():
+    X, actions, rewards, propensities, new, _ = log(2000)
+    predicted = cross_fitted_rewards(X, actions, rewards, 2)
+    alone = doubly_robust_value(new, actions, rewards, propensities, predicted, clip=0)
+    assert alone.value == pytest.approx((new * predicted).sum(1).mean())
+    assert np.isnan(alone.standard_error)
+    assert np.isnan(alone.interval()).all()
+    assert doubly_robust_value(new, actions, rewards, propensities, predicted).standard_error > 0
 
 
 def test_actions_never_taken_and_short_logs():

@@ -180,8 +180,12 @@ class GradientBandit(PolicyLearner):
     ) -> ValueEstimate:
         """Estimate what this policy would have earned on people whose feedback another policy logged.
 
+        The log must be one that this policy did not learn from (`fit_logged`, `update`): on its own it comes
+        out too high.
+
         `method` is 'doubly_robust' (ridge regression, cross-fitted), 'inverse_propensity',
-        'self_normalised', or 'direct' (the regression alone, biased where it is wrong).
+        'self_normalised', or 'direct' (the regression alone, biased where it is wrong, by how much is not
+        known: its standard error is NaN).
         """
         check_is_fitted(self, "policies_")
         checks.one_of("method", method, offpolicy.METHODS)

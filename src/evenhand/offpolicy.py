@@ -1,4 +1,8 @@
-"""What a policy would have earned, estimated from a log that another policy made."""
+"""What a policy would have earned, estimated from a log that another policy made.
+
+The log must be one that the policy did not learn from: on its own training log its luck counts as skill, and
+the estimate is too high.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +19,7 @@ METHODS = ("doubly_robust", "inverse_propensity", "self_normalised", "direct")
 
 
 class ValueEstimate(NamedTuple):
-    """A policy's mean reward per person, with its standard error."""
+    """A policy's mean reward per person, with its standard error; NaN where that is not known."""
 
     value: float
     standard_error: float
@@ -47,6 +51,7 @@ def inverse_propensity_value(
     """
     paid = finite("rewards", rewards)
     new, old = finite("probabilities", probabilities, len(paid)), chances(propensities, len(paid))
+    _within_0_and_1("probabilities", new)
     weights = np.minimum(new / old, clip)
     if self_normalised:
         mean = float(np.average(paid, weights=weights)) if weights.sum() > 0 else float("nan")
@@ -66,7 +71,8 @@ def doubly_robust_value(
 ) -> ValueEstimate:
     """Correct a model's predicted rewards by the weighed error on what was logged.
 
-    Right when either the propensities or the predictions are.
+    Right when either the propensities or the predictions are. With clip=0 nothing is corrected: the
+    predictions speak alone, and since how far they are off is not known, the standard error is NaN.
 
     Parameters
     ----------
@@ -84,6 +90,7 @@ def doubly_robust_value(
             f"Got a policy of shape {new.shape} and predicted_rewards of shape {predicted.shape}, but "
             f"expected (people, actions) for the {len(paid)} people of the log."
         )
+    _within_0_and_1("a policy", new)
     one_each("actions", actions, len(paid))
     taken = np.asarray(actions, dtype=np.int64)
     if not ((taken >= 0) & (taken < new.shape[1])).all():
@@ -94,7 +101,7 @@ def doubly_robust_value(
     weights = np.minimum(new[people, taken] / chances(propensities, len(paid)), clip)
     errors = paid - predicted[people, taken]
     scores = (new * predicted).sum(1) + weights * errors
-    return ValueEstimate(float(scores.mean()), _standard_error(scores))
+    return ValueEstimate(float(scores.mean()), _standard_error(scores) if clip > 0 else float("nan"))
 
 
 def cross_fitted_rewards(
@@ -148,6 +155,13 @@ def chances(propensities: Any, n_people: int) -> npt.NDArray[np.float64]:
         worst = float(taken[~possible][0])
         raise ValueError(f"Got a propensity of {worst}, but expected probabilities above 0 and at most 1.")
     return taken
+
+
+def _within_0_and_1(name: str, probabilities: npt.NDArray[np.float64]) -> None:
+    possible = (probabilities >= 0) & (probabilities <= 1 + 1e-6)  # what float32 rounds to is no mistake
+    if not possible.all():
+        worst = float(probabilities[~possible][0])
+        raise ValueError(f"Got {name} with the value {worst}, but expected probabilities from 0 to 1.")
 
 
 def _standard_error(scores: npt.NDArray[np.float64]) -> float:
