@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -48,6 +50,27 @@ def test_a_model_that_sees_the_group(people, positive):
     for person, neighbour, _, _, _, *decisions, _ in table["rows"]:
         assert decisions == [decided[int(person) - 1], decided[int(neighbour) - 1]]
     assert len(render(summary)) > 4_000_000
+
+
+def test_people_are_in_the_order_of_every_report_whoever_flips_first(people):
+    X, y = people
+    model = LogisticRegression().fit(X, y)
+    found = audit(model, X, y, sensitive_features="man", n_bootstrap=50, n_listed=400)
+    rows = _summary(found)["studies"][0]["persons"]["rows"]
+    keys = [(not row["flips"], -row["gap"]) for row in rows]
+    assert keys == sorted(keys)
+    assert 0 < sum(row["flips"] for row in rows) < len(rows)
+    skills = {1 + at: round(skill, 4) for at, skill in X["skill"].items()}
+    assert [row["features"][-1] for row in rows] == [skills[row["person"]] for row in rows]
+
+
+def test_dates_of_an_audit_are_shown_as_dates_and_whole_numbers_without_a_point(people):
+    X, y = people
+    found = audit(LogisticRegression().fit(X, y), X, y, sensitive_features="man", n_bootstrap=50)
+    dated = found.people.assign(applied=pd.Timestamp("2024-03-02", tz="UTC"), branch=11.0)
+    persons = _summary(replace(found, people=dated))["studies"][0]["persons"]
+    assert persons["columns"][-2:] == ["applied", "branch"]
+    assert persons["rows"][0]["features"][-2:] == ["2024-03-02", 11]
 
 
 def test_an_audit_is_a_file_in_one_call(people, tmp_path):

@@ -124,8 +124,28 @@ def test_numbers_on_the_page():
     assert in_numbers(None) == "–"
     assert in_numbers({"value": None}) == "–"
     assert in_numbers({"value": 0.12345}) == "0.123"
-    assert interval({"value": 0.5, "low": 0.25, "high": 0.75}, "flip_rate") == "25.0–75.0"
+    assert interval({"value": 0.5, "low": 0.25, "high": 0.75}, "flip_rate") == "25.0 to 75.0"
     assert interval({"value": 0.5, "low": None}) == ""
+
+
+def test_no_word_says_that_a_label_is_deserved(page, summary):
+    text = page.split("<script")[0]
+    assert "deserv" not in text.lower()
+    assert "of those labelled &lt;/script&gt;" in text
+
+
+def test_the_people_listed_are_counted(summary):
+    study = summary["studies"][0]
+    people = study["persons"]
+    changing = [row for row in people["rows"] if row["flips"]]
+    assert 1 < len(changing) < 299
+
+    def told(rows):
+        shorter = study | {"persons": people | {"rows": rows}}
+        return " ".join(render(summary | {"studies": [shorter]}).split("<script")[0].split())
+
+    assert "after them, are here: 299 people." in told(people["rows"][:299])
+    assert "1 people are here, 1 of whom would be." in told(changing[:1])
 
 
 @pytest.fixture(scope="module")
@@ -146,7 +166,7 @@ def test_a_comparison_has_its_overview_its_words_and_its_grid_points(comparison,
     assert "What each method chooses" in text
     assert "All models" not in text
     assert text.count('title="on the front of its method"') == 4
-    assert "<td>0.8123<small>0.8023–0.8223</small></td>" in text
+    assert "<td>0.8123<small>0.8023 to 0.8223</small></td>" in text
     held = json.loads(re.search(r'id="data">(.*?)</script>', compared)[1])
     assert (held["digits"], len(held["studies"][0]["points"])) == (4, 5)
 

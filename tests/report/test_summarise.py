@@ -57,8 +57,8 @@ def test_the_sentence_has_numbers_and_intervals_and_warns_of_constants():
     }
     study = {"pos_label": "yes", "models": [model_of("M", found, chosen=True)]}
     text = sentence(study)
-    assert "83.1 % (82.0–84.0)" in text
-    assert "0.4 points (0.1–2.0)" in text
+    assert "83.1 % (82.0 to 84.0)" in text
+    assert "0.4 points (0.1 to 2.0)" in text
     assert "0.2 % would be" in text
     assert "95 % intervals" in text
     assert "Beware" not in text

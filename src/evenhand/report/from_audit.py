@@ -9,6 +9,7 @@ from evenhand.audit import Audit
 from evenhand.report.measures import SHOWN, Measure
 from evenhand.report.render import write_html
 from evenhand.report.summarise import Summary, made, model_of, summary_of
+from evenhand.report.values import shown
 
 _BY_GROUP = ("positive_rate", "true_positive_rate", "false_positive_rate", "accuracy", "flip_rate")
 _MOST_ROWS = 20  # of a table; people have a longer one of their own
@@ -38,7 +39,7 @@ def summary_of_audit(
         "people": about["people"],
         "models": [model_of(model, _metrics(findings), chosen=True)],
         "groups": _groups(findings),
-        "persons": _persons(findings),
+        "persons": _persons(found, findings),
         "tables": _tables(findings),
         "notes": [line for line in findings["summary"].splitlines() if line],
     }
@@ -69,7 +70,8 @@ def _groups(findings: dict[str, Any]) -> list[dict[str, Any]]:
     return rows
 
 
-def _persons(findings: dict[str, Any]) -> dict[str, Any] | None:
+def _persons(found: Audit, findings: dict[str, Any]) -> dict[str, Any] | None:
+    """Return the audit's people in the order of every report: who flips first, then by gap."""
     people, about = findings["people"], findings["about"]
     if not people:
         return None
@@ -77,6 +79,13 @@ def _persons(findings: dict[str, Any]) -> dict[str, Any] | None:
     added = [name for name in people[0] if name.startswith(("decided as ", "P("))]
     columns = [name for name in people[0] if name not in _NOT_FEATURES and name not in added]
     overall = {row["metric"]: row for row in findings["metrics"] if row["group"] is None}
+    # The audit's own table knows which values are dates; its JSON has only text.
+    known = found.people.loc[:, [str(name) in columns for name in found.people.columns]]
+    features = [[shown(value) for value in row] for row in known.itertuples(index=False, name=None)]
+    ordered = sorted(
+        zip(people, features, strict=True),
+        key=lambda both: (not both[0]["flips"], -(both[0].get("gap") or 0)),
+    )
     return {
         "groups": groups,
         "columns": columns,
@@ -89,9 +98,9 @@ def _persons(findings: dict[str, Any]) -> dict[str, Any] | None:
                 "probabilities": [_probability(person, group, about["positive"]) for group in groups],
                 "gap": person.get("gap"),
                 "flips": person["flips"],
-                "features": [person[name] for name in columns],
+                "features": values,
             }
-            for person in people
+            for person, values in ordered
         ],
         "people": about["people"],
         "flips": round(overall["flip_rate"]["value"] * about["people"]),

@@ -25,7 +25,7 @@ Measure = dict[str, float | None]
 
 # What a report shows, in this order: the name in a summary, the name on the page, and how it is read.
 SHOWN: dict[str, tuple[str, str]] = {
-    "accuracy": ("accuracy", "share of right decisions"),
+    "accuracy": ("accuracy", "share of decisions that equal the label"),
     "discrimination": (
         "discrimination",
         "largest difference between groups in the share of positive decisions",
@@ -34,8 +34,11 @@ SHOWN: dict[str, tuple[str, str]] = {
     "flip_rate": ("flip rate", "share of people whose decision changes under another group's policy"),
     "positive_rate": ("positive rate", "share of positive decisions; 0 or 1 is a constant classifier"),
     "consistency": ("consistency", "agreement with the five most similar people"),
-    "balanced_accuracy": ("balanced accuracy", "mean over the labels of the share of right decisions"),
-    "auc": ("AUC", "chance that a positive person is scored above a negative one"),
+    "balanced_accuracy": (
+        "balanced accuracy",
+        "mean over the labels of the share of decisions that equal the label",
+    ),
+    "auc": ("AUC", "chance that someone labelled positive is scored above someone labelled otherwise"),
     "gap": ("gap", "mean divergence between the person's own policy and the farthest other"),
 }
 SHARES = ("flip_rate", "positive_rate")  # shown in percent

@@ -98,13 +98,17 @@ def in_numbers(measure: dict[str, Any] | None, name: str = "", digits: int = 3) 
 
 
 def interval(measure: dict[str, Any] | None, name: str = "", digits: int = 3) -> str:
-    """Return a measure's interval, or nothing where there is none."""
+    """Return a measure's interval, or nothing where there is none.
+
+    >>> interval({"value": -0.42, "low": -0.455, "high": -0.384})
+    '-0.455 to -0.384'
+    """
     if not measure or measure.get("low") is None or measure.get("high") is None:
         return ""
     low, high = float(measure["low"]), float(measure["high"])
     if name in SHARES:
-        return f"{100 * low:.1f}–{100 * high:.1f}"
-    return f"{low:.{digits}f}–{high:.{digits}f}"
+        return f"{100 * low:.1f} to {100 * high:.1f}"
+    return f"{low:.{digits}f} to {high:.{digits}f}"
 
 
 def published_names(study: dict[str, Any]) -> list[str]:

@@ -27,6 +27,7 @@ import pandas as pd
 from evenhand.checks import one_of
 from evenhand.metrics import person_flips, person_gaps
 from evenhand.report.measures import share
+from evenhand.report.values import shown
 from evenhand.version import __version__
 
 SCHEMA = "evenhand-summary-1"
@@ -116,9 +117,8 @@ def sentence(study: Study) -> str:
     if chosen is None:
         return ""
     found = chosen["metrics"]
-    parts = [
-        f"“{chosen['name']}” decides right for {_share(found['accuracy'])} of the people it was tested on"
-    ]
+    right = _share(found["accuracy"])
+    parts = [f"“{chosen['name']}” decides as labelled for {right} of the people it was tested on"]
     if "discrimination" in found:
         unequal = _share(found["discrimination"], " points")
         parts.append(f"the share of “{study['pos_label']}” differs between groups by up to {unequal}")
@@ -173,7 +173,7 @@ def persons(
     limit: int = MOST_PERSONS,
     numbers: Sequence[int] | None = None,
 ) -> dict[str, Any]:
-    """Return the people with the largest gaps: their decision under each group's policy, and who they are.
+    """Return people, those whose decision flips first, then by gap: each group's decision, and who they are.
 
     `said` is (people, groups, actions); `groups` and `labels` name its axes. `numbers` are the people's rows
     in the data set or its file, from 0, where these are not all of it.
@@ -193,7 +193,7 @@ def persons(
             "probabilities": [round(float(p), 4) for p in said[at, :, positive]],
             "gap": round(float(gaps[at]), 6),
             "flips": bool(flips[at]),
-            "features": [_shown(value) for value in contexts.iloc[at]],
+            "features": [shown(value) for value in contexts.iloc[at]],
         }
         for at in first.tolist()
     ]
@@ -281,16 +281,7 @@ def _share(measure: dict[str, Any], unit: str = " %") -> str:
     text = f"{100 * measure['value']:.1f}{unit}"
     if measure.get("low") is None:
         return text
-    return text + f" ({100 * measure['low']:.1f}–{100 * measure['high']:.1f})"
-
-
-def _shown(value: Any) -> str | float | int | None:
-    if value is None or value is pd.NA or (isinstance(value, float) and np.isnan(value)):
-        return None
-    if isinstance(value, (int, float, np.integer, np.floating)):
-        number = float(value)
-        return int(number) if number.is_integer() else round(number, 4)
-    return str(value)
+    return text + f" ({100 * measure['low']:.1f} to {100 * measure['high']:.1f})"
 
 
 def _version(package: str) -> str:
