@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from evenhand.datasets import load_table
 from evenhand.datasets.columns import tidy_columns
 
 
@@ -129,3 +130,17 @@ def test_lines_are_right_after_people_were_left_out(tmp_path: Path) -> None:
     path.write_text("age\n" + "25\n" * 20 + "old\n" + "31\n" * 20)
     with pytest.raises(ValueError, match="line 22, column 'age'"):
         tidy_columns(pd.read_csv(path).iloc[5:], str(path), [], path=path)
+
+
+def test_numbers_with_leading_zeros_are_codes() -> None:
+    frame = pd.DataFrame(
+        {
+            "ward": ["01", "02", "10", "01"] * 5,
+            "age": ["30", "0", "41", "-0.5"] * 5,
+            "y": ["a", "b"] * 10,
+            "s": ["f", "m"] * 10,
+        }
+    )
+    loaded = load_table(frame, label="y", sensitive="s")
+    assert set(loaded.contexts["ward"]) == {"01", "02", "10"}
+    assert loaded.contexts["age"].dtype.kind == "f"

@@ -14,7 +14,7 @@ from evenhand.checks import did_you_mean
 from evenhand.cli.console import say
 from evenhand.datasets import Dataset, load_table
 from evenhand.datasets.columns import _DATE_FORMATS
-from evenhand.datasets.files import codes_in, read_table
+from evenhand.datasets.files import read_table
 from evenhand.deployed import CATEGORY, NUMBER
 from evenhand.groups import group_values
 from evenhand.protocol.splits import is_number
@@ -33,19 +33,13 @@ def open_table(
     encoding: str,
 ) -> tuple[Dataset, list[str]]:
     """Read the user's file; return it with one sensitive column, and the columns that this one stands for."""
-    codes = codes_in(read_columns(path, encoding))
     found = load_table(
         path,
         label=label,
         sensitive=sensitive or None,
         drop=drop or [],
-        categorical=[*(categorical or []), *codes],
+        categorical=categorical or [],
         encoding=encoding,
-    )
-    found.notes.extend(
-        f"{name!r} has leading zeros, as in {code!r}: codes, no amounts."
-        for name, code in codes.items()
-        if name in found.contexts.columns
     )
     columns = [str(name) for name in found.sensitive.columns]
     crossed = pd.DataFrame({" & ".join(columns): group_values(found.sensitive, len(found))})

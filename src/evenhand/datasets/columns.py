@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from evenhand.datasets.files import MISSING_MARKS, line_of_row
+from evenhand.datasets.files import MISSING_MARKS, codes_in, line_of_row
 
 # What says, in any case, that there is no value among numbers and dates; among text, '?' is a category.
 NO_NUMBER = (*dict.fromkeys(map(str.lower, MISSING_MARKS)), "?", "-", ".", "none", "missing", "unknown")
@@ -95,13 +95,16 @@ def _text(
         return _days(dates.reindex(column.index), notes)
     # A value like '?' says that there is none; but in a column of text it stays the category that it is.
     spoken = values[~values.str.lower().isin(NO_NUMBER)]
+    codes = codes_in(column.to_frame())
     numbers = pd.to_numeric(spoken, errors="coerce")
-    if len(numbers) and numbers.notna().all():
+    if codes:
+        notes.append(f"{column.name!r} has leading zeros, as in {codes[str(column.name)]!r}: codes, no amounts.")
+    elif len(numbers) and numbers.notna().all():
         if len(spoken) < len(values):
             marks = ", ".join(sorted({repr(value) for value in values[~values.index.isin(spoken.index)]}))
             notes.append(f"{column.name!r} is a column of numbers in which {marks} counts as missing.")
         return _numbers(numbers.reindex(column.index), origin, notes, path, encoding)
-    if len(numbers) and numbers.notna().mean() >= _MOSTLY:
+    elif len(numbers) and numbers.notna().mean() >= _MOSTLY:
         odd = numbers.index[numbers.isna()][0]
         where = _where(column, column.index.get_loc(odd), origin, path, encoding)
         raise ValueError(

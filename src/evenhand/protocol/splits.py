@@ -15,13 +15,13 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardScaler
 
 from evenhand.checks import integer, number, one_of
+from evenhand.contexts import SPARSE_BELOW
 from evenhand.datasets.base import Dataset
 from evenhand.groups import encode_groups, sorted_unique
 
 Indices = npt.NDArray[np.int64]
 FRACTIONS = (0.70, 0.15, 0.15)
 _MOST_CATEGORIES = 100  # of one column; beyond that the rarest in the training part share one
-_SPARSE_BELOW = 0.3  # density
 
 
 class Split(NamedTuple):
@@ -134,7 +134,7 @@ def make_preprocessor(contexts: pd.DataFrame) -> ColumnTransformer:
     )
     return ColumnTransformer(
         [("numbers", numbers, numeric), ("categories", categories, categorical)],
-        sparse_threshold=_SPARSE_BELOW,
+        sparse_threshold=SPARSE_BELOW,
         verbose_feature_names_out=False,
     )
 
