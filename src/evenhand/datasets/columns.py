@@ -98,7 +98,8 @@ def _text(
     codes = codes_in(column.to_frame())
     numbers = pd.to_numeric(spoken, errors="coerce")
     if codes:
-        notes.append(f"{column.name!r} has leading zeros, as in {codes[str(column.name)]!r}: codes, no amounts.")
+        code = codes[str(column.name)]
+        notes.append(f"{column.name!r} has leading zeros, as in {code!r}: codes, no amounts.")
     elif len(numbers) and numbers.notna().all():
         if len(spoken) < len(values):
             marks = ", ".join(sorted({repr(value) for value in values[~values.index.isin(spoken.index)]}))
