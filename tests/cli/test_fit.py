@@ -6,7 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from evenhand import load
+from evenhand import CooperativeBandits, load
+from evenhand.cli.tradeoff import WEIGHTS
 from evenhand.deployed import Deployed
 from evenhand.report import read_summary
 
@@ -108,12 +109,28 @@ def test_wrong_options_say_what_was_wanted(fitted):
     for options, wanted in (
         (("--weights", "0,x"), "numbers by commas"),
         (("--weights=-1",), "at least 0"),
+        (("--epochs", "many"), "Got --epochs 'many', but expected 'auto' or a number"),
+        (("--epochs", "0"), "above 0"),
         (("--criterion", "best", *FIT), "expected one of 'even', 'delta', 'discrimination', 'accuracy'"),
         (("--positive", "ye"), "Did you mean 'yes'?"),
     ):
         out = evenhand("fit", fitted.people, *options)
         assert out.exit_code == 2, options
         assert wanted in out.stderr
+
+
+def test_the_defaults_are_the_librarys_own(fitted, tmp_path):
+    assert CooperativeBandits().divergence_weight in WEIGHTS
+    out = evenhand(
+        "fit", fitted.people, "--weights", "20", "-o", tmp_path / "m.skops", "--criterion", "delta"
+    )
+    assert out.exit_code == 0, out.output
+    ours = load(tmp_path / "m.skops").model
+    assert ours.epochs == CooperativeBandits().epochs
+    assert ours.n_steps_ == 20_000  # 280 people to train on: more than 20 times each
+    text = (tmp_path / "m.card.md").read_text(encoding="utf-8")
+    assert "- epochs: auto" in text
+    assert "- people met: 20,000" in text
 
 
 def test_a_wrong_criterion_is_refused_before_anything_is_read(tmp_path):

@@ -67,7 +67,13 @@ def run(
     weights: Annotated[str, typer.Option(help="The divergence weights λ to try, by commas.")] = ",".join(
         map("{:g}".format, WEIGHTS)
     ),
-    epochs: Annotated[float, typer.Option(help="How often each person is met in training.")] = 20,
+    epochs: Annotated[
+        str,
+        typer.Option(
+            help="How often each person is met in training; 'auto' is 20 times, but at least 20,000 and at "
+            "most 400,000 people in all."
+        ),
+    ] = "auto",
     seed: options.Seed = 0,
     jobs: Annotated[int, typer.Option(help="Models trained at a time; -1 is one a core.")] = -1,
     report: options.Report = None,
@@ -80,7 +86,7 @@ def run(
     70 % of the people train, 15 % choose, 15 % test. The model file holds the preprocessing too; its card,
     in Markdown and JSON, lies beside it.
     """
-    grid = _weights(weights)
+    grid, times = _weights(weights), _epochs(epochs)
     by = criterion or ("even" if max_discrimination is None and max_flip is None else "accuracy")
     one_of("--criterion", by, CRITERIA)
     check_written(output, report, summary)
@@ -96,7 +102,7 @@ def run(
     found: list[Candidate] = []
     with progress("Training", 2 * len(grid)) as advance:
         for candidate in train_all(
-            parts, weights=grid, parity_bound=bound, epochs=epochs, seed=seed, jobs=jobs
+            parts, weights=grid, parity_bound=bound, epochs=times, seed=seed, jobs=jobs
         ):
             found.append(candidate)
             advance(candidate.name, 1)
@@ -104,7 +110,7 @@ def run(
     chosen = choose(found, criterion=by, max_discrimination=max_discrimination, max_flip=max_flip)
     say("Measuring on the test part …")
     tested = rows_of(dataset, read_columns(data, encoding), columns)[rows.test].tolist()
-    measured = study_of(dataset, parts, found, chosen, tested, seed=seed, epochs=epochs)
+    measured = study_of(dataset, parts, found, chosen, tested, seed=seed, epochs=times)
     measured["notes"].append(PERSON_NUMBER)
     whole = _summary(dataset, measured, seed)
     study = whole["studies"][0]
@@ -139,6 +145,16 @@ def _weights(text: str) -> list[float]:
     return sorted({number("--weights", weight, low=0) for weight in given})
 
 
+def _epochs(text: str) -> float | str:
+    if text == "auto":
+        return text
+    try:
+        given = float(text)
+    except ValueError:
+        raise ValueError(f"Got --epochs {text!r}, but expected 'auto' or a number, such as 20.") from None
+    return number("--epochs", given, low=0, open_low=True)
+
+
 def _summary(dataset: Dataset, study: dict[str, Any], seed: int) -> dict[str, Any]:
     source = {
         "name": dataset.name, "people": len(dataset), "sha256": dataset.sha256, "source": dataset.source
@@ -170,7 +186,8 @@ def _card(
             "divergence weight λ": f"{chosen.divergence_weight:g}",
             "reward": repr(chosen.model.reward),
             "hidden units": chosen.model.hidden,
-            "epochs": f"{chosen.model.epochs:g}",
+            "epochs": times if isinstance(times := chosen.model.epochs, str) else f"{times:g}",
+            "people met": chosen.model.n_steps_,
             "seed": chosen.model.random_state,
             "chosen by": f"{criterion} on the validation part",
         },

@@ -26,7 +26,7 @@ def study_of(
     tested: list[int],
     *,
     seed: int,
-    epochs: float,
+    epochs: float | str,
 ) -> dict[str, Any]:
     """Return the study: models, groups, curve, submodels, people, and what the published reward does here.
 
@@ -96,7 +96,7 @@ def _submodels(chosen: Candidate, said: Any, parts: Parts, measured: Any) -> lis
 
 
 def _published(
-    parts: Parts, loosest: Candidate, best: dict[str, Any], measured: Any, seed: int, epochs: float
+    parts: Parts, loosest: Candidate, best: dict[str, Any], measured: Any, seed: int, epochs: float | str
 ) -> dict[str, Any]:
     """Train the published reward on the same people, and measure its push where policies still differ."""
     model = CooperativeBandits.published(PUBLISHED_WEIGHT, epochs=epochs, random_state=seed)

@@ -18,7 +18,7 @@ from evenhand.protocol.splits import Part, Parts
 from evenhand.report.measures import Measure, measure, value_of
 from evenhand.rewards import Likelihood, LogRatio, Parity
 
-WEIGHTS = (0.0, 0.1, 0.3, 1.0, 3.0, 10.0)
+WEIGHTS = (0.0, 0.3, 1.0, 5.0, 20.0, 100.0)  # the library's own among them
 CRITERIA = ("even", "delta", "discrimination", "accuracy")
 PARITY_BOUND = 0.01
 _CURVE_POINTS = 40
@@ -51,7 +51,7 @@ def train_all(
     *,
     weights: Sequence[float],
     parity_bound: float = PARITY_BOUND,
-    epochs: float,
+    epochs: float | str,
     seed: int,
     jobs: int,
 ) -> Iterator[Candidate]:
@@ -113,18 +113,14 @@ def said_by_group(model: Any, part: Part) -> tuple[npt.NDArray[np.float64], npt.
     return model.probabilities_by_group(part.X), codes_of(part.s, len(part.y), model.groups_)
 
 
-def _train(parts: Parts, weight: float, parity_bound: float | None, epochs: float, seed: int) -> Candidate:
+def _train(
+    parts: Parts, weight: float, parity_bound: float | None, epochs: float | str, seed: int
+) -> Candidate:
     reward = Likelihood() + LogRatio()
     if parity_bound is not None:
         reward = reward + Parity(bound=parity_bound)
-    steps = max(1, round(epochs * len(parts.train.y)))
-    model = CooperativeBandits(
-        weight,
-        reward=reward,
-        epochs=epochs,
-        checkpoint_every=max(100, steps // _CURVE_POINTS),
-        random_state=seed,
-    )
+    model = CooperativeBandits(weight, reward=reward, epochs=epochs, random_state=seed)
+    model.checkpoint_every = max(100, model._total_steps(len(parts.train.y)) // _CURVE_POINTS)
     X, y, s, contexts = parts.validation
     few = slice(_CURVE_PEOPLE)
     watched = Part(X[few], y[few], s[few], contexts[few])
