@@ -212,9 +212,9 @@ def test_a_reward_of_nan_is_no_silent_nan(cancer):
     def beyond(action, label, group, policies, rates):
         return policies[group + 5, action]
 
-    with pytest.raises(ValueError, match="'broken', for action 0.* returned nan"):
+    with pytest.raises(ValueError, match="'broken', for action=0.* returned nan"):
         GradientBandit(Correctness() + Custom(broken)).fit(*cancer)
-    with pytest.raises(ValueError, match="'beyond', for action 0.* raised IndexError"):
+    with pytest.raises(ValueError, match="'beyond', for action=0.* raised IndexError"):
         GradientBandit(Correctness() + Custom(beyond)).fit(*cancer)
     with pytest.raises(TrainingDivergedError, match="step 1:.*see that 'later' returns finite rewards"):
         GradientBandit(Correctness() + Custom(later)).fit(*cancer)

@@ -282,6 +282,7 @@ def test_what_was_learned_survives_a_call_that_diverges():
     with pytest.raises(TrainingDivergedError):
         model.set_params(learning_rate=1e30, optimizer="sgd").partial_fit(X, y, sensitive_features=s)
     np.testing.assert_array_equal(model.predict_proba(X, sensitive_features=s), before)
+    assert all(np.isfinite(part).all() for part in model.policies_)
     with pytest.raises(TrainingDivergedError):
         model.fit(X, y, sensitive_features=s)
     with pytest.raises(NotFittedError):

@@ -212,7 +212,9 @@ class PolicyLearner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 checkpoint=None if callback is None else checkpoint,
             )
         except TrainingDivergedError:
-            if decays and hasattr(self, "policies_"):
+            if not decays:
+                self._publish()  # what was learned before this call
+            elif hasattr(self, "policies_"):
                 del self.policies_  # a fit that failed leaves no model
             raise
         self._publish()

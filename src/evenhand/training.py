@@ -258,15 +258,11 @@ def try_custom(function: Callable[..., float], n_groups: int, n_actions: int) ->
     """
     plain = function.py_func if isinstance(function, Dispatcher) else function
     even = 1 / n_actions
-    policies, rates = (
-        np.full((n_groups, n_actions), even),
-        np.full((n_groups, n_actions + 1, n_actions), even),
-    )
+    policies = np.full((n_groups, n_actions), even)
+    rates = np.full((n_groups, n_actions + 1, n_actions), even)
+    name = getattr(plain, "__name__", plain)
     for action, label, group in np.ndindex(n_actions, n_actions, n_groups):
-        where = (
-            f"The reward function {getattr(plain, '__name__', plain)!r}, for action {action}, label {label} "
-        )
-        where += f"and group {group}, all policies even,"
+        where = f"The reward function {name!r}, for {action=}, {label=}, {group=} and even policies,"
         try:
             earned = float(plain(action, label, group, policies, rates))
         except Exception as error:
