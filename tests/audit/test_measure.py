@@ -255,7 +255,10 @@ def test_bad_input_says_what_came_and_what_was_wanted(with_sex: Any) -> None:
         ({"epsilon": -1}, "Got epsilon=-1"),
         ({"confidence": 95}, "Got confidence=95"),
         ({"pos_label": "maybe"}, "pos_label='maybe', but the labels are 'no', 'yes'"),
-        ({"y": (Y == "yes").astype(int)}, "labels like 0 in y_true and 'no' in y_pred"),
+        (
+            {"y": (Y == "yes").astype(int)},
+            "Got 0, 1 among the labels, but the model's decisions are 'no', 'yes'",
+        ),
     ]:
         given = {"X": X, "y": Y, "sensitive_features": "sex", **QUICK, **arguments}
         with pytest.raises(ValueError, match=message):

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from evenhand.audit.labels import check_known
 from evenhand.audit.lists import PAIR_COLUMNS, neighbour_pairs, people_apart
 from evenhand.audit.predictions import read_predictions
 from evenhand.audit.result import Audit
@@ -15,7 +16,7 @@ from evenhand.audit.table import MetricTable
 from evenhand.checks import did_you_mean, integer, number
 from evenhand.divergence import divergence as divergence_named
 from evenhand.metrics.bootstrap import generator
-from evenhand.metrics.counts import count
+from evenhand.metrics.counts import count, encode_labels
 from evenhand.metrics.gower import as_frame, gower_neighbours
 from evenhand.metrics.individual import disagreement, person_flips, person_gaps
 from evenhand.metrics.response import respond
@@ -48,7 +49,8 @@ def audit(
     ----------
     model_or_predictions : fitted classifier, or array
         Our estimators, any scikit-learn classifier or pipeline, fairlearn's mitigators. Or predictions: one
-        decision a person, one score (see `threshold`), or a probability for each sorted label.
+        decision a person, one score (see `threshold`), or a probability for each sorted label. Decisions that
+        are no labels are an error, unless y may just lack them: see `evenhand.audit.labels.check_known`.
     X : table of people
         What the model takes; the original features, for neighbours and subgroups to be understood. None
         with bare predictions leaves neighbours and subgroups out.
@@ -93,6 +95,7 @@ def audit(
         raise ValueError(f"Got X of {len(frame)} people and y of {len(y)}; expected as many.")
     sensitive = _groups_by_name(sensitive_features, frame)
     rng = generator(random_state)
+    strange = ""
     if not hasattr(model_or_predictions, "predict"):
         said = read_predictions(
             model_or_predictions, y, sensitive_features=sensitive, pos_label=pos_label, threshold=threshold
@@ -102,12 +105,17 @@ def audit(
     else:
         seed = int(rng.integers(2**31))
         said = respond(model_or_predictions, X, sensitive_features=sensitive, random_state=seed)
+        labels = encode_labels(y, y)[2]
+        if hasattr(model_or_predictions, "classes_"):
+            strange = check_known(labels, said.labels, "labels", "the model's decisions")
+        else:
+            strange = check_known(said.labels, labels, "decisions", "the labels")
     if pos_label is None and len(said.labels) == 2:
         pos_label = said.labels[1]
     counts = count(y, said.decisions, sensitive, pos_label)
     table = MetricTable(n=n_bootstrap, confidence=confidence, random_state=rng)
     notes = table.decisions(y, said, counts, pos_label) + table.scores(y, said, pos_label)
-    notes += [said.note] * bool(said.note)
+    notes += [note for note in (said.note, strange) if note]
     flips = None if said.decisions_by_group is None else person_flips(said.decisions_by_group, said.own)
     gaps = None
     if said.scores_by_group is not None:

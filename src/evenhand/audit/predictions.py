@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from evenhand.audit.labels import check_known
 from evenhand.checks import number
 from evenhand.groups import encode_groups
 from evenhand.metrics.counts import encode_labels, positive_label
@@ -28,7 +29,8 @@ def read_predictions(
 
     Two axes are a probability for each of y's sorted labels. One axis holds decisions if all its values are
     labels of y or no numbers. Other numbers are scores of the positive label, decided at the threshold: 0.5
-    for numbers from 0 to 1; any others need one.
+    for numbers from 0 to 1; any others need one. Decisions must be labels of y, or `pos_label`; see
+    `check_known` for labels that y may lack.
 
     >>> said = read_predictions([0.2, 0.7], ["no", "yes"], sensitive_features=["f", "m"])
     >>> said.decisions.tolist(), said.how
@@ -41,6 +43,7 @@ def read_predictions(
             f"Got predictions of shape {values.shape}, but expected one for each of {len(y)} labels."
         )
     scores: Array | None = None
+    note = ""
     if values.ndim == 2 and values.shape[1] > 1:
         if values.shape[1] != len(labels):
             raise ValueError(f"Got {values.shape[1]} probabilities a person, but y has the labels {labels}.")
@@ -48,13 +51,28 @@ def read_predictions(
         decisions = _named(labels, scores.argmax(axis=1))
     else:
         values = values.reshape(len(values))
-        is_number = values.dtype.kind in "iuf"
-        if threshold is None and (not is_number or np.isin(values, np.asarray(labels)).all()):
+        known = labels if pos_label is None or pos_label in labels else [*labels, pos_label]
+        if threshold is None and _are_decisions(values, known):
             decisions = values
+            _, _, decided = encode_labels(values, values)
+            note = check_known(decided, known, "decisions", "the labels")
+            _, _, labels = encode_labels(y, values)
         else:
             decisions, scores = _at_threshold(values, labels, pos_label, threshold)
     groups = encode_groups(sensitive_features, len(values))
-    return Response(labels, groups.names.tolist(), groups.codes, decisions, scores, None, None, "given", [])
+    return Response(
+        labels, groups.names.tolist(), groups.codes, decisions, scores, None, None, "given", [], note
+    )
+
+
+def _are_decisions(values: Array, labels: list[Any]) -> bool:
+    if values.dtype.kind not in "iuf":
+        return True
+    met = np.isin(values, np.asarray(labels))
+    if met.all():
+        return True
+    lacks_one = len(labels) == 1 and met.any() and len(np.unique(values)) == 2
+    return bool(lacks_one and np.all(values == np.round(values)))
 
 
 def _at_threshold(
