@@ -16,3 +16,9 @@ def test_the_subgroup_named_comes_with_what_is_certain_of_it() -> None:
         f"that is a difference of at least {100 * worst['low']:.1f} points."
     ) in found.summary()
     assert 0.8 < worst["low"] < 1
+
+
+def test_one_label_alone_is_not_compared() -> None:
+    found = audit(["no"] * 8, None, ["no"] * 8, sensitive_features=["f", "m"] * 4, n_bootstrap=20)
+    assert "Everybody was decided 'no'" in found.summary()
+    assert "differ" not in found.summary().splitlines()[2]

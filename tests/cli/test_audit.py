@@ -199,3 +199,18 @@ def test_decisions_of_other_names_than_the_labels_are_no_findings(fitted, tmp_pa
                        column, "--drop", "Said" if column == "said" else "said")  # fmt: skip
         assert out.exit_code == 2, out.output
         assert f"Got {named} among the decisions, but the labels are 'no', 'yes'" in out.stderr
+
+
+def test_of_more_than_two_labels_none_is_positive_unless_named(tmp_path):
+    people, path = make_people(300), tmp_path / "p.csv"
+    people["hired"] = np.where(people["sex"] == "f", "c", np.where(people.index % 2, "a", "b"))
+    people.to_csv(path, index=False)
+    roles = ("--label", "hired", "--sensitive", "sex", "--predictions", "hired", "--json")
+    for options, positive, wanted in (((), None, 1.0), (("--positive", "b"), "b", 0.5)):
+        out = evenhand("audit", path, *roles, *options)
+        assert out.exit_code == 0, out.output
+        found = json.loads(out.stdout)
+        assert found["about"]["positive"] == positive
+        overall = {row["metric"]: row["value"] for row in found["metrics"] if row["group"] is None}
+        assert overall["discrimination"] == pytest.approx(wanted, abs=0.1)
+    assert "'b' was decided for 0.0 % of f" in found["summary"]

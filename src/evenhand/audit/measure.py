@@ -149,6 +149,7 @@ def audit(
         "people": len(y),
         "groups": dict(zip(said.groups, sizes, strict=True)),
         "decisions": pd.Series(said.decisions).value_counts(sort=False).to_dict(),
+        "labels": counts.labels,
         "positive": pos_label,
         "label_rate": None if pos_label is None else float((y == pos_label).mean()),
         "how": said.how,

@@ -26,6 +26,11 @@ from evenhand.metrics.scores import auc, calibration_error
 Array = npt.NDArray[Any]
 
 
+def rate_of(label: Any) -> str:
+    """Return the name of the share of people for whom a label was decided, where none of them is positive."""
+    return f"rate_of_{label}"
+
+
 class MetricTable:
     """Collects metrics with their intervals."""
 
@@ -47,7 +52,10 @@ class MetricTable:
         notes = []
         right = said.decisions == y
         self._by_group("accuracy", right, said, everybody=False)
-        if positive is not None:
+        if positive is None:
+            for label in counts.labels:
+                self._by_group(rate_of(label), said.decisions == label, said)
+        else:
             decided = said.decisions == positive
             self._by_group("positive_rate", decided, said)
             for name, among in (

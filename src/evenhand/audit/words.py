@@ -5,6 +5,10 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
+import numpy as np
+import pandas as pd
+
+from evenhand.audit.table import rate_of
 from evenhand.metrics.response import HOW
 
 if TYPE_CHECKING:
@@ -50,13 +54,20 @@ def _right(audit: Audit) -> str:
 def _groups(audit: Audit) -> str:
     if len(audit.about["groups"]) < 2:
         return "There is one group, so that nothing can be compared between groups."
-    rate = "positive_rate" if audit.about["positive"] is not None else None
     row = audit.row("discrimination")
     points = f"{100 * row['value']:.1f} points ({100 * row['low']:.1f} to {100 * row['high']:.1f})"
-    if rate is None:
-        return f"The rates of a decision differ between two groups by up to {points}."
-    spread = _between_groups(audit, rate)
-    return f"{audit.about['positive']!r} was decided for {spread}: a difference of {points}."
+    if audit.about["positive"] is not None:
+        spread = _between_groups(audit, "positive_rate")
+        return f"{audit.about['positive']!r} was decided for {spread}: a difference of {points}."
+    labels = audit.about["labels"]
+    if len(labels) == 1:
+        return ""
+    widest = max(labels, key=lambda label: float(np.ptp(_of_groups(audit, rate_of(label))["value"])))
+    spread = _between_groups(audit, rate_of(widest))
+    return (
+        f"No label was named as the positive one. Of the {len(labels)}, the groups differ most in "
+        f"{widest!r}, decided for {spread}: a difference of {points}."
+    )
 
 
 def _flips(audit: Audit) -> str:
@@ -106,7 +117,10 @@ def _with_interval(audit: Audit, metric: str) -> str:
 
 
 def _between_groups(audit: Audit, metric: str) -> str:
-    rows = audit.metrics[(audit.metrics["metric"] == metric) & audit.metrics["group"].notna()]
-    rows = rows.sort_values("value", kind="stable")
+    rows = _of_groups(audit, metric).sort_values("value", kind="stable")
     least, most = rows.iloc[0], rows.iloc[-1]
     return f"{share(least['value'])} of {least['group']}, {share(most['value'])} of {most['group']}"
+
+
+def _of_groups(audit: Audit, metric: str) -> pd.DataFrame:
+    return audit.metrics[(audit.metrics["metric"] == metric) & audit.metrics["group"].notna()]

@@ -82,9 +82,12 @@ def run(
         frame = read_columns(data, encoding)
         rows = rows_of(dataset, frame, columns)
         asked = held if predictions is None else _predictions(data, frame, rows, predictions, dataset)
+        # Of more than two labels none is positive unless named: differences are the largest over all.
+        guessed = positive is None and dataset.label.nunique() > 2
         found = _audit(
-            asked, dataset.contexts, dataset.label, dataset.sensitive_features, dataset.pos_label, given, rows
-        )
+            asked, dataset.contexts, dataset.label, dataset.sensitive_features,
+            None if guessed else dataset.pos_label, given, rows,
+        )  # fmt: skip
         about = {
             "name": dataset.name, "label": str(dataset.label.name), "sha256": dataset.sha256,
             "sensitive": str(dataset.sensitive.columns[0]),
