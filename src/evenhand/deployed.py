@@ -30,8 +30,9 @@ class Decisions(NamedTuple):
     reasons: Reasons  # one a row, '' where the row was scored
     scored: npt.NDArray[np.bool_]
     decision: Array
-    probability: npt.NDArray[np.float64]  # of the positive label, under the person's own policy
-    by_group: npt.NDArray[np.float64]  # the same under every group's policy: (people, groups)
+    probability: npt.NDArray[np.float64]  # of the positive label, or of the decision if there is none
+    by_group: npt.NDArray[np.float64]  # of the same label under every group's policy: (people, groups)
+    by_label: npt.NDArray[np.float64]  # of every label under the person's own policy: (people, labels)
     would_flip: npt.NDArray[np.bool_]
 
 
@@ -52,7 +53,7 @@ class Deployed:
     sensitive : list of str
         The sensitive columns; several make their combinations.
     pos_label : object
-        The label that counts as the positive decision.
+        The label that counts as the positive decision; None where none of more than two labels does.
     card : dict
         The model card (see `evenhand.card`).
     """
@@ -116,20 +117,24 @@ class Deployed:
         """Decide about rows as they stand in a file; a row that can't be scored gets a reason instead."""
         contexts, codes, reasons = self.read(rows)
         scored = reasons == ""
-        positive = self.classes_.tolist().index(self.pos_label)
         if not scored.any():
-            nobody, groups = np.empty(0), np.empty((0, len(self.groups_)))
-            return Decisions(reasons, scored, self.classes_[:0], nobody, groups, nobody.astype(bool))
+            nobody, groups, labels = np.empty(0), np.empty((0, len(self.groups_))), self.classes_
+            return Decisions(
+                reasons, scored, labels[:0], nobody, groups, np.empty((0, len(labels))), nobody.astype(bool)
+            )
         said = self._said(contexts[scored])
         own, people = codes[scored], np.arange(int(scored.sum()))
         decided = said.argmax(2)
         mine = decided[people, own]
+        told = mine if self.pos_label is None else self.classes_.tolist().index(self.pos_label)
+        by_group = said[people, :, told]
         return Decisions(
             reasons,
             scored,
             self.classes_[mine],
-            said[people, own, positive],
-            said[:, :, positive],
+            by_group[people, own],
+            by_group,
+            said[people, own],
             (decided != mine[:, None]).any(axis=1),
         )
 

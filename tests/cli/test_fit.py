@@ -162,6 +162,50 @@ def test_many_labels(tmp_path):
     assert load(tmp_path / "m.skops").classes_.tolist() == ["no", "star", "yes"]
 
 
+@pytest.fixture(scope="module")
+def grades(tmp_path_factory):
+    """Three labels in alphabetical order, of which nobody named one as positive."""
+    folder = tmp_path_factory.mktemp("grades")
+    people = make_people(500).rename(columns={"hired": "grade"})
+    people["grade"] = np.where(
+        people["skill"].fillna(0) > 0.8, "A", np.where(people["grade"] == "yes", "B", "C")
+    )
+    people.to_csv(folder / "p.csv", index=False)
+    out = evenhand("fit", folder / "p.csv", "--label", "grade", "--sensitive", "sex", "-o", folder / "m.skops",
+                   *FIT, "--report", folder / "r.html", "--summary", folder / "s.json", "--json")  # fmt: skip
+    assert out.exit_code == 0, out.output
+    return folder, people, json.loads(out.stdout)
+
+
+def test_with_many_labels_no_positive_one_is_guessed(grades):
+    folder, people, told = grades
+    model = load(folder / "m.skops")
+    assert model.pos_label is None
+    assert any("none was named as the positive one" in note for note in told["notes"])
+    assert "positive_rate" not in told["test"]
+    rows = [row["person"] - 1 for row in read_summary(folder / "s.json")["studies"][0]["persons"]["rows"]]
+    decided = model.decide(people.iloc[rows]).decision
+    sex = people["sex"].to_numpy()[rows]
+    gaps = [abs(np.mean(decided[sex == "f"] == g) - np.mean(decided[sex == "m"] == g)) for g in "ABC"]
+    assert told["test"]["discrimination"]["value"] == pytest.approx(max(gaps))
+    assert told["test"]["delta"]["value"] == pytest.approx(told["test"]["accuracy"]["value"] - max(gaps))
+    assert "grade: A, B, C, none of them the positive one" in (folder / "m.card.md").read_text(
+        encoding="utf-8"
+    )
+
+
+def test_with_many_labels_predict_tells_the_probability_of_the_decision_and_of_each(grades):
+    folder, people, _ = grades
+    assert evenhand("predict", folder / "m.skops", folder / "p.csv").exit_code == 0
+    decided = pd.read_csv(folder / "p.decided.csv")
+    each = decided[["probability_of_A", "probability_of_B", "probability_of_C"]]
+    np.testing.assert_allclose(each.sum(axis=1), 1, atol=1e-5)
+    assert (decided["decision"] == each.idxmax(axis=1).str[-1]).all()
+    np.testing.assert_array_equal(decided["probability"], each.max(axis=1))
+    own = np.where(people["sex"] == "f", decided["probability_as_f"], decided["probability_as_m"])
+    np.testing.assert_array_equal(decided["probability"], own)
+
+
 @pytest.mark.parametrize("seed", [0, 2])  # the one person is in the training part for one seed alone
 def test_a_group_of_one_person_is_named(tmp_path, seed):
     people = make_people(100)

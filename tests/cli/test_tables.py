@@ -36,6 +36,7 @@ def test_several_sensitive_columns_become_one(path):
 def test_the_positive_label_is_found_by_its_text(path):
     dataset, _ = open_table(path, label="y", sensitive=["sex"], **(NOTHING | {"positive": "0"}))
     assert dataset.pos_label == 0
+    assert not any("positive label" in note for note in dataset.notes)
     with pytest.raises(ValueError, match="Got --positive '2', but the label has 0, 1"):
         open_table(path, label="y", sensitive=["sex"], **(NOTHING | {"positive": "2"}))
 
@@ -43,3 +44,10 @@ def test_the_positive_label_is_found_by_its_text(path):
 def test_kinds_tell_numbers_categories_and_how_dates_are_written(path):
     dataset, _ = open_table(path, label="y", sensitive=["sex"], **NOTHING)
     assert kinds_of(dataset, path, "utf-8") == {"age": "number", "joined": "%d/%m/%Y", "race": "category"}
+
+
+def test_true_and_false_in_parquet_are_labels(tmp_path):
+    people = pd.DataFrame({"age": [20, 30, 40, 20], "sex": ["f", "m"] * 2, "y": [True, False, True, True]})
+    people.to_parquet(tmp_path / "p.parquet")
+    dataset, _ = open_table(tmp_path / "p.parquet", label="y", sensitive=["sex"], **NOTHING)
+    assert dataset.pos_label == "True"

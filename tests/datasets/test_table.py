@@ -67,6 +67,9 @@ def test_the_same_from_csv_parquet_and_polars(tmp_path: Path) -> None:
         (["a", "b"], "b"),
         ([2, 1], 1),
         (["N", "Yes"], "Yes"),
+        (["accepted", "rejected"], "accepted"),
+        (["default", "paid"], "paid"),
+        (["Admitted", "refused"], "Admitted"),
     ],
 )
 def test_the_positive_label(values: list[Any], positive: Any) -> None:
@@ -151,3 +154,25 @@ def test_an_index_with_a_name_twice_does_no_harm() -> None:
     table = load_table(twice, label="hired", sensitive="gender")
     assert len(table) == 80
     assert table.contexts["age"].isna().sum() == 40
+
+
+def test_a_guess_of_the_positive_label_is_told_as_one() -> None:
+    def notes(values: list[Any]) -> list[str]:
+        return load_table(PEOPLE.assign(hired=values * 20), label="hired", sensitive="gender").notes
+
+    assert "The positive label is 'paid'." in notes(["paid", "owed"])
+    guessed = (
+        "Guessed that the positive label is 'b', the second in order; name the positive one if it is 'a'."
+    )
+    assert guessed in notes(["a", "b"])
+
+
+def test_of_more_than_two_labels_none_is_guessed() -> None:
+    people = PEOPLE.assign(hired=["no", "yes", "later", "no"] * 10)
+    table = load_table(people, label="hired", sensitive="gender")
+    assert table.pos_label is None
+    assert any(note.startswith("'hired' has 3 labels, and none was named") for note in table.notes)
+    assert "label 'hired': no 50.0 %, yes 25.0 %, later 25.0 %" in repr(table)
+    named = load_table(people, label="hired", sensitive="gender", pos_label="later")
+    assert named.pos_label == "later"
+    assert not any("none was named" in note for note in named.notes)

@@ -25,12 +25,11 @@ from evenhand.cli.tables import (
     read_columns,
     rows_of,
 )
-from evenhand.cli.tradeoff import CRITERIA, PARITY_BOUND, WEIGHTS, Candidate, choose, train_all
+from evenhand.cli.tradeoff import CRITERIA, PARITY_BOUND, WEIGHTS, Candidate, choose, said_by_group, train_all
 from evenhand.datasets import Dataset
 from evenhand.deployed import Deployed
 from evenhand.groups import codes_of
-from evenhand.protocol.splits import Parts, prepare, split
-from evenhand.report.measures import value_of
+from evenhand.protocol.splits import Part, Parts, prepare, split
 from evenhand.report.render import in_numbers, interval, write_html
 from evenhand.report.summarise import made, summary_of, write_summary
 
@@ -132,9 +131,9 @@ def run(
         )  # fmt: skip
         return
     _show(found, chosen, best["metrics"], written)
-    rate = value_of(best["metrics"], "positive_rate")
-    if rate < 0.01 or rate > 0.99:
-        warn(f"the chosen model gives {100 * max(rate, 1 - rate):.1f} % of people the same answer.")
+    same = _most_given(chosen, parts.test)
+    if same > 0.99:
+        warn(f"the chosen model gives {100 * same:.1f} % of people the same answer.")
 
 
 def _weights(text: str) -> list[float]:
@@ -176,7 +175,7 @@ def _card(
             "sha256": dataset.sha256,
             "people": len(dataset),
             "parts": sizes,
-            "label": f"{dataset.label.name}, positive is {dataset.pos_label}",
+            "label": _label(dataset),
             "groups": dict(zip(map(str, chosen.model.groups_), counts, strict=True)),
             "learned from": [str(name) for name in dataset.contexts.columns],
             "notes": dataset.notes,
@@ -197,6 +196,20 @@ def _card(
     )
 
 
+def _label(dataset: Dataset) -> str:
+    if dataset.pos_label is not None:
+        return f"{dataset.label.name}, positive is {dataset.pos_label}"
+    labels = ", ".join(map(str, sorted(dataset.label.unique().tolist())))
+    return f"{dataset.label.name}: {labels}, none of them the positive one"
+
+
+def _most_given(chosen: Candidate, part: Part) -> float:
+    """Return the share of people who get the commonest answer."""
+    said, own = said_by_group(chosen.model, part)
+    decided = said[np.arange(len(own)), own].argmax(1)
+    return float(np.bincount(decided).max() / len(own))
+
+
 def _write(
     deployed: Deployed, card: Any, whole: Any, output: Path, report: Path | None, summary: Path | None
 ) -> dict[str, Path]:
@@ -213,11 +226,12 @@ def _write(
 
 
 def _show(found: list[Candidate], chosen: Candidate, test: dict[str, Any], written: dict[str, Path]) -> None:
+    names = [name for name in _TABLE if name in test]
     rows = [
-        [candidate.name, *(in_numbers(candidate.validation[name], name) for name in _TABLE)]
+        [candidate.name, *(in_numbers(candidate.validation[name], name) for name in names)]
         for candidate in found
     ]
-    titles = ["", *(name.replace("_", " ") for name in _TABLE)]
+    titles = ["", *(name.replace("_", " ") for name in names)]
     print_table("What fairness costs (validation part)", titles, rows, marked=found.index(chosen))
     on_stdout().print()
     rows = [

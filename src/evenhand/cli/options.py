@@ -14,7 +14,12 @@ Sensitive = Annotated[
     typer.Option("--sensitive", help="A sensitive column; give it several times to cross columns."),
 ]
 Positive = Annotated[
-    str | None, typer.Option("--positive", help="The label that counts as the positive decision.")
+    str | None,
+    typer.Option(
+        "--positive",
+        help="The label that counts as the positive decision; guessed of two. Of more than two none is "
+        "guessed: differences between groups are then the largest over the labels.",
+    ),
 ]
 Drop = Annotated[list[str] | None, typer.Option("--drop", help="A column to leave out; repeatable.")]
 Categorical = Annotated[

@@ -49,9 +49,10 @@ def run(
 ) -> None:
     """Decide about everybody in a file, in constant memory.
 
-    Added to each row: decision, probability (of the positive label), probability_as_GROUP (what each group's
-    policy says of the same person) and would_flip. A row that can't be scored goes to the rejects file with
-    its line and the reason, and the rest go on.
+    Added to each row: decision, probability (of the positive label; of the decision if there is no positive
+    one), probability_of_LABEL for each of more than two labels, probability_as_GROUP (of the same label as
+    probability, under each group's policy) and would_flip. A row that can't be scored goes to the rejects
+    file with its line and the reason, and the rest go on.
     """
     deployed = load(model)
     if not isinstance(deployed, Deployed):
@@ -105,6 +106,9 @@ def _decide(
 
 def _added(deployed: Deployed, part: Chunk, found: Decisions, prefix: str) -> pd.DataFrame:
     columns: dict[str, Any] = {"decision": found.decision, "probability": found.probability.round(6)}
+    if len(deployed.classes_) > 2:
+        for code, name in enumerate(deployed.classes_):
+            columns[f"probability_of_{name}"] = found.by_label[:, code].round(6)
     for code, name in enumerate(deployed.groups_):
         columns[f"probability_as_{name}"] = found.by_group[:, code].round(6)
     columns["would_flip"] = found.would_flip

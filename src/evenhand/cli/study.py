@@ -8,12 +8,13 @@ import numpy as np
 from sklearn.linear_model import LogisticRegression
 
 from evenhand import CooperativeBandits
+from evenhand.cli import measured as judge
 from evenhand.cli.tradeoff import Candidate, said_by_group
 from evenhand.datasets import Dataset
 from evenhand.metrics import person_flips
 from evenhand.protocol.splits import Parts
-from evenhand.report.measures import measure, published_reward
-from evenhand.report.summarise import group_rows, model_of, persons
+from evenhand.report.measures import published_reward
+from evenhand.report.summarise import model_of
 
 PUBLISHED_WEIGHT = 10.0
 
@@ -36,7 +37,7 @@ def study_of(
     said, own = said_by_group(chosen.model, test)
 
     def measured(said: Any) -> dict[str, Any]:
-        return measure(test.y, said, own, labels=labels, pos_label=parts.pos_label)
+        return judge.measured(test.y, said, own, labels=labels, pos_label=parts.pos_label)
 
     models = [
         model_of(
@@ -55,12 +56,12 @@ def study_of(
     return {
         "name": dataset.name,
         "label": str(dataset.label.name),
-        "pos_label": str(dataset.pos_label),
+        "pos_label": "any label" if dataset.pos_label is None else str(dataset.pos_label),
         "sensitive": str(dataset.sensitive.columns[0]),
         "people": len(dataset),
         "models": models,
         "decided_by": chosen.name,
-        "groups": group_rows(
+        "groups": judge.by_group(
             test.y,
             labels[said[np.arange(len(own)), own].argmax(1)],
             own,
@@ -70,7 +71,7 @@ def study_of(
         ),
         "convergence": [{"name": chosen.name, **chosen.curve}],
         "submodels": _submodels(chosen, said, parts, measured),
-        "persons": persons(
+        "persons": judge.people(
             test.contexts,
             said,
             own,

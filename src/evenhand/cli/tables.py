@@ -15,6 +15,7 @@ from evenhand.cli.console import say
 from evenhand.datasets import Dataset, load_table
 from evenhand.datasets.columns import _DATE_FORMATS
 from evenhand.datasets.files import read_table
+from evenhand.datasets.table import guessed_positive
 from evenhand.deployed import CATEGORY, NUMBER
 from evenhand.groups import group_values
 from evenhand.protocol.splits import is_number
@@ -43,9 +44,13 @@ def open_table(
     )
     columns = [str(name) for name in found.sensitive.columns]
     crossed = pd.DataFrame({" & ".join(columns): group_values(found.sensitive, len(found))})
-    dataset = replace(found, sensitive=crossed, label=_plain_label(found.label))
+    plain = _plain_label(found.label)
+    guessed = None if found.pos_label is None else _as_label(str(found.pos_label), plain)
+    dataset = replace(found, sensitive=crossed, label=plain, pos_label=guessed)
     if positive is not None:
-        dataset = replace(dataset, pos_label=_as_label(positive, dataset.label))
+        guess = guessed_positive(found.label)[1]
+        told = [note for note in found.notes if note != guess]
+        dataset = replace(dataset, pos_label=_as_label(positive, dataset.label), notes=told)
     return dataset, columns
 
 

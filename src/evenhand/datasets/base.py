@@ -31,7 +31,7 @@ class Dataset:
     sensitive : DataFrame
         The sensitive columns that are known, the default one first.
     pos_label : object
-        The label that counts as the positive decision.
+        The label that counts as the positive decision; None where none of more than two labels does.
     description, source, licence : str
         What it is, where it comes from, and under what terms.
     rows : str
@@ -81,7 +81,7 @@ class Dataset:
                 f"The label {self.label.name!r} has missing values; expected a label for everybody."
             )
         labels = self.label.unique().tolist()
-        if self.pos_label not in labels:
+        if self.pos_label not in labels and not (self.pos_label is None and len(labels) > 2):
             raise ValueError(
                 f"Got pos_label={self.pos_label!r}, but the label {self.label.name!r} has the values "
                 f"{_listed(labels)}.{did_you_mean(self.pos_label, labels)}"
@@ -116,12 +116,20 @@ class Dataset:
         counts = self.sensitive_features.value_counts()
         groups = ", ".join(f"{group} {count:,}" for group, count in counts.head(5).items())
         more = f" and {len(counts) - 5} more groups" if len(counts) > 5 else ""
-        positive = float((self.label == self.pos_label).mean())
         return (
             f"Dataset {self.name!r} ({len(self):,} people, {features} "
-            f"context{'' if features == 1 else 's'}), label {self.label.name!r} = {self.pos_label!r}: "
-            f"{100 * positive:.1f} %, sensitive {self.sensitive.columns[0]!r}: {groups}{more}"
+            f"context{'' if features == 1 else 's'}), label {self._labels()}, "
+            f"sensitive {self.sensitive.columns[0]!r}: {groups}{more}"
         )
+
+    def _labels(self) -> str:
+        if self.pos_label is None:
+            shares = self.label.value_counts(normalize=True).items()
+            return f"{self.label.name!r}: " + ", ".join(
+                f"{value} {100 * part:.1f} %" for value, part in shares
+            )
+        positive = float((self.label == self.pos_label).mean())
+        return f"{self.label.name!r} = {self.pos_label!r}: {100 * positive:.1f} %"
 
 
 def arrange(

@@ -17,7 +17,12 @@ _MOST_LABELS = 20
 _MOST_GROUPS = 50
 _LABEL_NAMES = ("label", "target", "y", "outcome", "class", "decision", "income", "approved", "hired")
 _SENSITIVE_NAMES = ("sex", "gender", "race", "ethnicity", "religion", "disability", "nationality")
-_POSITIVE_NAMES = ("1", "1.0", "yes", "true", "good", "approved", "accepted", "hired", "passed", ">50k")
+_POSITIVE_NAMES = (
+    "1", "1.0", "y", "yes", "true", "good", "positive", "pos", "success", "successful", "accept", "accepted",
+    "approve", "approved", "admit", "admitted", "grant", "granted", "hire", "hired", "invite", "invited",
+    "offer", "offered", "pass", "passed", "pay", "paid", "repaid", "select", "selected", "qualified",
+    "eligible", ">50k", ">50k.",
+)  # fmt: skip
 
 
 def load_table(
@@ -50,7 +55,9 @@ def load_table(
     categorical : str or list of str
         Columns whose numbers are codes, not amounts.
     pos_label : object, optional
-        The positive label; by default a common name of it ('yes', 1, ...), else the second in order.
+        The positive label; of two, by default the one with a common name ('yes', 1, 'paid', ...), else the
+        second in order. Of more than two none is guessed: it is then None, and differences between groups
+        are the largest over the labels.
     name : str, optional
         The data set's name; by default the file's.
     encoding : str
@@ -80,6 +87,10 @@ def load_table(
         raise ValueError(f"{origin} has no row with both a label and a group; expected some.")
     _check_label(frame[label_column], origin)
     _check_groups(frame, groups, origin)
+    if pos_label is None:
+        pos_label, said = guessed_positive(frame[label_column])
+    else:
+        said = ""
     path = Path(source) if isinstance(source, (str, Path)) else None
     contexts = tidy_columns(
         frame.drop(columns=[label_column, *groups]), origin, notes, codes=codes, path=path, encoding=encoding
@@ -88,12 +99,13 @@ def load_table(
         raise ValueError(
             f"{origin} has no column left to learn from beside {label_column!r} and {', '.join(groups)}."
         )
+    notes.extend([said] * bool(said))
     return Dataset(
         name=name or (path.stem if path else "table"),
         contexts=contexts,
         label=frame[label_column].reset_index(drop=True),
         sensitive=frame[groups].reset_index(drop=True),
-        pos_label=_positive(frame[label_column], notes) if pos_label is None else pos_label,
+        pos_label=pos_label,
         description=f"The user's own table, {origin}",
         source=origin,
         licence="the user's own",
@@ -184,9 +196,22 @@ def _check_groups(frame: pd.DataFrame, groups: list[str], origin: str) -> None:
             )
 
 
-def _positive(label: pd.Series[Any], notes: list[str]) -> Any:
+def guessed_positive(label: pd.Series[Any]) -> tuple[Any, str]:
+    """Return the positive label, None if there are more than two labels, and the note that says so.
+
+    >>> guessed_positive(pd.Series(["paid", "unpaid"], name="loan"))
+    ('paid', "The positive label is 'paid'.")
+    """
     values = sorted(label.unique().tolist(), key=lambda value: (str(type(value)), value))
+    if len(values) > 2:
+        return None, (
+            f"{label.name!r} has {len(values)} labels, and none was named as the positive one: differences "
+            "between groups are the largest over the labels."
+        )
     known = [value for value in values if str(value).strip().lower() in _POSITIVE_NAMES]
-    chosen = known[0] if len(known) == 1 else values[1]
-    notes.append(f"The positive label is {chosen!r}.")
-    return chosen
+    if len(known) == 1:
+        return known[0], f"The positive label is {known[0]!r}."
+    return values[1], (
+        f"Guessed that the positive label is {values[1]!r}, the second in order; name the positive one if it "
+        f"is {values[0]!r}."
+    )
