@@ -64,7 +64,9 @@ def audit(
     threshold : float
         From where on a bare score is a positive decision; 0.5 for probabilities.
     epsilon, divergence
-        From where on a gap between the groups' probabilities counts as large, and how it is measured.
+        From where on a gap between the groups' probabilities counts as large, and how each person's is
+        measured. The table has the shares of every divergence; in words it is total variation's, for which
+        0.05 is 5 points of probability.
     k, weights, categorical
         Neighbours by Gower's similarity on X without the sensitive columns; see `gower_neighbours`.
     neighbour_people : int

@@ -14,6 +14,12 @@ from evenhand.metrics.response import HOW
 if TYPE_CHECKING:
     from evenhand.audit.result import Audit
 
+_DIVERGENCES = {
+    "kl": "in nats of Kullback-Leibler divergence",
+    "jensen_shannon": "in nats of Jensen-Shannon divergence",
+    "hellinger": "as Hellinger distance",
+}
+
 
 def describe(audit: Audit) -> str:
     """Return the summary, a paragraph a finding."""
@@ -24,6 +30,11 @@ def describe(audit: Audit) -> str:
 def share(value: float) -> str:
     """Return a share as per cent."""
     return "unknown" if math.isnan(value) else f"{100 * value:.1f} %"
+
+
+def _points(value: float) -> str:
+    """Return a difference of probabilities in points; a small one is not rounded to nothing."""
+    return f"{100 * value:.1f}" if value == 0 or value >= 0.0005 else f"{100 * value:.1g}"
 
 
 def _who(audit: Audit) -> str:
@@ -81,12 +92,16 @@ def _flips(audit: Audit) -> str:
         )
     flips = _with_interval(audit, "flip_rate")
     text = f"{flips} of people would have got another decision in another group: {how}."
-    if f"gap_share_{audit.about['divergence']}" in set(audit.metrics["metric"]):
+    if "gap_share_total_variation" in set(audit.metrics["metric"]):
         name, epsilon = audit.about["divergence"], audit.about["epsilon"]
         text += (
-            f" For {share(audit.value(f'gap_share_{name}'))} the groups' probabilities are {epsilon:g} or "
-            f"more apart ({name}); the largest gap is {audit.value(f'gap_maximum_{name}'):.3g}."
+            f" For {share(audit.value('gap_share_total_variation'))} the probability of a decision is "
+            f"{100 * epsilon:g} points or more away from what it would be in another group (total variation)"
+            f"; the largest such difference is {_points(audit.value('gap_maximum_total_variation'))} points."
         )
+        if name != "total_variation":
+            largest = audit.value(f"gap_maximum_{name}")
+            text += f" The list of people has their gaps {_DIVERGENCES[name]}, {largest:.3g} at most."
     return text
 
 

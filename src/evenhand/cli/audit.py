@@ -47,7 +47,10 @@ def run(
         float | None,
         typer.Option(help="From where on a score is a positive decision; 0.5 for probabilities."),
     ] = None,
-    epsilon: Annotated[float, typer.Option(min=0, help="From where on a gap counts as large.")] = 0.05,
+    epsilon: Annotated[
+        float,
+        typer.Option(min=0, help="From where on a gap between the groups' probabilities counts as large."),
+    ] = 0.05,
     positive: options.Positive = None,
     drop: options.Drop = None,
     categorical: options.Categorical = None,
