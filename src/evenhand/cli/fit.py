@@ -14,6 +14,7 @@ from evenhand.card import card_of, to_markdown
 from evenhand.checks import number, one_of
 from evenhand.cli import options
 from evenhand.cli.console import command_line, on_stdout, print_json, print_table, progress, say, warn
+from evenhand.cli.notes import on_columns, on_groups
 from evenhand.cli.study import study_of
 from evenhand.cli.tables import (
     PERSON_NUMBER,
@@ -93,8 +94,9 @@ def run(
         data, label=label, sensitive=sensitive, positive=positive, drop=drop, categorical=categorical,
         encoding=encoding,
     )  # fmt: skip
-    describe(dataset)
     rows = split(dataset, seed=seed, stratify="both")
+    dataset.notes.extend([*on_columns(dataset), *on_groups(dataset, rows)])
+    describe(dataset)
     check_groups(dataset, rows.train)
     parts = prepare(dataset, rows)
     bound = PARITY_BOUND if max_discrimination is None else max_discrimination / 2
