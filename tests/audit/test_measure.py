@@ -258,6 +258,7 @@ def test_bad_input_says_what_came_and_what_was_wanted(with_sex: Any) -> None:
         ({"X": None, "sensitive_features": X["sex"]}, "Got a model and X=None"),
         ({"divergence": "k_l"}, "Did you mean 'kl'"),
         ({"epsilon": -1}, "Got epsilon=-1"),
+        ({"threshold": 0.5}, "Got a model and threshold=0.5, but a model decides by itself"),
         ({"confidence": 95}, "Got confidence=95"),
         ({"pos_label": "maybe"}, "pos_label='maybe', but the labels are 'no', 'yes'"),
         (

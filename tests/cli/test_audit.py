@@ -45,6 +45,21 @@ def test_mistakes_are_messages(fitted):
         ((*roles, "--predictions", "nothing"), "nothing"),
         (("--model", fitted.folder / "none.skops"), "there is no such file"),
         (("--model", fitted.model, "--label", "hird"), "Did you mean 'hired'?"),
+        (
+            ("--model", fitted.model, "--sensitive", "sx"),
+            "Got --sensitive sx, which has no effect with --model",
+        ),
+        (("--model", fitted.model, "--sensitive", "job"), "the model has a policy for every group of sex."),
+        (("--model", fitted.model, "--drop", "skil"), "Got --drop skil, which has no effect with --model"),
+        (("--model", fitted.model, "--categorical", "job"), "--categorical job, which has no effect with"),
+        (
+            ("--model", fitted.model, "--threshold", "0.5"),
+            "Got --threshold, which has no effect with --model",
+        ),
+        (
+            ("--model", fitted.model, "--positive", "Yes"),
+            "Got --positive='Yes', but expected one of 'no', 'yes'",
+        ),
     ):
         out = evenhand("audit", fitted.people, *options)
         assert out.exit_code == 2, (options, out.output)
@@ -214,3 +229,10 @@ def test_of_more_than_two_labels_none_is_positive_unless_named(tmp_path):
         overall = {row["metric"]: row["value"] for row in found["metrics"] if row["group"] is None}
         assert overall["discrimination"] == pytest.approx(wanted, abs=0.1)
     assert "'b' was decided for 0.0 % of f" in found["summary"]
+
+
+def test_a_saved_model_may_be_audited_for_another_positive_label(fitted):
+    for options, positive in ((("--sensitive", "sex"), "yes"), (("--positive", "no"), "no")):
+        out = evenhand("audit", fitted.people, "--model", fitted.model, *options, "--json")
+        assert out.exit_code == 0, out.output
+        assert json.loads(out.stdout)["about"]["positive"] == positive

@@ -104,6 +104,8 @@ def audit(
         )
     elif X is None:
         raise ValueError("Got a model and X=None, but a model needs X to be asked about.")
+    elif threshold is not None:
+        raise ValueError(f"Got a model and threshold={threshold!r}, but a model decides by itself.")
     else:
         seed = int(rng.integers(2**31))
         said = respond(model_or_predictions, X, sensitive_features=sensitive, random_state=seed)

@@ -14,7 +14,7 @@ import typer
 
 from evenhand import load
 from evenhand.audit import Audit, audit
-from evenhand.checks import did_you_mean
+from evenhand.checks import did_you_mean, one_of
 from evenhand.cli import options
 from evenhand.cli.console import JobFailedError, command_line, on_stdout, print_json, printable, say, warn
 from evenhand.cli.tables import PERSON_NUMBER, check_written, describe, open_table, read_columns, rows_of
@@ -73,8 +73,11 @@ def run(
     check_written(report, summary)
     given: dict[str, Any] = {"seed": seed, "epsilon": epsilon, "threshold": threshold}
     held = None if model is None else load(model)
+    if held is not None and threshold is not None:
+        raise ValueError("Got --threshold, which has no effect with --model: the model decides by itself.")
     if isinstance(held, Deployed):
-        found, about = _audit_deployed(held, data, label, encoding, given)
+        _check_deployed(held, sensitive, drop, categorical)
+        found, about = _audit_deployed(held, data, label, positive, encoding, given)
     else:
         dataset, columns = open_table(
             data, label=label, sensitive=sensitive, positive=positive, categorical=categorical,
@@ -140,10 +143,31 @@ def _audit(
     return replace(found, people=people, neighbours=found.neighbours.assign(**pairs))
 
 
+def _check_deployed(
+    held: Deployed, sensitive: list[str] | None, drop: list[str] | None, categorical: list[str] | None
+) -> None:
+    """Raise on options that would be ignored: a model of `evenhand fit` knows its columns."""
+    if sensitive and sensitive != held.sensitive:
+        raise ValueError(
+            f"Got --sensitive {', '.join(sensitive)}, which has no effect with --model: the model has a "
+            f"policy for every group of {', '.join(held.sensitive)}."
+        )
+    for option, names in (("--drop", drop), ("--categorical", categorical)):
+        if names:
+            raise ValueError(
+                f"Got {option} {', '.join(names)}, which has no effect with --model: the model knows which "
+                "columns it takes, and how."
+            )
+
+
 def _audit_deployed(
-    held: Deployed, path: Path, label: str | None, encoding: str, given: dict[str, Any]
+    held: Deployed, path: Path, label: str | None, positive: str | None, encoding: str, given: dict[str, Any]
 ) -> tuple[Audit, dict[str, Any]]:
     """Audit a model of `evenhand fit`, which knows the columns of its file."""
+    pos_label = held.pos_label
+    if positive is not None:
+        known_as = {str(value): value for value in held.classes_.tolist()}
+        pos_label = known_as[one_of("--positive", positive, known_as)]
     rows = read_columns(path, encoding)
     name = label or held.label
     if name not in rows.columns:
@@ -166,7 +190,7 @@ def _audit_deployed(
         )
     groups = held.groups_[codes[known]]
     kept = contexts[known].reset_index(drop=True)
-    found = _audit(held, kept, y, groups, held.pos_label, given, np.flatnonzero(known))
+    found = _audit(held, kept, y, groups, pos_label, given, np.flatnonzero(known))
     with path.open("rb") as file:
         sha256 = hashlib.file_digest(file, "sha256").hexdigest()
     return found, {
