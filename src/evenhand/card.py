@@ -26,12 +26,20 @@ def card_of(
     metrics: dict[str, Any],
     groups: list[dict[str, Any]],
     made: dict[str, Any],
+    bounds: list[str] | None = None,
+    validation: dict[str, Any] | None = None,
 ) -> dict[str, Any]:
-    """Return a model card as plain data: `data` and `model` say what went in, the rest what came out."""
+    """Return a model card as plain data: `data` and `model` say what went in, the rest what came out.
+
+    `bounds` says in words what the model had to keep, and whether it did; `validation` are the measures by
+    which it was chosen.
+    """
     return {
         "title": title,
         "data": data,
         "model": model,
+        "bounds": list(bounds or []),
+        "validation": validation or {},
         "metrics": metrics,
         "groups": groups,
         "limits": list(LIMITS),
@@ -51,13 +59,13 @@ def to_markdown(card: dict[str, Any]) -> str:
         lines += [f"## {heading}", ""]
         lines += [f"- {plain(name)}: {plain(_listed(value))}" for name, value in part.items()]
         lines += [""]
-    if card["metrics"]:
-        lines += ["## On the test part", "", "| measure | value | 95 % interval |", "|---|---|---|"]
-        lines += [
-            f"| {plain(name.replace('_', ' '))} | {_number(found['value'])} | {_between(found)} |"
-            for name, found in card["metrics"].items()
-        ]
-        lines += [""]
+    if card["bounds"]:
+        lines += ["## Bounds", "", *(f"- {plain(text)}" for text in card["bounds"]), ""]
+    for heading, part in (
+        ("On the validation part, where it was chosen", card["validation"]),
+        ("On the test part", card["metrics"]),
+    ):
+        lines += _measures(heading, part) if part else []
     if card["groups"]:
         names = [name for name in card["groups"][0] if name not in ("group", "people", "positives")]
         lines += ["## By group, on the test part", ""]
@@ -76,6 +84,15 @@ def to_markdown(card: dict[str, Any]) -> str:
         lines += [f"- {plain(name)}: {plain(_listed(value))}" for name, value in card["made"].items()]
         lines += [""]
     return "\n".join(lines)
+
+
+def _measures(heading: str, measures: dict[str, Any]) -> list[str]:
+    lines = [f"## {heading}", "", "| measure | value | 95 % interval |", "|---|---|---|"]
+    lines += [
+        f"| {plain(name.replace('_', ' '))} | {_number(found['value'])} | {_between(found)} |"
+        for name, found in measures.items()
+    ]
+    return [*lines, ""]
 
 
 def plain(text: Any) -> str:

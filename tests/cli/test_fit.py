@@ -94,7 +94,52 @@ def test_bounds_that_nobody_keeps_fail_with_the_nearest_and_write_nothing(fitted
     assert out.exit_code == 1
     assert "No model kept discrimination ≤ 0 and flip rate ≤ 0" in out.stderr
     assert "the nearest is λ = " in out.stderr
+    assert "What fairness costs (validation part)" in out.stdout
+    assert "λ = 3, with parity" in out.stdout
     assert not (tmp_path / "m.skops").exists()
+    out = evenhand("fit", fitted.people, "-o", tmp_path / "m.skops", *FIT, "--max-discrimination", "0",
+                   "--max-flip", "0", "--json")  # fmt: skip
+    assert out.exit_code == 1
+    document = json.loads(out.stdout)
+    assert document["chosen"] is None
+    assert len(document["models"]) == 4
+
+
+def test_bounds_and_whether_the_test_part_keeps_them_are_told_everywhere(fitted, tmp_path):
+    told = json.loads(fit_within(fitted, tmp_path, 1.0, "--json").stdout)
+    values = {model["name"]: model["validation"]["discrimination"]["value"] for model in told["models"]}
+    measured = told["test"]["discrimination"]["value"]
+    assert told["bounds"] == {"discrimination": 1.0}
+    assert not any("was not kept" in note for note in told["notes"])
+    # A bound between the two values of the model that is chosen without one: kept here, broken there.
+    kept = values[told["chosen"]]
+    assert kept < measured
+    bound = (kept + measured) / 2
+    out = fit_within(fitted, tmp_path, bound)
+    assert out.exit_code == 0, out.output
+    text = (tmp_path / "m.card.md").read_text(encoding="utf-8")
+    card = json.loads((tmp_path / "m.card.json").read_text(encoding="utf-8"))
+    study = read_summary(tmp_path / "s.json")["studies"][0]
+    wanted = f"On the test part the bound was not kept: discrimination {card['metrics']['discrimination']['value']:.4f}"
+    assert wanted in out.stderr
+    assert wanted in text
+    assert any(wanted in note for note in study["notes"])
+    assert f"Kept on the validation part, as asked: discrimination ≤ {bound:g}." in text
+    assert card["validation"]["discrimination"]["value"] <= bound
+    assert f"| discrimination | {card['validation']['discrimination']['value']:.4f} | – |" in text
+
+
+def fit_within(fitted, folder, bound, *options):
+    return evenhand("fit", fitted.people, "--label", "hired", "--sensitive", "sex", "-o", folder / "m.skops", *FIT,
+                    "--max-discrimination", bound, "--summary", folder / "s.json", *options)  # fmt: skip
+
+
+def test_models_with_versions_as_endings_keep_their_cards_apart(fitted, tmp_path):
+    for name in ("m.v1", "m.v2", "m"):
+        out = evenhand("fit", fitted.people, "-o", tmp_path / name, *FIT)
+        assert out.exit_code == 0, out.output
+    cards = sorted(path.name for path in tmp_path.glob("*.card.*"))
+    assert cards == [f"{name}.card.{kind}" for name in ("m", "m.v1", "m.v2") for kind in ("json", "md")]
 
 
 def test_a_wrong_column_is_a_message_without_traceback(fitted, tmp_path):

@@ -9,12 +9,19 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
-from evenhand import save
-from evenhand.card import card_of, to_markdown
 from evenhand.checks import number, one_of
 from evenhand.cli import options
-from evenhand.cli.console import command_line, on_stdout, print_json, print_table, progress, say, warn
-from evenhand.cli.notes import on_columns, on_groups
+from evenhand.cli.console import (
+    JobFailedError,
+    command_line,
+    on_stdout,
+    print_json,
+    print_table,
+    progress,
+    say,
+    warn,
+)
+from evenhand.cli.notes import on_bounds, on_columns, on_groups
 from evenhand.cli.study import study_of
 from evenhand.cli.tables import (
     PERSON_NUMBER,
@@ -26,13 +33,23 @@ from evenhand.cli.tables import (
     read_columns,
     rows_of,
 )
-from evenhand.cli.tradeoff import CRITERIA, PARITY_BOUND, WEIGHTS, Candidate, choose, said_by_group, train_all
+from evenhand.cli.tradeoff import (
+    CRITERIA,
+    PARITY_BOUND,
+    WEIGHTS,
+    Candidate,
+    bounds_of,
+    choose,
+    in_words,
+    said_by_group,
+    train_all,
+)
+from evenhand.cli.written import card_for, write
 from evenhand.datasets import Dataset
 from evenhand.deployed import Deployed
-from evenhand.groups import codes_of
-from evenhand.protocol.splits import Part, Parts, prepare, split
-from evenhand.report.render import in_numbers, interval, write_html
-from evenhand.report.summarise import made, summary_of, write_summary
+from evenhand.protocol.splits import Part, prepare, split
+from evenhand.report.render import in_numbers, interval
+from evenhand.report.summarise import made, summary_of
 
 EXAMPLES = (
     "[bold]Examples[/]\n\n"
@@ -108,31 +125,40 @@ def run(
             found.append(candidate)
             advance(candidate.name, 1)
     found.sort(key=lambda candidate: (candidate.parity, candidate.divergence_weight))
-    chosen = choose(found, criterion=by, max_discrimination=max_discrimination, max_flip=max_flip)
+    try:
+        chosen = choose(found, criterion=by, max_discrimination=max_discrimination, max_flip=max_flip)
+    except JobFailedError:
+        _show_what_was_trained(found, dataset.notes, by, as_json)
+        raise
     say("Measuring on the test part …")
     tested = rows_of(dataset, read_columns(data, encoding), columns)[rows.test].tolist()
     measured = study_of(dataset, parts, found, chosen, tested, seed=seed, epochs=times)
-    measured["notes"].append(PERSON_NUMBER)
+    best = next(model for model in measured["models"] if model["chosen"])
+    bounds = bounds_of(max_discrimination, max_flip)
+    broken = on_bounds(bounds, best["metrics"])
+    measured["notes"] += [*broken, PERSON_NUMBER]
     whole = _summary(dataset, measured, seed)
     study = whole["studies"][0]
-    best = next(model for model in study["models"] if model["chosen"])
-    card = _card(dataset, parts, chosen, by, best["metrics"], study["groups"], whole["made"])
+    kept = [f"Kept on the validation part, as asked: {in_words(bounds)}."] if bounds else []
+    card = card_for(
+        dataset, parts, chosen, by, bounds=[*kept, *broken], metrics=best["metrics"], groups=study["groups"],
+        made=whole["made"],
+    )  # fmt: skip
     deployed = Deployed(
         parts.preprocessor, chosen.model, kinds_of(dataset, data, encoding), str(dataset.label.name), columns,
         dataset.pos_label, json.loads(json.dumps(card, default=str)),
     )  # fmt: skip
-    written = _write(deployed, card, whole, output, report, summary)
+    written = write(deployed, card, whole, output, report, summary)
     if as_json:
-        entries = [
-            {"name": candidate.name, "chosen": candidate is chosen, "validation": candidate.validation}
-            for candidate in found
-        ]
         print_json(
-            {"chosen": chosen.name, "criterion": by, "test": best["metrics"], "groups": study["groups"],
-             "models": entries, "notes": dataset.notes, "written": {k: str(v) for k, v in written.items()}}
+            {"chosen": chosen.name, "criterion": by, "bounds": bounds, "test": best["metrics"],
+             "groups": study["groups"], "models": _entries(found, chosen), "notes": [*dataset.notes, *broken],
+             "written": {k: str(v) for k, v in written.items()}}
         )  # fmt: skip
         return
     _show(found, chosen, best["metrics"], written)
+    for note in broken:
+        warn(note)
     same = _most_given(chosen, parts.test)
     if same > 0.99:
         warn(f"the chosen model gives {100 * same:.1f} % of people the same answer.")
@@ -164,47 +190,6 @@ def _summary(dataset: Dataset, study: dict[str, Any], seed: int) -> dict[str, An
     return summary_of("fit", f"{dataset.name}: {dataset.label.name}", [study], how)
 
 
-def _card(
-    dataset: Dataset, parts: Parts, chosen: Candidate, criterion: str, metrics: Any, groups: Any, made: Any
-) -> dict[str, Any]:
-    sizes = {name: len(getattr(parts, name).y) for name in ("train", "validation", "test")}
-    everyone = codes_of(dataset.sensitive_features, len(dataset), chosen.model.groups_)
-    counts = np.bincount(everyone, minlength=len(chosen.model.groups_)).tolist()
-    return card_of(
-        title=f"A model of {dataset.label.name} ({dataset.name})",
-        data={
-            "source": dataset.source,
-            "sha256": dataset.sha256,
-            "people": len(dataset),
-            "parts": sizes,
-            "label": _label(dataset),
-            "groups": dict(zip(map(str, chosen.model.groups_), counts, strict=True)),
-            "learned from": [str(name) for name in dataset.contexts.columns],
-            "notes": dataset.notes,
-        },
-        model={
-            "kind": "CooperativeBandits, one policy a group",
-            "divergence weight λ": f"{chosen.divergence_weight:g}",
-            "reward": repr(chosen.model.reward),
-            "hidden units": chosen.model.hidden,
-            "epochs": times if isinstance(times := chosen.model.epochs, str) else f"{times:g}",
-            "people met": chosen.model.n_steps_,
-            "seed": chosen.model.random_state,
-            "chosen by": f"{criterion} on the validation part",
-        },
-        metrics=metrics,
-        groups=groups,
-        made={name: value for name, value in made.items() if name not in ("data", "seeds")},
-    )
-
-
-def _label(dataset: Dataset) -> str:
-    if dataset.pos_label is not None:
-        return f"{dataset.label.name}, positive is {dataset.pos_label}"
-    labels = ", ".join(map(str, sorted(dataset.label.unique().tolist())))
-    return f"{dataset.label.name}: {labels}, none of them the positive one"
-
-
 def _most_given(chosen: Candidate, part: Part) -> float:
     """Return the share of people who get the commonest answer."""
     said, own = said_by_group(chosen.model, part)
@@ -212,29 +197,34 @@ def _most_given(chosen: Candidate, part: Part) -> float:
     return float(np.bincount(decided).max() / len(own))
 
 
-def _write(
-    deployed: Deployed, card: Any, whole: Any, output: Path, report: Path | None, summary: Path | None
-) -> dict[str, Path]:
-    written = {"model": save(deployed, output)}
-    for kind, text in (("md", to_markdown(card)), ("json", json.dumps(deployed.card, indent=2))):
-        path = output.with_suffix(f".card.{kind}")
-        path.write_text(text, encoding="utf-8")
-        written[f"card_{kind}"] = path
-    if summary is not None:
-        written["summary"] = write_summary(whole, summary)
-    if report is not None:
-        written["report"] = write_html(whole, report)
-    return written
+def _entries(found: list[Candidate], chosen: Candidate | None) -> list[dict[str, Any]]:
+    return [
+        {"name": candidate.name, "chosen": candidate is chosen, "validation": candidate.validation}
+        for candidate in found
+    ]
 
 
-def _show(found: list[Candidate], chosen: Candidate, test: dict[str, Any], written: dict[str, Path]) -> None:
-    names = [name for name in _TABLE if name in test]
+def _show_what_was_trained(found: list[Candidate], notes: list[str], by: str, as_json: bool) -> None:
+    """Show the trade-off where no model keeps the bounds: what else could be asked for stands there."""
+    if as_json:
+        print_json({"chosen": None, "criterion": by, "models": _entries(found, None), "notes": notes})
+    else:
+        _show_trade_off(found, None)
+
+
+def _show_trade_off(found: list[Candidate], chosen: Candidate | None) -> None:
+    names = [name for name in _TABLE if name in found[0].validation]
     rows = [
         [candidate.name, *(in_numbers(candidate.validation[name], name) for name in names)]
         for candidate in found
     ]
     titles = ["", *(name.replace("_", " ") for name in names)]
-    print_table("What fairness costs (validation part)", titles, rows, marked=found.index(chosen))
+    marked = None if chosen is None else found.index(chosen)
+    print_table("What fairness costs (validation part)", titles, rows, marked=marked)
+
+
+def _show(found: list[Candidate], chosen: Candidate, test: dict[str, Any], written: dict[str, Path]) -> None:
+    _show_trade_off(found, chosen)
     on_stdout().print()
     rows = [
         [name.replace("_", " "), in_numbers(test[name], name), interval(test[name], name)] for name in test

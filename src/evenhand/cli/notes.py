@@ -1,13 +1,15 @@
-"""What `fit` has to say beside its numbers: columns that tell the group, groups too small to say much."""
+"""What `fit` has to say beside its numbers: columns that tell the group, small groups, bounds not kept."""
 
 from __future__ import annotations
 
 import shlex
+from typing import Any
 
 from evenhand.datasets import Dataset
 from evenhand.groups import encode_groups
 from evenhand.metrics.response_columns import telling_columns
 from evenhand.protocol.splits import Split
+from evenhand.report.measures import value_of
 
 FEW = 30  # people of a group, in a part that is measured
 
@@ -40,5 +42,23 @@ def on_groups(dataset: Dataset, parts: Split) -> list[str]:
             notes.append(
                 f"The group {str(name)!r} has {counts['validation']} people in the validation part and "
                 f"{counts['test']} in the test part: fewer than {FEW} say little about a group."
+            )
+    return notes
+
+
+def on_bounds(bounds: dict[str, float], test: dict[str, Any]) -> list[str]:
+    """Name the bounds that the chosen model kept on the validation part but not on the test part.
+
+    >>> on_bounds({"flip_rate": 0.01}, {"flip_rate": {"value": 0.02, "low": 0.005, "high": 0.04}})
+    ['On the test part the bound was not kept: flip rate 0.0200 (0.0050 to 0.0400), asked for at most 0.01.']
+    """
+    notes = []
+    for name, bound in bounds.items():
+        found = test[name]
+        if value_of(test, name) > bound:
+            between = "" if found["low"] is None else f" ({found['low']:.4f} to {found['high']:.4f})"
+            notes.append(
+                f"On the test part the bound was not kept: {name.replace('_', ' ')} {found['value']:.4f}"
+                f"{between}, asked for at most {bound:g}."
             )
     return notes

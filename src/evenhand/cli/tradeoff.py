@@ -82,8 +82,7 @@ def choose(
     makes groups equal by deciding people by their group.
     """
     one_of("criterion", criterion, CRITERIA)
-    bounds = {"discrimination": max_discrimination, "flip_rate": max_flip}
-    wanted = {name: bound for name, bound in bounds.items() if bound is not None}
+    wanted = bounds_of(max_discrimination, max_flip)
 
     def excess(candidate: Candidate) -> float:
         return sum(max(0.0, value_of(candidate.validation, name) - bound) for name, bound in wanted.items())
@@ -91,12 +90,11 @@ def choose(
     within = [candidate for candidate in candidates if excess(candidate) == 0]
     if not within:
         nearest = min(candidates, key=excess)
-        asked = " and ".join(f"{name.replace('_', ' ')} ≤ {bound:g}" for name, bound in wanted.items())
         got = ", ".join(
             f"{name.replace('_', ' ')} {value_of(nearest.validation, name):.4f}" for name in wanted
         )
         raise JobFailedError(
-            f"No model kept {asked} on the validation part; the nearest is {nearest.name}: {got}. "
+            f"No model kept {in_words(wanted)} on the validation part; the nearest is {nearest.name}: {got}. "
             "Loosen a bound, or try other --weights."
         )
 
@@ -107,6 +105,21 @@ def choose(
         return -value_of(found, criterion) if criterion == "discrimination" else value_of(found, criterion)
 
     return max(within, key=worth)
+
+
+def bounds_of(max_discrimination: float | None, max_flip: float | None) -> dict[str, float]:
+    """Return the bounds that were given, by what they bound."""
+    bounds = {"discrimination": max_discrimination, "flip_rate": max_flip}
+    return {name: bound for name, bound in bounds.items() if bound is not None}
+
+
+def in_words(bounds: dict[str, float]) -> str:
+    """Return bounds as they are told.
+
+    >>> in_words({"discrimination": 0.02, "flip_rate": 0.01})
+    'discrimination ≤ 0.02 and flip rate ≤ 0.01'
+    """
+    return " and ".join(f"{name.replace('_', ' ')} ≤ {bound:g}" for name, bound in bounds.items())
 
 
 def said_by_group(model: Any, part: Part) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int64]]:
