@@ -190,6 +190,75 @@ def test_a_legend_of_many_rows_stays_below_the_axis(browser, comparison, tmp_pat
     assert axis["y"] + axis["height"] <= legend["y"]
 
 
+@pytest.mark.parametrize("width", [390, 1200, 1280, 1920])
+def test_no_table_is_cut_without_a_sign_and_on_a_wide_window_none_is_cut(browser, address, width):
+    opened = Opened(browser, address, viewport={"width": width, "height": 844})
+    page = opened.page
+    boxes = page.evaluate(
+        """() => [...document.querySelectorAll(".scroll")].map((box) =>
+             [box.scrollWidth > box.clientWidth + 1, box.dataset.more || null, box.tabIndex])"""
+    )
+    assert {tuple(box) for box in boxes} <= {(False, None, -1), (True, "right", 0)}
+    assert any(cut for cut, *_ in boxes) == (width == 390)
+    if width == 390:
+        page.evaluate("() => { const box = document.querySelector('.scroll'); box.scrollLeft = 9999; }")
+        page.wait_for_selector('.scroll[data-more="left"]')
+    opened.context.close()
+    assert opened.wrong == []
+
+
+def _beyond(page, plot: str) -> list[str]:
+    """The bars of a plot that end outside its axes."""
+    return page.evaluate(
+        """(plot) => { const box = document.querySelector(`[data-plot="${plot}"]`), beyond = [];
+             for (const trace of box.data) for (const [axis, bars] of [["xaxis", trace.error_x], ["yaxis", trace.error_y]]) {
+               if (!bars) continue;
+               const [low, high] = box.layout[axis].range.toSorted((a, b) => a - b);
+               trace[axis[0]].forEach((at, i) => {
+                 if (at - bars.arrayminus[i] < low || at + bars.array[i] > high) beyond.push(trace.name); });
+             }
+             return beyond; }""",
+        plot,
+    )
+
+
+def test_bars_end_within_the_plot_and_those_of_many_models_are_left_to_the_table(browser, summary, tmp_path):
+    study = summary["studies"][0]
+    wide = {
+        "accuracy": {"value": 0.8, "low": 0.1, "high": 1.0},
+        "discrimination": {"value": 0.1, "low": 0.0, "high": 0.9},
+    }
+    crowd = [study["models"][0] | {"name": f"m{n}", "chosen": n == 0, "metrics": wide} for n in range(9)]
+    for models, drawn in ((study["models"], 3), (crowd, 1)):
+        path = write_html(summary | {"studies": [study | {"models": models}]}, tmp_path / "r.html")
+        opened = Opened(browser, path.as_uri(), viewport={"width": 1280, "height": 800})
+        assert _beyond(opened.page, "trade") == []
+        assert _beyond(opened.page, "groups") == []
+        bars = opened.page.evaluate(
+            """() => document.querySelector('[data-plot="trade"]').data
+                 .filter((trace) => trace.error_x).flatMap((trace) => trace.x).length"""
+        )
+        assert bars == drawn
+        opened.context.close()
+
+
+def test_figures_fit_on_paper_and_come_back(opened):
+    page = opened.page
+    widths = "() => [...document.querySelectorAll('.plot')].map((box) => box._fullLayout.width)"
+    before = page.evaluate(widths)
+    page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    assert set(page.evaluate(widths)) == {640}
+    page.evaluate("dispatchEvent(new Event('afterprint'))")
+    assert page.evaluate(widths) == pytest.approx(before, abs=1)
+
+
+def test_tables_fit_on_paper(opened):
+    opened.page.emulate_media(media="print")
+    opened.page.set_viewport_size({"width": 718, "height": 1000})  # A4 within Chromium's margins
+    opened.page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    assert opened.page.evaluate("document.documentElement.scrollWidth") == 718
+
+
 def test_print_leaves_out_what_only_works_on_a_screen(opened):
     opened.page.emulate_media(media="print")
     assert not opened.page.locator('[data-role="slide"]').is_visible()

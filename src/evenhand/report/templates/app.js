@@ -9,6 +9,8 @@
   const SHAPES = ["circle", "square", "diamond", "triangle-up", "cross", "star", "x", "triangle-down", "pentagon", "hourglass"];
   const PER_PAGE = 25;
   const ROW = 29; // pixels of a legend's row
+  const MANY = 6; // models, from where on only one has bars
+  const PAPER = 640; // pixels across a sheet between its margins
   const FEW = 4; // features shown before the rest is unfolded
   const dark = matchMedia("(prefers-color-scheme: dark)");
   const still = matchMedia("(prefers-reduced-motion: reduce)");
@@ -16,10 +18,14 @@
   const css = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
   // Plotly reads a few tags in its texts; data must stay text.
   const plain = (text) => String(text).replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/>/g, "&gt;");
+  const linesOf = (text, most) => String(text).split(" ").reduce((lines, word) => {
+    const longer = `${lines.at(-1)} ${word}`.trim();
+    return longer.length > most ? [...lines, word] : [...lines.slice(0, -1), longer];
+  }, [""]).filter(Boolean);
   const share = (name) => page.shares.includes(name);
   const shown = (name, measure) => {
     if (!measure || measure.value === null) return "–";
-    const write = (value) => (share(name) ? `${(100 * value).toFixed(1)} %` : value.toFixed(page.digits));
+    const write = (value) => (share(name) ? `${(100 * value).toFixed(1)}\u00a0%` : value.toFixed(page.digits));
     const known = measure.low !== null && measure.low !== undefined;
     return write(measure.value) + (known ? ` (${write(measure.low)} to ${write(measure.high)})` : "");
   };
@@ -59,7 +65,7 @@
   const errorBars = (models, name) => {
     const known = models.map((model) => model.metrics[name] || {});
     return {
-      type: "data", symmetric: false, thickness: 1, width: 0,
+      type: "data", symmetric: false, thickness: 1.5, width: 0,
       array: known.map((m) => (m.high == null ? 0 : m.high - m.value)),
       arrayminus: known.map((m) => (m.low == null ? 0 : m.value - m.low)),
     };
@@ -80,6 +86,9 @@
     let axis = "discrimination";
     let highlighted = data.models.find((model) => model.chosen) || null;
 
+    // Bars of many models hide the points: then only the ringed one has its bars, the rest have theirs in the table.
+    const many = !points.length && data.models.length > MANY;
+
     const drawTrade = () => {
       if (!trade) return;
       const risingBy = (models) => [...models].sort((a, b) => a.metrics.discrimination.value - b.metrics.discrimination.value);
@@ -93,13 +102,14 @@
             marker: { color: colourOf(i), symbol: SHAPES[i % SHAPES.length], size: 5, opacity: tried.map((point) => (point.front ? 0.8 : 0.3)) } },
         ];
       });
+      const bars = (models, color) => ({ error_x: { ...errorBars(models, axis), color }, error_y: { ...errorBars(models, "accuracy"), color } });
       const chosen = families.map((family, i) => {
         const models = data.models.filter((model) => model.family === family);
         const colour = colourOf(i);
         return {
           name: plain(family), legendgroup: plain(family), x: at(models, axis), y: at(models, "accuracy"), mode: "markers", type: "scatter",
           marker: { color: colour, symbol: SHAPES[i % SHAPES.length], size: points.length ? 12 : 10, line: { color: css("--card"), width: points.length ? 1.5 : 0 } },
-          error_x: { ...errorBars(models, axis), color: colour + "66" }, error_y: { ...errorBars(models, "accuracy"), color: colour + "66" },
+          ...(many ? {} : bars(models, colour + "99")),
           hovertemplate: models.map(told),
         };
       });
@@ -121,6 +131,10 @@
         }
       }
       if (highlighted) {
+        traces.unshift({
+          name: "its interval", x: at([highlighted], axis), y: at([highlighted], "accuracy"), mode: "markers", type: "scatter",
+          hoverinfo: "skip", showlegend: false, marker: { opacity: 0 }, ...(many ? bars([highlighted], css("--soft")) : {}),
+        });
         traces.push({
           name: "highlighted", x: at([highlighted], axis), y: at([highlighted], "accuracy"), mode: "markers", type: "scatter",
           hoverinfo: "skip", showlegend: false, marker: { color: "rgba(0,0,0,0)", symbol: "circle", size: 24, line: { color: css("--ink"), width: 2.5 } },
@@ -128,14 +142,16 @@
       }
       const shape = layout(page.shown[axis] + " (lower is fairer)", "accuracy");
       // Room left of zero: there lie the points that matter most.
-      // Bars of two seeds can be wider than all points together; they may leave the picture, points may not.
-      // Grid points that no one would choose may too.
+      // All points and all bars that may be drawn are in the picture; grid points that no one would choose may leave it.
       const spots = [...data.models, ...points.filter((point) => point.front), ...(axis === "discrimination" ? data.published : [])];
-      const values = (name) => spots.map((m) => (m.metrics[name] || {}).value).filter((value) => value != null);
+      const drawn = many ? data.models.filter((m) => m.chosen || m === highlighted || sliding.includes(m.family)) : data.models;
+      const values = (name) => [
+        ...spots.map((m) => (m.metrics[name] || {}).value), ...drawn.flatMap((m) => [(m.metrics[name] || {}).low, (m.metrics[name] || {}).high]),
+      ].filter((value) => value != null);
       const farthest = Math.max(0.01, ...values(axis));
-      shape.xaxis.range = [-0.04 * farthest, 1.2 * farthest];
+      shape.xaxis.range = [-0.04 * farthest, 1.08 * farthest];
       const low = Math.min(...values("accuracy")), high = Math.max(...values("accuracy"));
-      const room = Math.max(0.012, 0.2 * (high - low));
+      const room = Math.max(0.008, 0.08 * (high - low));
       shape.yaxis.range = [low - room, high + room];
       if (share(axis)) shape.xaxis.tickformat = ".1~%";
       draw(trade, traces, shape);
@@ -199,24 +215,32 @@
     const rates = box.querySelector('[data-plot="groups"]');
     const drawGroups = () => {
       if (!rates) return;
-      const kinds = [["base_rate", "in the data", css("--soft"), "circle-open"], ["positive_rate", "decided", colourOf(0), "circle"]]
+      const kinds = [["base_rate", "in the data", css("--soft"), css("--card")], ["positive_rate", "decided", colourOf(0), colourOf(0)]]
         .filter(([name]) => data.groups[0] && data.groups[0][name]);
-      const traces = kinds.map(([name, title, colour, symbol]) => {
+      const traces = kinds.map(([name, title, colour, fill], kind) => {
         const found = data.groups.map((row) => row[name]);
         return {
-          name: title, type: "scatter", mode: "markers", x: found.map((m) => m.value), y: data.groups.map((row) => plain(row.group)),
-          marker: { color: colour, symbol, size: 11, line: { width: 2 } },
+          // Side by side, so that the bars of one do not cover the other.
+          name: title, type: "scatter", mode: "markers", x: found.map((m) => m.value), y: data.groups.map((_, i) => i + (kinds.length > 1 ? 0.3 * kind - 0.15 : 0)),
+          marker: { color: fill, symbol: "circle", size: 10, line: { color: colour, width: 2 } },
           error_x: { type: "data", symmetric: false, thickness: 1.5, width: 0, color: colour, array: found.map((m) => (m.high ?? m.value) - m.value), arrayminus: found.map((m) => m.value - (m.low ?? m.value)) },
           hovertemplate: data.groups.map((row, i) => `${plain(row.group)}: ${shown("positive_rate", found[i])} ${title}<extra></extra>`),
         };
       });
       const shape = layout(`share of ${plain(data.pos_label)}`, "");
       shape.xaxis.tickformat = ".0%";
-      shape.yaxis.type = "category";
+      const ends = kinds.flatMap(([name]) => data.groups.map((row) => row[name].high ?? row[name].value ?? 0));
+      shape.xaxis.range = [-0.02, 1.04 * Math.max(0.05, ...ends)];
+      shape.yaxis.tickvals = data.groups.map((_, i) => i);
+      const names = data.groups.map((row) => linesOf(row.group, Math.max(16, rates.clientWidth / 24)));
+      shape.yaxis.ticktext = names.map((lines) => lines.map(plain).join("<br>"));
+      shape.xaxis.nticks = 6;
+      shape.xaxis.tickangle = 0;
+      shape.yaxis.zeroline = false;
       shape.yaxis.automargin = true;
       shape.yaxis.range = [data.groups.length - 0.4, -0.6];
       shape.margin.l = 20;
-      rates.dataset.height = 110 + 34 * data.groups.length;
+      rates.dataset.height = 110 + Math.max(34, 18 * Math.max(...names.map((lines) => lines.length))) * data.groups.length;
       draw(rates, traces, shape);
     };
 
@@ -226,7 +250,7 @@
       const persons = data.persons, search = find("search"), only = find("only");
       const columns = [
         { title: "person", key: (row) => row.person }, { title: "group", key: (row) => row.group },
-        ...(persons.rows.some((row) => row.label !== null) ? [{ title: "true label", key: (row) => row.label }] : []),
+        ...(persons.rows.some((row) => row.label !== null) ? [{ title: "label", key: (row) => row.label }] : []),
         ...persons.groups.map((group, i) => ({ title: `as ${group}`, key: (row) => row.probabilities[i], group: i })),
         { title: "gap", key: (row) => row.gap }, { title: "who", key: null },
       ];
@@ -282,7 +306,7 @@
           return cell;
         }
         const value = column.title === "gap" ? (row.gap === null ? "–" : row.gap.toFixed(4)) : String(column.key(row));
-        const cell = element(column.title === "person" ? "th" : "td");
+        const cell = element(column.title === "person" ? "th" : "td", undefined, column.title === "gap" ? "number" : "");
         if (column.title === "person") cell.scope = "row";
         cell.append(element("bdi", value));
         return cell;
@@ -321,7 +345,24 @@
     return () => [drawTrade, drawCurves, drawGroups].forEach((again) => again());
   };
 
+  // Where a table is wider than its place: a mark for the shadow, and a stop for the keyboard; elsewhere neither.
+  const mark = (box) => {
+    const before = box.scrollLeft > 1, after = box.scrollLeft + box.clientWidth < box.scrollWidth - 1;
+    if (before || after) { box.dataset.more = before && after ? "both" : before ? "left" : "right"; box.tabIndex = 0; }
+    else { delete box.dataset.more; box.removeAttribute("tabindex"); }
+  };
+  const sizes = new ResizeObserver((entries) => entries.forEach(({ target }) => mark(target.closest(".scroll"))));
+
   const redraw = [...document.querySelectorAll("[data-study]")].map((box) => study(box, page.studies[Number(box.dataset.study)]));
+  document.querySelectorAll(".scroll").forEach((box) => {
+    box.addEventListener("scroll", () => mark(box), { passive: true });
+    [box, ...box.children].forEach((each) => sizes.observe(each));
+    mark(box);
+  });
+  // Paper is narrower than most windows, and figures don't shrink by themselves.
+  const widen = (size) => document.querySelectorAll(".plot").forEach((box) => Plotly.relayout(box, size));
+  addEventListener("beforeprint", () => widen({ autosize: false, width: PAPER }));
+  addEventListener("afterprint", () => widen({ autosize: true, width: null }));
   dark.addEventListener("change", () => redraw.forEach((again) => again()));
   document.documentElement.dataset.ready = still.matches ? "still" : "yes";
 })();
