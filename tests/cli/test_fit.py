@@ -21,6 +21,18 @@ def test_it_shows_the_trade_off_and_the_chosen_model_with_intervals(fitted):
         assert text in shown
 
 
+def test_guesses_are_told_also_where_nobody_sits_at_a_terminal(fitted, tmp_path):
+    out = evenhand("fit", fitted.people, "-o", tmp_path / "m.skops", *FIT)
+    for said in (
+        "label 'hired' = 'yes'",
+        "Guessed that 'hired' is the label.",
+        "Guessed that 'sex' is the sensitive",
+    ):
+        assert said in out.stderr
+        assert said not in out.stdout
+    assert "Training" not in out.output  # the bar
+
+
 def test_the_model_file_knows_its_columns_and_its_preprocessing(fitted):
     model = load(fitted.model)
     assert isinstance(model, Deployed)
@@ -76,6 +88,7 @@ def test_json_is_one_document_and_nothing_else(fitted, tmp_path):
     assert document["chosen"].startswith("λ = ")
     assert len(document["models"]) == 4
     assert document["written"]["model"] == str(tmp_path / "m.skops")
+    assert out.stderr == ""
 
 
 def test_same_seed_same_numbers(fitted, tmp_path):

@@ -1,4 +1,4 @@
-"""What commands print: results to standard output, everything else to standard error, quiet when piped."""
+"""What commands print: results to standard output, the rest to standard error; bars only on a terminal."""
 
 from __future__ import annotations
 
@@ -68,10 +68,15 @@ def on_stdout() -> Console:
 
 
 def say(text: str) -> None:
-    """Tell the user what is going on; nobody when standard error is not a terminal."""
+    """Tell the user what is going on now; nobody when standard error is not a terminal."""
     console = on_stderr()
     if console.is_terminal:
         console.print(escape(printable(text)), style="dim", highlight=False)
+
+
+def note(text: str) -> None:
+    """Tell the user what was guessed, left out or changed, terminal or not."""
+    on_stderr().print(escape(printable(text)), style="dim", highlight=False, soft_wrap=True)
 
 
 def warn(text: str) -> None:

@@ -113,7 +113,8 @@ def run(
     )  # fmt: skip
     rows = split(dataset, seed=seed, stratify="both")
     dataset.notes.extend([*on_columns(dataset), *on_groups(dataset, rows)])
-    describe(dataset)
+    if not as_json:  # there, the notes are in the document
+        describe(dataset)
     check_groups(dataset, rows.train)
     parts = prepare(dataset, rows)
     bound = PARITY_BOUND if max_discrimination is None else max_discrimination / 2

@@ -11,7 +11,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from evenhand.checks import did_you_mean
-from evenhand.cli.console import say
+from evenhand.cli.console import note
 from evenhand.datasets import Dataset, load_table
 from evenhand.datasets.columns import _DATE_FORMATS
 from evenhand.datasets.files import read_table
@@ -49,7 +49,7 @@ def open_table(
     dataset = replace(found, sensitive=crossed, label=plain, pos_label=guessed)
     if positive is not None:
         guess = guessed_positive(found.label)[1]
-        told = [note for note in found.notes if note != guess]
+        told = [said for said in found.notes if said != guess]
         dataset = replace(dataset, pos_label=_as_label(positive, dataset.label), notes=told)
     return dataset, columns
 
@@ -88,9 +88,9 @@ def check_groups(dataset: Dataset, training: npt.NDArray[np.int64]) -> None:
 
 def describe(dataset: Dataset) -> None:
     """Tell the user which column is what, and what was guessed, left out or changed."""
-    say(repr(dataset))
-    for note in dataset.notes:
-        say(f"  {note}")
+    note(repr(dataset))
+    for said in dataset.notes:
+        note(f"  {said}")
 
 
 def kinds_of(dataset: Dataset, path: Path, encoding: str) -> dict[str, str]:
