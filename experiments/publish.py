@@ -1,7 +1,7 @@
 """Turn results into the pages' numbers: docs/generated/*.md, and the marked blocks of README.md. Nothing is typed.
 
     python experiments/frontier.py && python experiments/defaults.py && python experiments/tried.py
-    python experiments/frontier.py --datasets german compas --seeds 40 --out results/frontier/small
+    python experiments/frontier.py --datasets german compas --seeds 20 --out results/frontier/small
     python benchmarks/training.py --json results/benchmarks/training.json
     evenhand reproduce
     python experiments/publish.py
@@ -22,7 +22,7 @@ import pandas as pd
 ROOT = Path(__file__).parents[1]
 RESULTS, GENERATED = ROOT / "results", ROOT / "docs" / "generated"
 FRONTIER = "experiments/frontier.py"
-SMALL = "--datasets german compas --seeds 40 --out results/frontier/small"
+SMALL = "--datasets german compas --seeds 20 --out results/frontier/small"
 TITLES = {"adult": "Adult", "compas": "COMPAS", "german": "German", "health": "Health"}
 
 
