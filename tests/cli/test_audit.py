@@ -236,3 +236,27 @@ def test_a_saved_model_may_be_audited_for_another_positive_label(fitted):
         out = evenhand("audit", fitted.people, "--model", fitted.model, *options, "--json")
         assert out.exit_code == 0, out.output
         assert json.loads(out.stdout)["about"]["positive"] == positive
+
+
+@pytest.mark.parametrize("prefix", ["", "new_"])
+def test_what_predict_added_is_no_feature(fitted, tmp_path, prefix):
+    decided = tmp_path / "d.csv"
+    out = evenhand("predict", fitted.model, fitted.people, "-o", decided, "--prefix", prefix)
+    assert out.exit_code == 0, out.output
+    out = evenhand("audit", decided, "--label", "hired", "--sensitive", "sex", "--predictions",
+                   f"{prefix}decision", "--json")  # fmt: skip
+    assert out.exit_code == 0, out.output
+    found = json.loads(out.stdout)
+    seen = json.dumps([found["neighbours"], found["subgroups"]])
+    assert found["neighbours"]
+    assert "probability" not in seen
+    assert "would_flip" not in seen
+    assert any(f"made by `evenhand predict`: '{prefix}decision'" in note for note in found["notes"])
+    assert not any("nearly be read" in note for note in found["notes"])
+
+
+def test_a_typo_in_predictions_speaks_of_predictions(fitted):
+    out = evenhand("audit", fitted.people, "--label", "hired", "--sensitive", "sex", "--predictions", "hird")
+    assert out.exit_code == 2
+    assert "Got --predictions hird" in out.stderr
+    assert "Did you mean 'hired'?" in out.stderr.replace("\n", " ")

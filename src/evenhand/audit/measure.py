@@ -11,6 +11,7 @@ from evenhand.audit.labels import check_known
 from evenhand.audit.lists import PAIR_COLUMNS, neighbour_pairs, people_apart
 from evenhand.audit.predictions import read_predictions
 from evenhand.audit.result import Audit
+from evenhand.audit.shadows import shadows
 from evenhand.audit.subgroups import COLUMNS, find_subgroups
 from evenhand.audit.table import MetricTable
 from evenhand.checks import did_you_mean, integer, number
@@ -130,6 +131,12 @@ def audit(
     if others is None or others.shape[1] == 0:
         notes.append("There are no features, so that neighbours and subgroups were left out.")
     else:
+        telling = shadows(others, said.decisions) if said.how == "given" else []
+        if telling:
+            notes.append(
+                f"The decision can nearly be read from {', '.join(map(repr, telling))}: if that was made by "
+                "or from the decision, leave it out, for neighbours and subgroups mean little with it."
+            )
         asked = np.arange(len(y))
         if len(y) > neighbour_people:
             asked = np.sort(rng.choice(len(y), neighbour_people, replace=False))

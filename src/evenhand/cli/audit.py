@@ -79,21 +79,30 @@ def run(
         _check_deployed(held, sensitive, drop, categorical)
         found, about = _audit_deployed(held, data, label, positive, encoding, given)
     else:
+        frame = read_columns(data, encoding)
+        if predictions is not None and predictions not in frame.columns:
+            raise ValueError(
+                f"Got --predictions {predictions}, but {data} has no such column."
+                f"{did_you_mean(predictions, frame.columns)}"
+            )
+        added = [name for name in _added_by_predict(frame) if name not in (label, *(sensitive or []))]
+        also = [predictions] if predictions and predictions != label else []
+        left_out = dict.fromkeys([*(drop or []), *added, *also])
         dataset, columns = open_table(
             data, label=label, sensitive=sensitive, positive=positive, categorical=categorical,
-            drop=[*(drop or []), *([predictions] if predictions and predictions != label else [])],
-            encoding=encoding,
+            drop=list(left_out), encoding=encoding,
         )  # fmt: skip
         describe(dataset)
-        frame = read_columns(data, encoding)
         rows = rows_of(dataset, frame, columns)
-        asked = held if predictions is None else _predictions(data, frame, rows, predictions, dataset)
+        asked = held if predictions is None else _predictions(frame, rows, predictions, dataset)
         # Of more than two labels none is positive unless named: differences are the largest over all.
         guessed = positive is None and dataset.label.nunique() > 2
         found = _audit(
             asked, dataset.contexts, dataset.label, dataset.sensitive_features,
             None if guessed else dataset.pos_label, given, rows,
         )  # fmt: skip
+        if added:
+            found.notes.append(f"Left out as made by `evenhand predict`: {', '.join(map(repr, added))}.")
         about = {
             "name": dataset.name, "label": str(dataset.label.name), "sha256": dataset.sha256,
             "sensitive": str(dataset.sensitive.columns[0]),
@@ -201,10 +210,21 @@ def _audit_deployed(
     }
 
 
-def _predictions(path: Path, frame: pd.DataFrame, rows: Rows, column: str, dataset: Dataset) -> Any:
+def _added_by_predict(frame: pd.DataFrame) -> list[str]:
+    """Return the columns that `evenhand predict` added, under any prefix: they are no features."""
+    names = [str(name) for name in frame.columns]
+    found: list[str] = []
+    for name in names:
+        prefix = name.removesuffix("would_flip")
+        by_group = [other for other in names if other.startswith(f"{prefix}probability_as_")]
+        made = [f"{prefix}decision", f"{prefix}probability", *by_group, name]
+        if prefix != name and by_group and set(made) <= set(names):
+            found += made
+    return found
+
+
+def _predictions(frame: pd.DataFrame, rows: Rows, column: str, dataset: Dataset) -> Any:
     """Return the decisions in the labels' own type, or the scores, of the people in the data set."""
-    if column not in frame.columns:
-        raise ValueError(f"{path} has no column {column!r}.{did_you_mean(column, frame.columns)}")
     said = frame[column].iloc[rows]
     if len(said) != len(dataset) or said.isna().any():
         raise ValueError(
