@@ -274,3 +274,40 @@ def test_bad_input_says_what_came_and_what_was_wanted(with_sex: Any) -> None:
     dummy = DummyClassifier(strategy="prior").fit(X, Y)
     found = audit(dummy, X, Y, sensitive_features="sex", **QUICK)
     assert "Everybody was decided 'no'" in found.summary()
+
+
+def test_decisions_without_labels_are_compared_between_groups(with_sex: Any, tmp_path: Any) -> None:
+    decided = with_sex.predict(X)
+    for asked in (with_sex, decided, (decided == "yes").astype(int)):
+        with_labels = audit(decided, X, Y, sensitive_features="sex", **QUICK)
+        found = audit(asked, X, None, sensitive_features="sex", **QUICK)
+        for metric in ("discrimination", "positive_rate", "consistency"):
+            assert found.value(metric) == with_labels.value(metric)
+        for metric in ("accuracy", "delta", "equalized_odds_difference", "balanced_accuracy"):
+            assert np.isnan(found.value(metric))
+        for metric in ("accuracy", "true_positive_rate", "false_positive_rate"):
+            assert np.isnan(found.value(metric, "f"))
+        assert "Whether the decisions were right was not measured: no labels were given" in found.summary()
+        assert "is the label of" not in found.summary()
+        assert "counts for the" not in found.summary()
+        assert len(found.subgroups) == len(with_labels.subgroups)
+        assert found.to_dict()["about"]["label_rate"] is None
+        found.to_html(tmp_path / "a.html")
+    found = audit(with_sex, X, None, sensitive_features="sex", **QUICK)
+    assert found.value("flip_rate") > 0
+    assert found.people["label"].isna().all()
+    three = audit(list("abc") * 4, X[:12], None, sensitive_features=X["sex"][:12], **QUICK)
+    assert any("subgroups were left out" in note for note in three.notes)
+
+
+def test_scores_need_labels() -> None:
+    for scores, more in (
+        (np.linspace(0, 1, N), {}),
+        (np.arange(N), {}),
+        (np.full((N, 2), 0.5), {}),
+        (Y, {"threshold": 0.5}),
+    ):
+        with pytest.raises(ValueError, match=r"no labels \(y=None\).* Decide at the threshold first"):
+            audit(scores, X, None, sensitive_features="sex", **QUICK, **more)
+    with pytest.raises(ValueError, match="Got X of 400 people and 2 predictions"):
+        audit(Y[:2], X, None, sensitive_features=X["sex"][:2], **QUICK)

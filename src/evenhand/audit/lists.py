@@ -27,7 +27,7 @@ PAIR_COLUMNS = [
 
 def people_apart(
     frame: pd.DataFrame | None,
-    y: Array,
+    y: Array | None,
     said: Response,
     flips: Array | None,
     gaps: Array | None,
@@ -44,7 +44,7 @@ def people_apart(
     at = at[(far[at] > 0) | flips[at]]
     listed: dict[str, Any] = {
         "group": [said.groups[code] for code in said.own[at]],
-        "label": y[at],
+        "label": None if y is None else y[at],
         "decision": said.decisions[at],
         "flips": flips[at],
     }

@@ -56,6 +56,7 @@ def audit(
         What the model takes; the original features, for neighbours and subgroups to be understood. None
         with bare predictions leaves neighbours and subgroups out.
     y : labels
+        What turned out, or was right. None leaves out all that compares decisions with it.
     sensitive_features : array, Series, DataFrame, or the name(s) of columns of X
         The groups. Columns of X that tell the group are found, and set to every other group's values to see
         whether a decision changes.
@@ -93,8 +94,8 @@ def audit(
     integer("n_listed", n_listed)
     integer("neighbour_people", neighbour_people)
     divergence_named(divergence)
-    frame, y = None if X is None else as_frame(X), np.asarray(y)
-    if frame is not None and len(frame) != len(y):
+    frame, y = None if X is None else as_frame(X), None if y is None else np.asarray(y)
+    if frame is not None and y is not None and len(frame) != len(y):
         raise ValueError(f"Got X of {len(frame)} people and y of {len(y)}; expected as many.")
     sensitive = _groups_by_name(sensitive_features, frame)
     rng = generator(random_state)
@@ -110,14 +111,17 @@ def audit(
     else:
         seed = int(rng.integers(2**31))
         said = respond(model_or_predictions, X, sensitive_features=sensitive, random_state=seed)
-        labels = encode_labels(y, y)[2]
+        labels = said.labels if y is None else encode_labels(y, y)[2]
         if hasattr(model_or_predictions, "classes_"):
             strange = check_known(labels, said.labels, "labels", "the model's decisions")
         else:
             strange = check_known(said.labels, labels, "decisions", "the labels")
     if pos_label is None and len(said.labels) == 2:
         pos_label = said.labels[1]
-    counts = count(y, said.decisions, sensitive, pos_label)
+    if frame is not None and len(frame) != len(said.decisions):
+        raise ValueError(f"Got X of {len(frame)} people and {len(said.decisions)} predictions.")
+    counts = count(said.decisions if y is None else y, said.decisions, sensitive, pos_label)
+    n_people = len(said.decisions)
     table = MetricTable(n=n_bootstrap, confidence=confidence, random_state=rng)
     notes = table.decisions(y, said, counts, pos_label) + table.scores(y, said, pos_label)
     notes += [note for note in (said.note, strange) if note]
@@ -137,32 +141,36 @@ def audit(
                 f"The decision can nearly be read from {', '.join(map(repr, telling))}: if that was made by "
                 "or from the decision, leave it out, for neighbours and subgroups mean little with it."
             )
-        asked = np.arange(len(y))
-        if len(y) > neighbour_people:
-            asked = np.sort(rng.choice(len(y), neighbour_people, replace=False))
+        asked = np.arange(n_people)
+        if n_people > neighbour_people:
+            asked = np.sort(rng.choice(n_people, neighbour_people, replace=False))
             notes.append(f"The neighbours are those of {neighbour_people:,} people drawn by lot, among all.")
         near = gower_neighbours(others, k, weights=weights, categorical=categorical, people=asked)
         codes = pd.factorize(said.decisions)[0]
         table.mean("consistency", 1 - disagreement(codes, near.indices, asked))
         pairs = neighbour_pairs(others, said, codes, asked, near, n_listed)
-        subgroups, examined = find_subgroups(
-            others,
-            said.decisions == (y if pos_label is None else pos_label),
-            said.own,
-            said.groups,
-            rate="right" if pos_label is None else f"decided {pos_label!r}",
-            min_count=min_count,
-            confidence=confidence,
-            n_listed=n_listed,
-        )
+        if pos_label is None and y is None:
+            notes.append("Without labels and a positive one among the decisions, subgroups were left out.")
+        else:
+            subgroups, examined = find_subgroups(
+                others,
+                said.decisions == (y if pos_label is None else pos_label),
+                said.own,
+                said.groups,
+                rate="right" if pos_label is None else f"decided {pos_label!r}",
+                min_count=min_count,
+                confidence=confidence,
+                n_listed=n_listed,
+            )
     sizes = np.bincount(said.own, minlength=len(said.groups)).tolist()
     about = {
-        "people": len(y),
+        "people": n_people,
+        "labelled": y is not None,
         "groups": dict(zip(said.groups, sizes, strict=True)),
         "decisions": pd.Series(said.decisions).value_counts(sort=False).to_dict(),
         "labels": counts.labels,
         "positive": pos_label,
-        "label_rate": None if pos_label is None else float((y == pos_label).mean()),
+        "label_rate": None if pos_label is None or y is None else float((y == pos_label).mean()),
         "how": said.how,
         "sensitive_columns": said.columns,
         "epsilon": epsilon,

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 
 from evenhand.audit.labels import check_known
 from evenhand.checks import number
@@ -15,6 +16,8 @@ from evenhand.metrics.individual import check_distributions
 from evenhand.metrics.response import Response
 
 Array = npt.NDArray[Any]
+
+MOST_DECISIONS = 20  # without labels to compare with; more are rather scores
 
 
 def read_predictions(
@@ -30,13 +33,15 @@ def read_predictions(
     Two axes are a probability for each of y's sorted labels. One axis holds decisions if all its values are
     labels of y or no numbers. Other numbers are scores of the positive label, decided at the threshold: 0.5
     for numbers from 0 to 1; any others need one. Decisions must be labels of y, or `pos_label`; see
-    `check_known` for labels that y may lack.
+    `check_known` for labels that y may lack. If y is None, they must be decisions.
 
     >>> said = read_predictions([0.2, 0.7], ["no", "yes"], sensitive_features=["f", "m"])
     >>> said.decisions.tolist(), said.how
     (['no', 'yes'], 'given')
     """
     values = np.asarray(predictions)
+    if y is None:
+        return _unlabelled(values, sensitive_features, threshold)
     _, _, labels = encode_labels(y, y)
     if values.ndim not in (1, 2) or len(values) != len(np.asarray(y)):
         raise ValueError(
@@ -63,6 +68,20 @@ def read_predictions(
     return Response(
         labels, groups.names.tolist(), groups.codes, decisions, scores, None, None, "given", [], note
     )
+
+
+def _unlabelled(values: Array, sensitive_features: Any, threshold: float | None) -> Response:
+    """Take decisions as they are. What a score decides is not known without the labels' names."""
+    some = pd.unique(values.ravel())
+    whole = values.dtype.kind != "f" or bool(np.all(values == np.round(values)))
+    if values.ndim != 1 or threshold is not None or not whole or len(some) > MOST_DECISIONS:
+        raise ValueError(
+            "Got scores, or probabilities, and no labels (y=None), but without labels expected one decision "
+            f"a person, of at most {MOST_DECISIONS} kinds. Decide at the threshold first, or give the labels."
+        )
+    labels = encode_labels(values, values)[2]
+    groups = encode_groups(sensitive_features, len(values))
+    return Response(labels, groups.names.tolist(), groups.codes, values, None, None, None, "given", [])
 
 
 def _are_decisions(values: Array, labels: list[Any]) -> bool:

@@ -18,12 +18,14 @@ from evenhand.metrics.bootstrap import (
     rate_interval,
 )
 from evenhand.metrics.counts import Counts
-from evenhand.metrics.group import FROM_COUNTS
+from evenhand.metrics.group import FROM_COUNTS, discrimination
 from evenhand.metrics.individual import person_gaps
 from evenhand.metrics.response import Response
 from evenhand.metrics.scores import auc, calibration_error
 
 Array = npt.NDArray[Any]
+
+UNKNOWN = Interval(np.nan, np.nan, np.nan)
 
 
 def rate_of(label: Any) -> str:
@@ -44,14 +46,20 @@ class MetricTable:
         frame["group"] = frame["group"].astype(object).where(frame["group"].notna(), None)
         return frame
 
-    def decisions(self, y: Array, said: Response, counts: Counts, positive: Any) -> list[str]:
-        """Add the metrics of decisions; return notes on groups that could not be compared."""
+    def decisions(self, y: Array | None, said: Response, counts: Counts, positive: Any) -> list[str]:
+        """Add the metrics of decisions; return notes on groups that could not be compared.
+
+        Without labels, what compares decisions with them is unknown: NaN, of nobody.
+        """
         total = int(counts.table.sum())
         for metric, rate in FROM_COUNTS.items():
-            self._add(metric.__name__, rate_interval(rate, counts, **self._bootstrap), total)
+            if y is None and metric is not discrimination:
+                self._add(metric.__name__, UNKNOWN, 0)
+            else:
+                self._add(metric.__name__, rate_interval(rate, counts, **self._bootstrap), total)
         notes = []
-        right = said.decisions == y
-        self._by_group("accuracy", right, said, everybody=False)
+        labelled = np.full(total, y is not None)
+        self._by_group("accuracy", said.decisions == y, said, labelled, everybody=False)
         if positive is None:
             for label in counts.labels:
                 self._by_group(rate_of(label), said.decisions == label, said)
@@ -59,22 +67,24 @@ class MetricTable:
             decided = said.decisions == positive
             self._by_group("positive_rate", decided, said)
             for name, among in (
-                ("true_positive_rate", y == positive),
-                ("false_positive_rate", y != positive),
+                ("true_positive_rate", labelled & (y == positive)),
+                ("false_positive_rate", labelled & (y != positive)),
             ):
                 lacking = self._by_group(name, decided, said, among)
-                if lacking:
+                if lacking and y is not None:
                     notes.append(
                         f"Nobody in {', '.join(map(str, lacking))} counts for the {name.replace('_', ' ')}; "
                         "the differences that need it leave these groups out."
                     )
         return notes
 
-    def scores(self, y: Array, said: Response, positive: Any) -> list[str]:
-        """Add AUC and calibration error where there are scores."""
+    def scores(self, y: Array | None, said: Response, positive: Any) -> list[str]:
+        """Add AUC and calibration error where there are scores and labels."""
         scores = said.scores
         if scores is None:
             return ["No probabilities were given, so that AUC, calibration and gaps were left out."]
+        if y is None:
+            return []
         arguments: dict[str, Any] = {"labels": said.labels, "pos_label": positive}
         likely = scores.ndim == 2
         if likely and scores.shape[1] == 2 and positive in said.labels:
@@ -90,7 +100,7 @@ class MetricTable:
         """Add the flip rate and the metric-free gap."""
         if said.how == "unmeasured":
             for group in (None, *said.groups):
-                self._add("flip_rate", Interval(np.nan, np.nan, np.nan), 0, group)
+                self._add("flip_rate", UNKNOWN, 0, group)
         if flips is not None:
             # A model that nobody could be put to another group of flips nobody: no sampling error in that.
             self._by_group("flip_rate", flips.astype(float) if said.how == "blind" else flips, said)
@@ -122,7 +132,7 @@ class MetricTable:
                 self.mean(metric, values[chosen], name)
             else:
                 lacking.append(name)
-                self._add(metric, Interval(np.nan, np.nan, np.nan), 0, name)
+                self._add(metric, UNKNOWN, 0, name)
         return lacking
 
     def _percentile(self, values: Array, q: float) -> Interval:

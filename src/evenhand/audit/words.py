@@ -48,12 +48,14 @@ def _who(audit: Audit) -> str:
         only = next(iter(decided))
         text += f" Everybody was decided {only!r}: where no decision differs, no difference can be seen."
     elif about["positive"] is not None:
-        decided_rate, label_rate = share(audit.value("positive_rate")), share(about["label_rate"])
-        text += f" {about['positive']!r} was decided for {decided_rate} and is the label of {label_rate}."
+        text += f" {about['positive']!r} was decided for {share(audit.value('positive_rate'))}"
+        text += f" and is the label of {share(about['label_rate'])}." if about["labelled"] else "."
     return text
 
 
 def _right(audit: Audit) -> str:
+    if not audit.about["labelled"]:
+        return "Whether the decisions were right was not measured: no labels were given to compare with."
     text = f"{_with_interval(audit, 'accuracy')} of the decisions were right"
     text += f": {_between_groups(audit, 'accuracy')}." if len(audit.about["groups"]) > 1 else "."
     if "auc" in set(audit.metrics["metric"]):
