@@ -56,6 +56,24 @@ def test_decide_equals_predict(deployed, people):
     np.testing.assert_allclose(found.probability, said[:, 1])
 
 
+def test_groups_are_taken_from_the_table_where_it_has_them(deployed, people):
+    given = deployed.predict_proba(people, sensitive_features=people["group"])
+    np.testing.assert_array_equal(deployed.predict_proba(people), given)
+    with pytest.raises(
+        ValueError, match=r"a policy for each group of 'group' \(0, 1\), but got no sensitive_features"
+    ):
+        deployed.predict(people.drop(columns="group"))
+    with pytest.raises(ValueError, match=r"Row 3, group '7' in 'group': training met only '0', '1'\."):
+        deployed.predict(people.assign(group=people["group"].where(people.index != 3, 7)))
+
+
+def test_categories_that_training_never_met_are_counted(deployed, people):
+    rows = people.astype(object)
+    rows.loc[:1, "old"], rows.loc[2, "old"], rows.loc[3, "group"] = "perhaps", None, 7
+    assert deployed.decide(rows).unseen == {"old": {"perhaps": 2, "missing": 1}}
+    assert deployed.decide(people).unseen == {}
+
+
 def test_an_audit_puts_everybody_to_every_policy(deployed, people):
     contexts = people[["age", "old"]].assign(old=people["old"].astype(str))
     said = respond(deployed, contexts, sensitive_features=people["group"])

@@ -34,6 +34,7 @@ class Decisions(NamedTuple):
     by_group: npt.NDArray[np.float64]  # of the same label under every group's policy: (people, groups)
     by_label: npt.NDArray[np.float64]  # of every label under the person's own policy: (people, labels)
     would_flip: npt.NDArray[np.bool_]
+    unseen: dict[str, dict[str, int]]  # categories that training never met: people by value, by column
 
 
 @dataclass
@@ -86,9 +87,7 @@ class Deployed:
             for name, kind in self.columns.items()
         }
         contexts = self._contexts(X, kinds, reasons)
-        if (reasons != "").any():
-            at = int((reasons != "").argmax())
-            raise ValueError(f"Row {X.index[at]!r}, {reasons[at]}.")
+        self._accept(X, reasons)
         return self._said(contexts)
 
     def _said(self, contexts: pd.DataFrame) -> npt.NDArray[np.float64]:
@@ -101,12 +100,35 @@ class Deployed:
         )
 
     def predict_proba(self, X: pd.DataFrame, *, sensitive_features: Any = None) -> npt.NDArray[np.float64]:
-        """Return each person's action probabilities under their own group's policy."""
-        codes = codes_of(sensitive_features, len(X), self.groups_)
+        """Return each person's action probabilities under their own group's policy.
+
+        The groups are taken from X where `sensitive_features` is None and X has the sensitive columns.
+        """
+        codes = (
+            self._own(X) if sensitive_features is None else codes_of(sensitive_features, len(X), self.groups_)
+        )
         return self.probabilities_by_group(X)[np.arange(len(X)), codes]
 
+    def _own(self, X: pd.DataFrame) -> npt.NDArray[np.int64]:
+        if any(name not in X.columns for name in self.sensitive):
+            groups = ", ".join(map(repr, self.groups_.tolist()))
+            raise ValueError(
+                f"The model has a policy for each group of {' & '.join(self.sensitive)!r} ({groups}), but got "
+                "no sensitive_features, nor are they columns of X; expected either."
+            )
+        reasons = np.full(len(X), "", dtype=object)
+        codes = self._group_codes(X, reasons)
+        self._accept(X, reasons)
+        return codes
+
+    @staticmethod
+    def _accept(X: pd.DataFrame, reasons: Reasons) -> None:
+        if (reasons != "").any():
+            at = int((reasons != "").argmax())
+            raise ValueError(f"Row {X.index[at]!r}, {reasons[at]}.")
+
     def predict(self, X: pd.DataFrame, *, sensitive_features: Any = None) -> Array:
-        """Return each person's decision under their own group's policy."""
+        """Return each person's decision under their own group's policy; see `predict_proba`."""
         return np.asarray(
             self.classes_[self.predict_proba(X, sensitive_features=sensitive_features).argmax(1)]
         )
@@ -120,7 +142,14 @@ class Deployed:
         if not scored.any():
             nobody, groups, labels = np.empty(0), np.empty((0, len(self.groups_))), self.classes_
             return Decisions(
-                reasons, scored, labels[:0], nobody, groups, np.empty((0, len(labels))), nobody.astype(bool)
+                reasons,
+                scored,
+                labels[:0],
+                nobody,
+                groups,
+                np.empty((0, len(labels))),
+                nobody.astype(bool),
+                {},
             )
         said = self._said(contexts[scored])
         own, people = codes[scored], np.arange(int(scored.sum()))
@@ -136,7 +165,19 @@ class Deployed:
             by_group,
             said[people, own],
             (decided != mine[:, None]).any(axis=1),
+            self._unseen(contexts[scored]),
         )
+
+    def _unseen(self, contexts: pd.DataFrame) -> dict[str, dict[str, int]]:
+        unseen = {}
+        for name, kind in self.columns.items():
+            known = set(self._known(name).values()) if kind == CATEGORY else set()
+            if known:
+                counts = contexts[name].value_counts(sort=False)
+                unseen[name] = {
+                    str(value): int(count) for value, count in counts.items() if value not in known
+                }
+        return {name: values for name, values in unseen.items() if values}
 
     def read(self, rows: pd.DataFrame) -> tuple[pd.DataFrame, npt.NDArray[np.int64], Reasons]:
         """Return the contexts and the groups' numbers in rows of a file, and why a row can't be scored."""

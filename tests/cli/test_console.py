@@ -27,6 +27,13 @@ def test_version_and_unknown_commands():
     assert evenhand("fit", "--nothing").exit_code == 2
 
 
+def test_python_runs_the_package():
+    ran = subprocess.run(
+        [sys.executable, "-m", "evenhand", "--version"], capture_output=True, text=True, check=True
+    )
+    assert ran.stdout.strip() == f"evenhand {__version__}"
+
+
 def test_debug_shows_where(tmp_path):
     out = evenhand("--debug", "report", tmp_path / "none.json")
     assert isinstance(out.exception, FileNotFoundError)

@@ -169,6 +169,7 @@ def test_wrong_options_say_what_was_wanted(fitted):
         (("--weights=-1",), "at least 0"),
         (("--epochs", "many"), "Got --epochs 'many', but expected 'auto' or a number"),
         (("--epochs", "0"), "above 0"),
+        (("--jobs", "0"), "Got --jobs 0, but expected 1 or more, or -1"),
         (("--criterion", "best", *FIT), "expected one of 'even', 'delta', 'discrimination', 'accuracy'"),
         (("--positive", "ye"), "Did you mean 'yes'?"),
     ):

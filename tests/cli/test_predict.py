@@ -332,3 +332,19 @@ def test_groups_and_labels_may_have_leading_zeros(tmp_path):
         "audit", tmp_path / "p.csv", "--label", "hired", "--sensitive", "sex", "--predictions", "hired"
     )
     assert "100.0 %" in out.stdout
+
+
+def test_categories_that_training_never_met_are_told_over_all_chunks(fitted, tmp_path):
+    people = make_people(30)
+    people.loc[:6, "job"] = [f"new{i}" for i in range(7)]
+    people.loc[20, "job"] = "new0"
+    people.to_csv(tmp_path / "p.csv", index=False)
+    out = evenhand("predict", fitted.model, tmp_path / "p.csv", "--chunk", "3")
+    assert out.exit_code == 0, out.output
+    wanted = (
+        "8 people have a value of 'job' that was never seen in training, such as 'new0', 'new1', 'new2', "
+    )
+    assert wanted + "'new3', 'new4': it counts" in out.stderr
+    told = json.loads(evenhand("predict", fitted.model, tmp_path / "p.csv", "--json").stdout)
+    assert told["unseen"] == {"job": 8}
+    assert wanted in told["notes"][0]

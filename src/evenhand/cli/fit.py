@@ -104,6 +104,8 @@ def run(
     in Markdown and JSON, lies beside it.
     """
     grid, times = _weights(weights), _epochs(epochs)
+    if jobs == 0:
+        raise ValueError("Got --jobs 0, but expected 1 or more, or -1 for one a core.")
     by = criterion or ("even" if max_discrimination is None and max_flip is None else "accuracy")
     one_of("--criterion", by, CRITERIA)
     check_written(output, report, summary)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import pandas as pd
 import typer
@@ -16,6 +16,8 @@ from evenhand.cli.tables import check_written
 from evenhand.datasets.files import kind_of_file
 from evenhand.deployed import Decisions, Deployed
 from evenhand.tables_io import CHUNK, Chunk, Writer, read_chunks, writing
+
+_EXAMPLES = 5  # values named of those that training never met
 
 EXAMPLES = (
     "[bold]Examples[/]\n\n"
@@ -69,17 +71,20 @@ def run(
     check_written(decided_path, rejects_path)
     # A file of an earlier run must not look like one of this run.
     header = rejects is not None or rejects_path.exists()
-    flips = 0
+    flips, strange = 0, _Unseen({}, {})
     with (
         progress("Deciding", None) as advance,
         writing(decided_path) as out,
         writing(rejects_path) as refused,
     ):
         for part in read_chunks(data, size=chunk, encoding=encoding):
-            flips += _decide(deployed, part, prefix, out, refused, header=header)
+            found = deployed.decide(part.rows)
+            _write(deployed, found, part, prefix, out, refused, header=header)
+            flips += int(found.would_flip.sum())
+            strange.add(found.unseen)
             advance(f"{out.rows:,} people", len(part.lines))
         out.keep = out.rows > 0 or refused.rows == 0
-    _tell(out, refused, flips, decided_path, rejects_path, as_json)
+    _tell(out, refused, flips, strange, decided_path, rejects_path, as_json)
 
 
 def _check_paths(inputs: tuple[Path, Path], decided: Path | None, rejects: Path) -> None:
@@ -94,14 +99,39 @@ def _check_paths(inputs: tuple[Path, Path], decided: Path | None, rejects: Path)
             raise ValueError(f"Got {path} as output, which is an input; expected another file.")
 
 
-def _decide(
-    deployed: Deployed, part: Chunk, prefix: str, out: Writer, refused: Writer, *, header: bool
-) -> int:
-    found = deployed.decide(part.rows)
+class _Unseen(NamedTuple):
+    """Categories that training never met, over all chunks, in constant memory."""
+
+    people: dict[str, int]  # by column
+    examples: dict[str, list[str]]  # by column, the first few values
+
+    def add(self, found: dict[str, dict[str, int]]) -> None:
+        for column, values in found.items():
+            self.people[column] = self.people.get(column, 0) + sum(values.values())
+            known = self.examples.setdefault(column, [])
+            known += [value for value in values if value not in known][: _EXAMPLES - len(known)]
+
+    def notes(self) -> list[str]:
+        return [
+            f"{count:,} people have a value of {column!r} that was never seen in training, such as "
+            f"{', '.join(map(repr, self.examples[column]))}: it counts as none of those that were."
+            for column, count in self.people.items()
+        ]
+
+
+def _write(
+    deployed: Deployed,
+    found: Decisions,
+    part: Chunk,
+    prefix: str,
+    out: Writer,
+    refused: Writer,
+    *,
+    header: bool,
+) -> None:
     _refuse(refused, part, found, header=header)
     decided = pd.concat([part.rows[found.scored], _added(deployed, part, found, prefix)], axis=1)
     out.write(decided, part.schema)
-    return int(found.would_flip.sum())
 
 
 def _added(deployed: Deployed, part: Chunk, found: Decisions, prefix: str) -> pd.DataFrame:
@@ -141,14 +171,21 @@ def _refuse(refused: Writer, part: Chunk, found: Decisions, *, header: bool) -> 
 
 
 def _tell(
-    out: Writer, refused: Writer, flips: int, decided_path: Path | None, rejects_path: Path, as_json: bool
+    out: Writer,
+    refused: Writer,
+    flips: int,
+    strange: _Unseen,
+    decided_path: Path | None,
+    rejects_path: Path,
+    as_json: bool,
 ) -> None:
     if not out.keep:
         raise JobFailedError(f"None of {refused.rows:,} rows could be scored; {rejects_path} says why.")
     if as_json:
         print_json(
             {"decided": out.rows, "rejected": refused.rows, "would_flip": flips, "output": str(decided_path),
-             "rejects": str(rejects_path) if refused.begun else None}
+             "rejects": str(rejects_path) if refused.begun else None, "unseen": strange.people,
+             "notes": strange.notes()}
         )  # fmt: skip
         return
     if decided_path is not None:
@@ -159,5 +196,7 @@ def _tell(
             soft_wrap=True,
             markup=False,
         )
+    for note in strange.notes():
+        warn(note)
     if refused.rows:
         warn(f"{refused.rows:,} rows could not be scored; {rejects_path} says why.")
