@@ -260,3 +260,27 @@ def test_a_typo_in_predictions_speaks_of_predictions(fitted):
     assert out.exit_code == 2
     assert "Got --predictions hird" in out.stderr
     assert "Did you mean 'hired'?" in out.stderr.replace("\n", " ")
+
+
+def test_decisions_may_come_without_labels(fitted, tmp_path):
+    people = pd.read_csv(fitted.people).rename(columns={"hired": "said"})
+    people["other"] = np.where(people.index % 2 == 0, "a", "b")  # two values, and no label for that
+    people["score"] = np.linspace(0, 1, len(people))
+    people.to_csv(tmp_path / "p.csv", index=False)
+    arguments = ("audit", tmp_path / "p.csv", "--sensitive", "sex", "--predictions")
+    out = evenhand(*arguments, "said", "--report", tmp_path / "a.html", "--json")
+    assert out.exit_code == 0, out.output
+    found = json.loads(out.stdout)
+    assert "no labels were given" in found["summary"]
+    assert found["about"]["positive"] == "yes"
+    overall = {row["metric"]: row["value"] for row in found["metrics"] if row["group"] is None}
+    rates = (people["said"] == "yes").groupby(people["sex"]).mean()
+    assert overall["discrimination"] == pytest.approx(abs(rates["f"] - rates["m"]))
+    assert overall["accuracy"] is None
+    out = evenhand(*arguments, "score")
+    assert out.exit_code == 2
+    assert "Column 'score' holds 400 different values, which are scores rather than" in out.stderr
+    people.assign(said=people["said"].where(people.index > 2)).to_csv(tmp_path / "p.csv", index=False)
+    out = evenhand(*arguments, "said")
+    assert out.exit_code == 2
+    assert "Column 'said' has 3 gaps; expected a decision for everybody." in out.stderr

@@ -14,6 +14,7 @@ import typer
 
 from evenhand import load
 from evenhand.audit import Audit, audit
+from evenhand.audit.predictions import MOST_DECISIONS
 from evenhand.checks import did_you_mean, one_of
 from evenhand.cli import options
 from evenhand.cli.console import JobFailedError, command_line, on_stdout, print_json, printable, say, warn
@@ -31,6 +32,7 @@ EXAMPLES = (
     "[bold]Examples[/]\n\n"
     "evenhand audit people.csv --model model.skops --report audit.html\n\n"
     "evenhand audit people.csv --label hired --sensitive sex --predictions decided\n\n"
+    "evenhand audit people.csv --sensitive sex --predictions decided\n\n"
     "evenhand audit people.csv --label hired --sensitive sex --predictions score --threshold 0.5 --json"
 )
 
@@ -62,8 +64,9 @@ def run(
 ) -> None:
     """Measure how decisions treat people, groups, and people as members of other groups.
 
-    Give a model that evenhand saved, or the column in which the decisions of any other model stand. The
-    findings say what was measured; they give no verdict.
+    Give a model that evenhand saved, or the column in which the decisions of any other model stand. Decisions
+    without --label are compared between groups, but with no truth. The findings say what was measured; they
+    give no verdict.
     """
     if (model is None) == (predictions is None):
         raise ValueError(
@@ -85,6 +88,10 @@ def run(
                 f"Got --predictions {predictions}, but {data} has no such column."
                 f"{did_you_mean(predictions, frame.columns)}"
             )
+        unlabelled = predictions is not None and label is None
+        if unlabelled:
+            _check_decisions(frame, str(predictions))
+            label = predictions  # which is no feature, and has the labels' names
         added = [name for name in _added_by_predict(frame) if name not in (label, *(sensitive or []))]
         also = [predictions] if predictions and predictions != label else []
         left_out = dict.fromkeys([*(drop or []), *added, *also])
@@ -98,7 +105,7 @@ def run(
         # Of more than two labels none is positive unless named: differences are the largest over all.
         guessed = positive is None and dataset.label.nunique() > 2
         found = _audit(
-            asked, dataset.contexts, dataset.label, dataset.sensitive_features,
+            asked, dataset.contexts, None if unlabelled else dataset.label, dataset.sensitive_features,
             None if guessed else dataset.pos_label, given, rows,
         )  # fmt: skip
         if added:
@@ -133,19 +140,19 @@ def run(
 
 
 def _audit(
-    asked: Any, X: pd.DataFrame, y: pd.Series[Any], groups: Any, pos_label: Any, given: dict[str, Any],
+    asked: Any, X: pd.DataFrame, y: pd.Series[Any] | None, groups: Any, pos_label: Any, given: dict[str, Any],
     rows: Rows,
 ) -> Audit:  # fmt: skip
     """Audit; people are named by their rows in the file, also where others were left out."""
-    if len(y) <= _NEIGHBOURS:
+    if len(X) <= _NEIGHBOURS:
         raise ValueError(
-            f"Got {len(y)} people to audit, but expected more than {_NEIGHBOURS}: each is compared with the "
+            f"Got {len(X)} people to audit, but expected more than {_NEIGHBOURS}: each is compared with the "
             f"{_NEIGHBOURS} most similar others."
         )
     say("Measuring …")
     found = audit(
-        asked, X, y.to_numpy(), sensitive_features=groups, pos_label=pos_label, epsilon=given["epsilon"],
-        threshold=given["threshold"], n_listed=MOST_PERSONS, random_state=given["seed"], k=_NEIGHBOURS,
+        asked, X, None if y is None else y.to_numpy(), sensitive_features=groups, pos_label=pos_label,
+        epsilon=given["epsilon"], threshold=given["threshold"], n_listed=MOST_PERSONS, random_state=given["seed"], k=_NEIGHBOURS,
     )  # fmt: skip
     pairs = {name: rows[found.neighbours[name].to_numpy(dtype=np.int64)] for name in ("person", "neighbour")}
     people = found.people.set_axis(rows[found.people.index.to_numpy(dtype=np.int64)])
@@ -221,6 +228,21 @@ def _added_by_predict(frame: pd.DataFrame) -> list[str]:
         if prefix != name and by_group and set(made) <= set(names):
             found += made
     return found
+
+
+def _check_decisions(frame: pd.DataFrame, column: str) -> None:
+    """Raise if a column without a label beside it holds anything but a decision for everybody."""
+    said = frame[column]
+    if said.isna().any():
+        raise ValueError(
+            f"Column {column!r} has {int(said.isna().sum())} gaps; expected a decision for everybody."
+        )
+    if said.nunique() > MOST_DECISIONS:
+        raise ValueError(
+            f"Column {column!r} holds {said.nunique():,} different values, which are scores rather than "
+            f"decisions (at most {MOST_DECISIONS}). Name the --label to decide at a threshold, or give "
+            "decisions."
+        )
 
 
 def _predictions(frame: pd.DataFrame, rows: Rows, column: str, dataset: Dataset) -> Any:
