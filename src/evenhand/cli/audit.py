@@ -152,7 +152,8 @@ def _audit(
     say("Measuring …")
     found = audit(
         asked, X, None if y is None else y.to_numpy(), sensitive_features=groups, pos_label=pos_label,
-        epsilon=given["epsilon"], threshold=given["threshold"], n_listed=MOST_PERSONS, random_state=given["seed"], k=_NEIGHBOURS,
+        epsilon=given["epsilon"], threshold=given["threshold"], n_listed=MOST_PERSONS,
+        random_state=given["seed"], k=_NEIGHBOURS,
     )  # fmt: skip
     pairs = {name: rows[found.neighbours[name].to_numpy(dtype=np.int64)] for name in ("person", "neighbour")}
     people = found.people.set_axis(rows[found.people.index.to_numpy(dtype=np.int64)])
