@@ -55,7 +55,7 @@ def _draw(axes: Any, study: dict[str, Any]) -> None:
         axes.errorbar(
             xs, ys, xerr=_bars(points, "discrimination"), yerr=_bars(points, "accuracy"),
             fmt=SHAPES[number % len(SHAPES)], color=COLOURS[number % len(COLOURS)], label=family,
-            markersize=5, elinewidth=0.6, linestyle="none",
+            markersize=5, elinewidth=0.6, ecolor=COLOURS[number % len(COLOURS)] + "59", linestyle="none",
         )  # fmt: skip
     front = sorted(
         (model["metrics"]["discrimination"]["value"], model["metrics"]["accuracy"]["value"])
@@ -77,17 +77,22 @@ def _draw(axes: Any, study: dict[str, Any]) -> None:
             "o", color="black", fillstyle="none", label="published",
         )  # fmt: skip
     axes.set(xlabel="discrimination (lower is fairer)", ylabel="accuracy", title=study["name"])
-    # Bars of two seeds can be wider than all points together; they may leave the picture, points may not.
+    # All points and all bars are in the picture.
     spots = [m["metrics"] for m in (*study["models"], *study["published"]) if _known(m["metrics"])]
-    farthest = max(0.01, *(spot["discrimination"]["value"] for spot in spots))
-    heights = [spot["accuracy"]["value"] for spot in spots]
-    room = max(0.012, 0.2 * (max(heights) - min(heights)))
-    axes.set(xlim=(-0.04 * farthest, 1.2 * farthest), ylim=(min(heights) - room, max(heights) + room))
+    farthest = max(0.01, *_ends(spots, "discrimination"))
+    heights = _ends(spots, "accuracy")
+    room = max(0.008, 0.08 * (max(heights) - min(heights)))
+    axes.set(xlim=(-0.04 * farthest, 1.08 * farthest), ylim=(min(heights) - room, max(heights) + room))
     axes.legend(frameon=False, fontsize=7)
 
 
 def _known(point: dict[str, Any]) -> bool:
     return all(point.get(name, {}).get("value") is not None for name in ("discrimination", "accuracy"))
+
+
+def _ends(spots: list[dict[str, Any]], name: str) -> list[float]:
+    found = [spot[name].get(end) for spot in spots for end in ("low", "value", "high")]
+    return [each for each in found if each is not None]
 
 
 def _bars(points: list[dict[str, Any]], name: str) -> list[list[float]]:
