@@ -284,3 +284,28 @@ def test_decisions_may_come_without_labels(fitted, tmp_path):
     out = evenhand(*arguments, "said")
     assert out.exit_code == 2
     assert "Column 'said' has 3 gaps; expected a decision for everybody." in out.stderr
+
+
+def test_the_people_a_model_was_made_with_are_recognised(fitted, tmp_path):
+    people, path = pd.read_csv(fitted.people), tmp_path / "p.csv"
+    for changed, met in (
+        (people, True),
+        (people.assign(more=range(len(people))), True),
+        (people.tail(-1), False),
+        (people.assign(hired=people["hired"].iloc[::-1].to_numpy()), False),
+        (people.assign(branch="x"), False),
+    ):
+        changed.to_csv(path, index=False)
+        out = evenhand("audit", path, "--model", fitted.model, "--json")
+        assert out.exit_code == 0, out.output
+        notes = [note for note in json.loads(out.stdout)["notes"] if "made with these very people" in note]
+        assert len(notes) == met
+        if met:
+            assert "trained on 280 of the 400." in notes[0]
+
+
+def test_another_label_of_the_same_people_is_audited(fitted, tmp_path):
+    people = pd.read_csv(fitted.people).rename(columns={"hired": "later"})
+    people.to_csv(tmp_path / "p.csv", index=False)
+    out = evenhand("audit", tmp_path / "p.csv", "--model", fitted.model, "--label", "later", "--json")
+    assert out.exit_code == 0, out.output

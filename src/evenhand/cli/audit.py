@@ -20,7 +20,7 @@ from evenhand.cli import options
 from evenhand.cli.console import JobFailedError, command_line, on_stdout, print_json, printable, say, warn
 from evenhand.cli.tables import PERSON_NUMBER, check_written, describe, open_table, read_columns, rows_of
 from evenhand.datasets import Dataset
-from evenhand.deployed import Deployed
+from evenhand.deployed import CATEGORY, Deployed
 from evenhand.report.from_audit import summary_of_audit
 from evenhand.report.render import write_html
 from evenhand.report.summarise import MOST_PERSONS, made, write_summary
@@ -102,11 +102,9 @@ def run(
         describe(dataset)
         rows = rows_of(dataset, frame, columns)
         asked = held if predictions is None else _predictions(frame, rows, predictions, dataset)
-        # Of more than two labels none is positive unless named: differences are the largest over all.
-        guessed = positive is None and dataset.label.nunique() > 2
         found = _audit(
             asked, dataset.contexts, None if unlabelled else dataset.label, dataset.sensitive_features,
-            None if guessed else dataset.pos_label, given, rows,
+            dataset.pos_label, given, rows,
         )  # fmt: skip
         if added:
             found.notes.append(f"Left out as made by `evenhand predict`: {', '.join(map(repr, added))}.")
@@ -208,6 +206,7 @@ def _audit_deployed(
     groups = held.groups_[codes[known]]
     kept = contexts[known].reset_index(drop=True)
     found = _audit(held, kept, y, groups, pos_label, given, np.flatnonzero(known))
+    found.notes.extend(_met_in_training(held, path, encoding))
     with path.open("rb") as file:
         sha256 = hashlib.file_digest(file, "sha256").hexdigest()
     return found, {
@@ -218,15 +217,41 @@ def _audit_deployed(
     }
 
 
+def _met_in_training(held: Deployed, path: Path, encoding: str) -> list[str]:
+    """Return a note if the file holds the very people that the model was made with."""
+    made_with = held.card.get("data", {})
+    kept = {*held.columns, held.label, *held.sensitive}
+    frame = read_columns(path, encoding)
+    if not made_with or len(frame) < made_with["people"] or held.label not in frame.columns:
+        return []
+    numbers = [name for name in held.columns if pd.api.types.is_numeric_dtype(frame[name])]
+    try:
+        dataset, _ = open_table(
+            path, label=held.label, sensitive=held.sensitive, positive=None, encoding=encoding,
+            drop=[str(name) for name in frame.columns if name not in kept],
+            categorical=[name for name in numbers if held.columns[name] == CATEGORY],
+        )  # fmt: skip
+    except ValueError:  # what can't be read as training read it is no such file
+        return []
+    if replace(dataset, pos_label=held.pos_label).sha256 != made_with["sha256"]:
+        return []
+    trained = made_with["parts"]["train"]
+    return [
+        f"The model was made with these very people: it was trained on {trained:,} of the {len(dataset):,}. "
+        "How well it decides about new people is seen only on others."
+    ]
+
+
 def _added_by_predict(frame: pd.DataFrame) -> list[str]:
     """Return the columns that `evenhand predict` added, under any prefix: they are no features."""
     names = [str(name) for name in frame.columns]
     found: list[str] = []
     for name in names:
         prefix = name.removesuffix("would_flip")
-        by_group = [other for other in names if other.startswith(f"{prefix}probability_as_")]
-        made = [f"{prefix}decision", f"{prefix}probability", *by_group, name]
-        if prefix != name and by_group and set(made) <= set(names):
+        said = (f"{prefix}probability_as_", f"{prefix}probability_of_")
+        probabilities = [other for other in names if other.startswith(said)]
+        made = [f"{prefix}decision", f"{prefix}probability", *probabilities, name]
+        if prefix != name and probabilities and set(made) <= set(names):
             found += made
     return found
 
