@@ -113,8 +113,8 @@ class Deployed:
         if any(name not in X.columns for name in self.sensitive):
             groups = ", ".join(map(repr, self.groups_.tolist()))
             raise ValueError(
-                f"The model has a policy for each group of {' & '.join(self.sensitive)!r} ({groups}), but got "
-                "no sensitive_features, nor are they columns of X; expected either."
+                f"The model has a policy for each group of {' & '.join(self.sensitive)!r} ({groups}), but "
+                "got no sensitive_features, nor are they columns of X; expected either."
             )
         reasons = np.full(len(X), "", dtype=object)
         codes = self._group_codes(X, reasons)

@@ -273,6 +273,6 @@ def test_a_group_of_one_person_is_named(tmp_path, seed):
     out = evenhand("fit", tmp_path / "p.csv", "--label", "hired", "--sensitive", "sex", "-o", tmp_path / "m.skops",
                    "--seed", seed, *FIT)  # fmt: skip
     assert out.exit_code == 2, out.output
-    assert "The group 'x' in 'sex' has 1 people," in out.stderr
+    assert "The group 'x' in 'sex' has 1 person," in out.stderr
     assert "expected at least 2 there. Merge small groups" in out.stderr
     assert [entry.name for entry in tmp_path.iterdir()] == ["p.csv"]

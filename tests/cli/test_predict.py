@@ -342,7 +342,7 @@ def test_categories_that_training_never_met_are_told_over_all_chunks(fitted, tmp
     out = evenhand("predict", fitted.model, tmp_path / "p.csv", "--chunk", "3")
     assert out.exit_code == 0, out.output
     wanted = (
-        "8 people have a value of 'job' that was never seen in training, such as 'new0', 'new1', 'new2', "
+        "8 people with a value of 'job' that was never seen in training, such as 'new0', 'new1', 'new2', "
     )
     assert wanted + "'new3', 'new4': it counts" in out.stderr
     told = json.loads(evenhand("predict", fitted.model, tmp_path / "p.csv", "--json").stdout)

@@ -176,3 +176,11 @@ def test_of_more_than_two_labels_none_is_guessed() -> None:
     named = load_table(people, label="hired", sensitive="gender", pos_label="later")
     assert named.pos_label == "later"
     assert not any("none was named" in note for note in named.notes)
+
+
+def test_amounts_are_no_guess_of_the_label() -> None:
+    people = PEOPLE.rename(columns={"hired": "approved"})
+    people.insert(0, "income", range(len(people)))
+    table = load_table(people, sensitive="gender")
+    assert table.label.name == "approved"
+    assert "Guessed that 'approved' is the label." in table.notes

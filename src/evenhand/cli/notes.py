@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from typing import Any
 
+from evenhand.cli.tables import people
 from evenhand.datasets import Dataset
 from evenhand.groups import encode_groups
 from evenhand.metrics.response_columns import telling_columns
@@ -40,7 +41,7 @@ def on_groups(dataset: Dataset, parts: Split) -> list[str]:
         counts = {part: int(here[getattr(parts, part)].sum()) for part in ("validation", "test")}
         if min(counts.values()) < FEW:
             notes.append(
-                f"The group {str(name)!r} has {counts['validation']} people in the validation part and "
+                f"The group {str(name)!r} has {people(counts['validation'])} in the validation part and "
                 f"{counts['test']} in the test part: fewer than {FEW} say little about a group."
             )
     return notes

@@ -12,7 +12,7 @@ from evenhand import load
 from evenhand.checks import one_of
 from evenhand.cli import options
 from evenhand.cli.console import JobFailedError, on_stdout, print_json, progress, warn
-from evenhand.cli.tables import check_written
+from evenhand.cli.tables import check_written, people
 from evenhand.datasets.files import kind_of_file
 from evenhand.deployed import Decisions, Deployed
 from evenhand.tables_io import CHUNK, Chunk, Writer, read_chunks, writing
@@ -113,7 +113,7 @@ class _Unseen(NamedTuple):
 
     def notes(self) -> list[str]:
         return [
-            f"{count:,} people have a value of {column!r} that was never seen in training, such as "
+            f"{people(count)} with a value of {column!r} that was never seen in training, such as "
             f"{', '.join(map(repr, self.examples[column]))}: it counts as none of those that were."
             for column, count in self.people.items()
         ]

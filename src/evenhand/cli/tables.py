@@ -81,9 +81,15 @@ def check_groups(dataset: Dataset, training: npt.NDArray[np.int64]) -> None:
         there = int(trained.get(name, 0))
         if there < 2:
             raise ValueError(
-                f"The group {str(name)!r} in {str(groups.name)!r} has {count} people, {there} of them in the "
-                "training part, but expected at least 2 there. Merge small groups, or leave their people out."
+                f"The group {str(name)!r} in {str(groups.name)!r} has {people(int(count))}, {there} of them "
+                "in the training part, but expected at least 2 there. Merge small groups, or leave their "
+                "people out."
             )
+
+
+def people(count: int) -> str:
+    """Return '1 person', '2 people'."""
+    return f"{count:,} {'person' if count == 1 else 'people'}"
 
 
 def describe(dataset: Dataset) -> None:

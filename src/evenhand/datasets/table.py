@@ -127,7 +127,12 @@ def _names(argument: str, given: str | Sequence[str], frame: pd.DataFrame, origi
 def _label_column(given: str | None, frame: pd.DataFrame, table: Table) -> str:
     if given is not None:
         return _names("label", given, frame, table.origin)[0]
-    named = [column for column in frame.columns if column.lower() in _LABEL_NAMES]
+    # An 'income' in thousands of amounts is a feature beside an 'approved' of two values.
+    named = [
+        column
+        for column in frame.columns
+        if column.lower() in _LABEL_NAMES and frame[column].nunique() <= _MOST_LABELS
+    ]
     two_valued = [column for column in frame.columns if frame[column].nunique() == 2]
     if not named and not two_valued:
         raise ValueError(
