@@ -98,7 +98,7 @@ def test_a_model_that_does_not_see_the_group() -> None:
         assert found.about["how"] == "blind"
         assert found.value("flip_rate") == found.value("gap_maximum_kl") == 0
         assert found.people.empty
-        assert "no column of X gives the group away by itself" in found.summary()
+        assert "no column that the model takes gives the group away by itself" in found.summary()
 
 
 def test_a_column_that_tells_the_group_and_more_is_no_blindness() -> None:

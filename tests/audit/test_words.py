@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.tree import DecisionTreeClassifier
 
 from evenhand.audit import audit
 
@@ -52,3 +53,25 @@ def test_a_gap_in_words_is_a_difference_of_probabilities(epsilon: float, wanted:
         _Told(), X, y, sensitive_features=sex, divergence="total_variation", epsilon=epsilon, n_bootstrap=20
     )
     assert "nats" not in found.summary()
+
+
+def test_groups_that_are_whole_numbers_read_as_such() -> None:
+    decided = np.array([0, 1, 1, 1] * 10)
+    found = audit(decided, None, decided, sensitive_features=np.array([0, 1] * 20), n_bootstrap=20)
+    assert "1 was decided for 50.0 % of 0, 100.0 % of 1: a difference" in found.summary()
+    assert [type(group) for group in found.metrics["group"].dropna().unique()] == [int, int]
+
+
+def test_of_more_than_two_groups_the_lowest_and_the_highest_are_called_so() -> None:
+    decided = np.array([0, 0, 1, 0, 1, 1] * 10)
+    found = audit(decided, None, decided, sensitive_features=np.array(list("abc") * 20), n_bootstrap=20)
+    assert "1 was decided for 0.0 % of a (the lowest) up to 100.0 % of c (the highest): a" in found.summary()
+
+
+def test_a_column_that_the_model_never_takes_does_not_give_the_group_away_to_it() -> None:
+    X = pd.DataFrame({"age": np.arange(40) % 7, "sex": ["f", "m"] * 20})
+    y = np.where(X["age"] > 3, "yes", "no")
+    model = DecisionTreeClassifier().fit(X[["age"]], y)
+    found = audit(model, X, y, sensitive_features="sex", n_bootstrap=20)
+    assert "no column that the model takes gives the group away by itself" in found.summary()
+    assert "column of X" not in found.summary()

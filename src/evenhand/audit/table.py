@@ -43,7 +43,8 @@ class MetricTable:
     def frame(self) -> pd.DataFrame:
         """Return the table."""
         frame = pd.DataFrame(self._rows)
-        frame["group"] = frame["group"].astype(object).where(frame["group"].notna(), None)
+        # As they are: beside rows of no group, pandas would make floats of groups that are whole numbers.
+        frame["group"] = pd.Series([row["group"] for row in self._rows], dtype=object)
         return frame
 
     def decisions(self, y: Array | None, said: Response, counts: Counts, positive: Any) -> list[str]:

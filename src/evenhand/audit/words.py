@@ -135,8 +135,15 @@ def _with_interval(audit: Audit, metric: str) -> str:
 
 def _between_groups(audit: Audit, metric: str) -> str:
     rows = _of_groups(audit, metric).sort_values("value", kind="stable")
+    rows = rows[rows["value"].notna()]
     least, most = rows.iloc[0], rows.iloc[-1]
-    return f"{share(least['value'])} of {least['group']}, {share(most['value'])} of {most['group']}"
+    lowest, highest = (
+        f"{share(least['value'])} of {least['group']}",
+        f"{share(most['value'])} of {most['group']}",
+    )
+    if len(audit.about["groups"]) < 3:
+        return f"{lowest}, {highest}"
+    return f"{lowest} (the lowest) up to {highest} (the highest)"
 
 
 def _of_groups(audit: Audit, metric: str) -> pd.DataFrame:

@@ -3,7 +3,7 @@
 There are four ways to ask. Our estimators say it themselves (`probabilities_by_group`). A model whose
 `predict` takes `sensitive_features` is told each group in turn. A model with columns among its features that
 tell the group gets them set to every value they take in every other group. Of any other model it can only be
-said that no column gives the group away by itself.
+said that no column it takes gives the group away by itself.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ HOW = {
     "column": "each person was predicted again with the sensitive columns set to every other group's values",
     "values": "each person was predicted again with the sensitive columns set to every value they take in "
     "another group, and flips if any of these changes the decision",
-    "blind": "no column of X gives the group away by itself, and the model was not told the group",
+    "blind": "no column that the model takes gives the group away by itself, and it was not told the group",
     "unmeasured": "the model may see the group in columns that could not be set to other groups' values",
     "given": "only predictions were given, so that nobody can be put to another group's policy",
 }
