@@ -109,7 +109,8 @@ def _listed(value: Any) -> str:
     if isinstance(value, dict):
         return ", ".join(f"{name} {_listed(item)}" for name, item in value.items())
     if isinstance(value, (list, tuple)):
-        return ", ".join(map(_listed, value))
+        items = [_listed(item) for item in value]
+        return (" " if all(item.endswith(".") for item in items) else ", ").join(items)
     return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)
 
 

@@ -33,12 +33,13 @@ def measured(
     del found["positive_rate"]
     decisions = labels[said[np.arange(len(own)), own].argmax(1)]
     for metric in (discrimination, delta):
-        value, low, high = (
+        numbers = (
             bootstrap_interval(metric, y, decisions, sensitive_features=own, random_state=0)
             if intervals
-            else (metric(y, decisions, sensitive_features=own), None, None)
+            else (metric(y, decisions, sensitive_features=own), np.nan, np.nan)
         )
-        found[metric.__name__] = {"value": value, "low": low, "high": high}
+        known = (float(one) if np.isfinite(one) else None for one in numbers)
+        found[metric.__name__] = dict(zip(("value", "low", "high"), known, strict=True))
     return found
 
 
