@@ -3,6 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.linear_model import LinearRegression
 from sklearn.tree import DecisionTreeClassifier
 
 from evenhand.audit import audit
@@ -17,12 +18,17 @@ from evenhand.audit.labels import check_known
             ["no", "yes"],
             "Got 'Approved', 'Denied' among the decisions, but the labels",
         ),
-        (["No", "Yes"], ["no", "yes"], r"the labels are 'no', 'yes'\. Did you mean 'no'\?"),
+        (
+            ["No", "Yes"],
+            ["no", "yes"],
+            r"the labels are 'no', 'yes'; expected the same names\. Did you mean 'no'\?",
+        ),
         (["no", "review", "yes"], ["no", "yes"], "Got 'review' among the decisions"),
         (["yes"], ["no"], "Got 'yes' among"),
         (["no", "No "], ["no"], "Did you mean 'no'"),
         (["a", "b", "C"], ["a", "b", "c"], "Got 'C' among the decisions, .* Did you mean 'c'"),
-        ([f"x{i}" for i in range(12)], ["a", "b"], "'x9' and 2 more among"),
+        ([np.float64(0.5)], [0, 1], "Got 0.5 among the decisions"),
+        ([f"x{i}" for i in range(12)], ["a", "b"], "'x4' and 7 more among"),
     ],
 )
 def test_values_that_are_no_labels_are_named(values: list[str], known: list[str], message: str) -> None:
@@ -60,3 +66,12 @@ def test_a_truth_of_one_label_lacks_the_other(one: object, other: object) -> Non
         everybody, None, np.array([one] * 40), sensitive_features=sex, pos_label=other, n_bootstrap=20
     )
     assert found.value("positive_rate") == 1.0
+
+
+def test_a_regressor_decides_nothing() -> None:
+    X, sex = pd.DataFrame({"age": np.arange(40.0)}), np.repeat(["f", "m"], 20)
+    model = LinearRegression().fit(X, X["age"] / 40)
+    with pytest.raises(ValueError, match="among the decisions, but the labels are 0, 1"):
+        audit(model, X, np.array([0, 1] * 20), sensitive_features=sex)
+    with pytest.raises(ValueError, match="Got a model of 40 different answers and no labels"):
+        audit(model, X, None, sensitive_features=sex)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+import numpy as np
+
 from evenhand.checks import did_you_mean
 
 
@@ -17,12 +19,12 @@ def check_known(values: Iterable[Any], known: Iterable[Any], what: str, wanted: 
 
     >>> check_known(["no", "yes"], ["no"], "decisions", "the labels")
     "'yes' is among the decisions, but not among the labels ('no')."
-    >>> check_known(["No", "Yes"], ["no", "yes"], "decisions", "the labels")
+    >>> check_known(["y"], ["yes"], "decisions", "labels")
     Traceback (most recent call last):
     ...
-    ValueError: Got 'No', 'Yes' among the decisions, but the labels are 'no', 'yes'. Did you mean 'no'?
+    ValueError: Got 'y' among the decisions, but labels are 'yes'; expected the same names.
     """
-    values, known = list(values), list(known)
+    values, known = [_plain(value) for value in values], [_plain(label) for label in known]
     unknown = [value for value in values if value not in known]
     if not unknown:
         return ""
@@ -33,7 +35,14 @@ def check_known(values: Iterable[Any], known: Iterable[Any], what: str, wanted: 
         verb = "is" if len(unknown) == 1 else "are"
         return f"{_listed(unknown)} {verb} among the {what}, but not among {wanted} ({_listed(known)})."
     hint = next((hint for value in unknown if (hint := did_you_mean(value, known))), "")
-    raise ValueError(f"Got {_listed(unknown)} among the {what}, but {wanted} are {_listed(known)}.{hint}")
+    raise ValueError(
+        f"Got {_listed(unknown)} among the {what}, but {wanted} are {_listed(known)}; expected the same "
+        f"names.{hint}"
+    )
+
+
+def _plain(value: Any) -> Any:
+    return value.item() if isinstance(value, np.generic) else value
 
 
 def _spelling(value: Any) -> str:
@@ -41,5 +50,5 @@ def _spelling(value: Any) -> str:
 
 
 def _listed(values: list[Any]) -> str:
-    more = f" and {len(values) - 10} more" if len(values) > 10 else ""
-    return ", ".join(map(repr, values[:10])) + more
+    more = f" and {len(values) - 5} more" if len(values) > 6 else ""
+    return ", ".join(map(repr, values[: 5 if more else 6])) + more

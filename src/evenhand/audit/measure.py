@@ -9,7 +9,7 @@ import pandas as pd
 
 from evenhand.audit.labels import check_known
 from evenhand.audit.lists import PAIR_COLUMNS, neighbour_pairs, people_apart
-from evenhand.audit.predictions import read_predictions
+from evenhand.audit.predictions import MOST_DECISIONS, read_predictions
 from evenhand.audit.result import Audit
 from evenhand.audit.shadows import shadows
 from evenhand.audit.subgroups import COLUMNS, find_subgroups
@@ -112,6 +112,11 @@ def audit(
         seed = int(rng.integers(2**31))
         said = respond(model_or_predictions, X, sensitive_features=sensitive, random_state=seed)
         labels = said.labels if y is None else encode_labels(y, y)[2]
+        if y is None and len(labels) > MOST_DECISIONS:
+            raise ValueError(
+                f"Got a model of {len(labels)} different answers and no labels (y=None), but without labels "
+                f"expected decisions of at most {MOST_DECISIONS} kinds."
+            )
         if hasattr(model_or_predictions, "classes_"):
             strange = check_known(labels, said.labels, "labels", "the model's decisions")
         else:
