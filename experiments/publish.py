@@ -55,11 +55,17 @@ def delta_details() -> str:
     return f"{markdown(table.sort_values('dataset', kind='stable'))}\n\n{source('frontier', FRONTIER)}"
 
 
-def cost() -> str:
-    table = pd.read_csv(RESULTS / "frontier" / "cost.csv")
+def cost(folder: str = "frontier", command: str = FRONTIER) -> str:
+    table = pd.read_csv(RESULTS / folder / "cost.csv")
     table["dataset"] = table["dataset"].map(TITLES)
     table.columns = [name.replace("_", " ") for name in table.columns]
-    return f"{markdown(table.sort_values('dataset', kind='stable'))}\n\n{source('frontier', FRONTIER)}"
+    return f"{markdown(table.sort_values('dataset', kind='stable'))}\n\n{source(folder, command)}"
+
+
+def floor() -> str:
+    table = pd.read_csv(RESULTS / "frontier" / "floor.csv", dtype=str)
+    table["dataset"] = table["dataset"].map(TITLES)
+    return f"{markdown(table)}\n\nFrom the groups' sizes and the share of positive labels. Command: `python {FRONTIER}`."
 
 
 def plain(folder: str, name: str, command: str) -> Callable[[], str]:
@@ -163,6 +169,8 @@ PAGES: dict[str, Callable[[], str]] = {
     "paired": paired,
     "hypervolume": plain("frontier", "hypervolume", FRONTIER),
     "bounds": plain("frontier", "bounds", FRONTIER),
+    "floor": floor,
+    "cost-small": lambda: cost("frontier/small", f"{FRONTIER} {SMALL}"),
     "delta-small": lambda: delta("frontier/small", f"{FRONTIER} {SMALL}"),
     "hypervolume-small": plain("frontier/small", "hypervolume", f"{FRONTIER} {SMALL}"),
     "defaults": defaults,

@@ -182,7 +182,7 @@ class Parity(RateTerm):
 
 @dataclass(frozen=True)
 class EqualOpportunity(RateTerm):
-    """Those who deserve a label get it equally often in every group. With two labels, the second counts."""
+    """People with a label are given it equally often in every group. With two labels, the second counts."""
 
     name: ClassVar[str] = "equal_opportunity"
 

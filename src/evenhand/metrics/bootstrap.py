@@ -114,8 +114,8 @@ def mean_interval(
 ) -> Interval:
     """Return the mean of one value a person with its bootstrap interval.
 
-    A share (True or False) of none or all gets Clopper and Pearson's bound: resampling nobody gives nobody,
-    for ever, and that does not make the share certain.
+    A share (True or False) gets Clopper and Pearson's limits: resampling nobody gives nobody, for ever, and
+    one person in hundreds is hardly more certain.
 
     >>> low, high = mean_interval([0.0] * 80 + [1.0] * 20, random_state=0)[1:]
     >>> round(low, 2), round(high, 2)
@@ -125,9 +125,9 @@ def mean_interval(
     """
     given = np.asarray(values)
     values = given.astype(float)
-    if given.dtype == np.bool_ and len(given) and given.all() == given.any():
+    if given.dtype == np.bool_ and len(given):
         low, high = share_limits(given.sum(), len(given), confidence)
-        return Interval(float(given.all()), float(low), float(high))
+        return Interval(float(given.mean()), float(low), float(high))
     cell, n_cells = cells_of(values)
     counts = np.bincount(cell, minlength=n_cells)
     means = np.bincount(cell, weights=values, minlength=n_cells) / counts

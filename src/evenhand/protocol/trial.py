@@ -96,6 +96,10 @@ def _check_training(parts: Parts, where: str, how: str) -> None:
             f"{where}: nobody of these groups is in the training part, but (so many) are in the others: "
             f"{named}. {remedy}."
         )
+    if parts.pos_label is None:
+        raise ValueError(
+            f"{where}: got no positive label, but expected one of the data set's: name pos_label."
+        )
     labels = set(parts.train.y.tolist())
     if parts.pos_label not in labels or len(labels) < 2:
         listed = ", ".join(map(repr, sorted(labels, key=str)))

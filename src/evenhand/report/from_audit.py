@@ -93,7 +93,7 @@ def _persons(found: Audit, findings: dict[str, Any]) -> dict[str, Any] | None:
             {
                 "person": person["person"],
                 "group": _name(person["group"]),
-                "label": str(person["label"]),
+                "label": "" if person["label"] is None else str(person["label"]),
                 "decisions": [str(person[f"decided as {group}"]) for group in groups],
                 "probabilities": [_probability(person, group, about["positive"]) for group in groups],
                 "gap": person.get("gap"),

@@ -117,15 +117,18 @@ def sentence(study: Study) -> str:
     if chosen is None:
         return ""
     found = chosen["metrics"]
-    right = _share(found["accuracy"])
-    parts = [f"“{chosen['name']}” decides as labelled for {right} of the people it was tested on"]
+    parts = []
+    if found["accuracy"]["value"] is not None:
+        right = _share(found["accuracy"])
+        parts.append(f"“{chosen['name']}” decides as labelled for {right} of the people it was tested on")
     if "discrimination" in found:
         unequal = _share(found["discrimination"], " points")
         parts.append(f"the share of “{study['pos_label']}” differs between groups by up to {unequal}")
     if "flip_rate" in found:
         parts.append(f"{_share(found['flip_rate'])} would be decided otherwise in another group")
     known = any(measure.get("low") is not None for measure in found.values())
-    text = "; ".join(parts) + (" (95 % intervals in brackets)." if known else ".")
+    said = "; ".join(parts)
+    text = said[:1].upper() + said[1:] + (" (95 % intervals in brackets)." if known else ".")
     rate = _value(chosen, "positive_rate")
     if rate < 0.01 or rate > 0.99:
         text += f" Beware: it gives {100 * max(rate, 1 - rate):.1f} % the same answer, fair or not."
