@@ -33,14 +33,14 @@ def people_apart(
     gaps: Array | None,
     n_listed: int,
 ) -> pd.DataFrame:
-    """Return the people with the largest gap (those who flip first where it is equal or unknown).
+    """Return the people whose decision flips, then the others, the largest gap first in both.
 
     Nobody without a flip or a gap is listed.
     """
     if flips is None or said.decisions_by_group is None:
         return pd.DataFrame()
     far = flips.astype(float) if gaps is None else gaps
-    at = np.lexsort((np.arange(len(far)), -flips.astype(int), -far))[:n_listed]
+    at = np.lexsort((np.arange(len(far)), -far, -flips.astype(int)))[:n_listed]
     at = at[(far[at] > 0) | flips[at]]
     listed: dict[str, Any] = {
         "group": [said.groups[code] for code in said.own[at]],

@@ -24,7 +24,7 @@ class Audit:
         One row a metric, over everybody (`group` is None) or for one group: value, interval (low, high) and
         how many people it was measured on. NaN where it can't be measured; `notes` say why.
     people : DataFrame
-        The people with the largest gap: group, label, decision, whether the decision flips, the gap, what
+        The people who flip, then others, by gap: group, label, decision, whether it flips, the gap, what
         every group's policy says, and their features. Indexed by position in X, from 0.
     neighbours : DataFrame
         The most similar pairs of people who got different decisions, and in what they differ; `person` and

@@ -1,0 +1,19 @@
+import numpy as np
+
+from evenhand import CooperativeBandits, audit
+
+
+def test_people_who_flip_are_listed_first_and_then_the_largest_gaps():
+    rng = np.random.default_rng(0)
+    s = rng.choice(["f", "m"], 600)
+    X = rng.normal(size=(600, 3))
+    y = np.where(X[:, 0] + 0.8 * (s == "m") > 0, "yes", "no")
+    model = CooperativeBandits(0, random_state=0).fit(X, y, sensitive_features=s)
+    people = audit(model, X, y, sensitive_features=s, n_listed=200).people
+    flips, gaps = people["flips"].to_numpy(), people["gap"].to_numpy()
+    assert 0 < flips.sum() < len(people)
+    assert flips[: flips.sum()].all()
+    assert (np.diff(gaps[flips]) <= 0).all()
+    assert (np.diff(gaps[~flips]) <= 0).all()
+    decisions = model.probabilities_by_group(X).argmax(2)
+    assert flips.sum() == (decisions[:, 0] != decisions[:, 1]).sum()
