@@ -56,6 +56,20 @@ def cost(folder: str = "frontier", command: str = FRONTIER) -> str:
     return f"{markdown(table.sort_values('dataset', kind='stable'))}\n\n{source(folder, command)}"
 
 
+def both() -> str:
+    """One row a data set: no fairness beside both kinds at once, without intervals."""
+    table = pd.read_csv(RESULTS / "frontier" / "cost.csv").set_index(["kind", "dataset"])
+    rows = []
+    for name, title in TITLES.items():
+        row = {"no fairness → both kinds": title}
+        for column in ("accuracy", "discrimination", "flip_rate"):
+            ends = (table.loc[(kind, name), column].split(" ")[0] for kind in ("no fairness (λ = 0)", "both"))
+            row[column.replace("_", " ")] = " → ".join(f"{float(end):.3f}" for end in ends)
+        rows.append(row)
+    where = source("frontier", FRONTIER).replace("Mean ± 95 % interval", "Means")
+    return f"{markdown(pd.DataFrame(rows))}\n\n{where}"
+
+
 def floor() -> str:
     table = pd.read_csv(RESULTS / "frontier" / "floor.csv", dtype=str)
     table["dataset"] = table["dataset"].map(TITLES)
@@ -163,6 +177,7 @@ PAGES: dict[str, Callable[[], str]] = {
     "paired": paired,
     "hypervolume": plain("frontier", "hypervolume", FRONTIER),
     "bounds": plain("frontier", "bounds", FRONTIER),
+    "both": both,
     "floor": floor,
     "cost-small": lambda: cost("frontier/small", f"{FRONTIER} {SMALL}"),
     "delta-small": lambda: delta("frontier/small", f"{FRONTIER} {SMALL}"),
