@@ -20,7 +20,7 @@ def test_a_generated_block_is_the_generated_file(name, text):
 
 
 def test_there_are_blocks_and_every_link_leads_somewhere():
-    assert {name for name, _ in BLOCKS} == {"delta", "speed"}
+    assert {name for name, _ in BLOCKS} == {"delta", "both", "speed"}
     links = re.findall(r"\]\(([^)#]+)\)", (ROOT / "README.md").read_text(encoding="utf-8"))
     assert [link for link in links if not (ROOT / link).exists()] == []
 
