@@ -191,3 +191,15 @@ def test_a_summary_from_before_there_were_grid_points_still_makes_a_page(summary
     older = summary | {"studies": [{k: v for k, v in summary["studies"][0].items() if k != "points"}]}
     del older["overview"]
     assert render(older).split("<script")[0] == page.split("<script")[0]
+
+
+def test_a_study_without_a_positive_label_speaks_of_none(summary):
+    study = dict(summary["studies"][0])
+    rates = {"base_rate", "positive_rate", "true_positive_rate", "false_positive_rate"}
+    study["pos_label"] = ""
+    study["groups"] = [{k: v for k, v in row.items() if k not in rates} for row in study["groups"]]
+    page = render({**summary, "studies": [study]})
+    body = page[page.index("<body") :].split("<script")[0]
+    assert 'data-plot="groups"' not in body
+    assert ", positive" not in body
+    assert "Share of <bdi>" not in body

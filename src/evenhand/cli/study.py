@@ -56,7 +56,7 @@ def study_of(
     return {
         "name": dataset.name,
         "label": str(dataset.label.name),
-        "pos_label": "any label" if dataset.pos_label is None else str(dataset.pos_label),
+        "pos_label": "" if dataset.pos_label is None else str(dataset.pos_label),
         "sensitive": str(dataset.sensitive.columns[0]),
         "people": len(dataset),
         "models": models,

@@ -123,7 +123,9 @@ def sentence(study: Study) -> str:
         parts.append(f"“{chosen['name']}” decides as labelled for {right} of the people it was tested on")
     if "discrimination" in found:
         unequal = _share(found["discrimination"], " points")
-        parts.append(f"the share of “{study['pos_label']}” differs between groups by up to {unequal}")
+        # With more than two labels and none named, it is the largest difference over all of them.
+        what = f"“{study['pos_label']}”" if study["pos_label"] else "some label"
+        parts.append(f"the share of {what} differs between groups by up to {unequal}")
     if "flip_rate" in found:
         parts.append(f"{_share(found['flip_rate'])} would be decided otherwise in another group")
     known = any(measure.get("low") is not None for measure in found.values())
