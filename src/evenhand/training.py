@@ -136,6 +136,8 @@ class Training:
         direct = options.batch_size == 1 and not options.adam and options.weight_decay == 0
         kind = "joint" if options.apart > 0 else "adam" if options.adam else "sgd"
         self.make_room(n_rate_terms=len(terms.bound), buffers=not direct, kind=kind)
+        # A fit that fails leaves no model; learning without end may be caught and go on from here.
+        before = None if options.horizon else copy.deepcopy((self.policies, self.moments, self.rates))
         while self.step < options.end:
             # With nobody watching, the whole run is one call.
             until = (
@@ -143,14 +145,13 @@ class Training:
             )
             n_steps = until - self.step
             history = np.zeros((-(-n_steps // every), 3))
-            before = copy.deepcopy((self.policies, self.moments, self.rates))
             done = kernels.train(
                 self.policies, self.moments, rows, people, terms, self.rates, options, custom,
                 self.step, n_steps, history,
             )  # fmt: skip
             if done < n_steps or not all(np.isfinite(part).all() for part in self.policies):
-                # What was learned before stays usable: an online learner may catch this and go on.
-                self.policies, self.moments, self.rates = before
+                if before is not None:
+                    self.policies, self.moments, self.rates = before
                 raise TrainingDivergedError(
                     f"Training diverged at step {self.step + done + 1}: the reward or the policies are no "
                     f"longer finite numbers. {remedy}"

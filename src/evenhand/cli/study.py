@@ -8,13 +8,12 @@ import numpy as np
 from sklearn.linear_model import LogisticRegression
 
 from evenhand import CooperativeBandits
-from evenhand.cli import measured as judge
 from evenhand.cli.tradeoff import Candidate, said_by_group
 from evenhand.datasets import Dataset
 from evenhand.metrics import person_flips
 from evenhand.protocol.splits import Parts
-from evenhand.report.measures import published_reward
-from evenhand.report.summarise import model_of
+from evenhand.report.measures import measure, published_reward
+from evenhand.report.summarise import group_rows, model_of, persons
 
 PUBLISHED_WEIGHT = 10.0
 
@@ -37,7 +36,7 @@ def study_of(
     said, own = said_by_group(chosen.model, test)
 
     def measured(said: Any) -> dict[str, Any]:
-        return judge.measured(test.y, said, own, labels=labels, pos_label=parts.pos_label)
+        return measure(test.y, said, own, labels=labels, pos_label=parts.pos_label)
 
     models = [
         model_of(
@@ -61,7 +60,7 @@ def study_of(
         "people": len(dataset),
         "models": models,
         "decided_by": chosen.name,
-        "groups": judge.by_group(
+        "groups": group_rows(
             test.y,
             labels[said[np.arange(len(own)), own].argmax(1)],
             own,
@@ -71,7 +70,7 @@ def study_of(
         ),
         "convergence": [{"name": chosen.name, **chosen.curve}],
         "submodels": _submodels(chosen, said, parts, measured),
-        "persons": judge.people(
+        "persons": persons(
             test.contexts,
             said,
             own,

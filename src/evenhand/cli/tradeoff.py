@@ -13,10 +13,9 @@ import numpy.typing as npt
 from evenhand import CooperativeBandits
 from evenhand.checks import one_of
 from evenhand.cli.console import JobFailedError
-from evenhand.cli.measured import measured
 from evenhand.groups import codes_of
 from evenhand.protocol.splits import Part, Parts
-from evenhand.report.measures import Measure, value_of
+from evenhand.report.measures import Measure, measure, value_of
 from evenhand.rewards import Likelihood, LogRatio, Parity
 
 WEIGHTS = (0.0, 0.3, 1.0, 5.0, 20.0, 100.0)  # the library's own among them
@@ -153,4 +152,4 @@ def _train(
 
 def _measured(model: CooperativeBandits, part: Part, pos_label: Any) -> dict[str, Measure]:
     said, own = said_by_group(model, part)
-    return measured(part.y, said, own, labels=model.classes_, pos_label=pos_label, intervals=False)
+    return measure(part.y, said, own, labels=model.classes_, pos_label=pos_label, intervals=False)

@@ -54,7 +54,7 @@ def measure(
     intervals: bool = True,
     random_state: int = 0,
 ) -> dict[str, Measure]:
-    """Return every measure that probabilities by group tell, with 95 % bootstrap intervals if wanted.
+    """Return every measure that probabilities by group tell, with 95 % intervals if wanted.
 
     Parameters
     ----------
@@ -62,6 +62,8 @@ def measure(
     said : what each group's policy says of each person, (people, groups, actions).
     own : the number of each person's group.
     labels : the actions' names.
+    pos_label : the positive one; None where of more than two labels none is. Differences between groups are
+        then the largest over the labels, and there is no positive rate.
 
     Examples
     --------
@@ -86,23 +88,26 @@ def measure(
     if len(np.unique(np.asarray(y))) == len(labels):
         ranked = {"pos_label": pos_label, "labels": labels.tolist()}
         binary = intervals and len(labels) == 2
-        positive = labels.tolist().index(pos_label)
-        found["auc"] = (
-            _measure(*bootstrap_interval(auc, y, scores[:, positive], random_state=random_state, **ranked))
-            if binary
-            else _measure(auc(y, scores, **ranked))
-        )
-    flips, positives = person_flips(decided, own), decisions == pos_label
-    gaps = person_gaps(said, own)
+        if binary:
+            of_positive = scores[:, labels.tolist().index(pos_label)]
+            found["auc"] = _measure(
+                *bootstrap_interval(auc, y, of_positive, random_state=random_state, **ranked)
+            )
+        else:
+            found["auc"] = _measure(auc(y, scores, **ranked))
+    flips, gaps = person_flips(decided, own), person_gaps(said, own)
     if intervals:
         # Policies that are one and the same can't disagree, whoever comes.
         same = bool((said == said[:, :1]).all())
         found["flip_rate"] = _measure(0.0, 0.0, 0.0) if same else share(flips, random_state)
-        found["positive_rate"] = share(positives, random_state)
         found["gap"] = _measure(*mean_interval(gaps, random_state=random_state))
     else:
-        values = {"flip_rate": flips, "positive_rate": positives, "gap": gaps}
-        found |= {name: _measure(float(each.mean())) for name, each in values.items()}
+        found |= {"flip_rate": _measure(float(flips.mean())), "gap": _measure(float(gaps.mean()))}
+    if pos_label is not None:
+        positives = decisions == pos_label
+        found["positive_rate"] = (
+            share(positives, random_state) if intervals else _measure(float(positives.mean()))
+        )
     return {name: found[name] for name in SHOWN if name in found}
 
 

@@ -142,6 +142,8 @@ def group_rows(
 ) -> list[dict[str, Any]]:
     """Return the group table: how many people, how many positive, and what was decided, with intervals.
 
+    Without a positive label there are no shares of it.
+
     >>> rows = group_rows(["n", "y"] * 4, ["n", "y"] * 4, np.array([0, 0, 1, 1] * 2), ["f", "m"], "y")
     >>> rows[0]["group"], rows[0]["people"], rows[0]["positive_rate"]["value"]
     ('f', 4, 0.5)
@@ -153,16 +155,18 @@ def group_rows(
         here = own == code
         if not here.any():
             continue
-        row = {
-            "group": str(name),
-            "people": int(here.sum()),
-            "positives": int(truth[here].sum()),
-            "base_rate": share(truth[here]),
-            "positive_rate": share(decided[here]),
-            "accuracy": share(right[here]),
-            "true_positive_rate": share(decided[here & truth]),
-        }
-        rows.append(row if flips is None else row | {"flip_rate": share(flips[here])})
+        row: dict[str, Any] = {"group": str(name), "people": int(here.sum())}
+        if pos_label is not None:
+            row |= {
+                "positives": int(truth[here].sum()),
+                "base_rate": share(truth[here]),
+                "positive_rate": share(decided[here]),
+                "true_positive_rate": share(decided[here & truth]),
+            }
+        row["accuracy"] = share(right[here])
+        if flips is not None:
+            row["flip_rate"] = share(flips[here])
+        rows.append(row)
     return rows
 
 
@@ -181,12 +185,13 @@ def persons(
     """Return people, those whose decision flips first, then by gap: each group's decision, and who they are.
 
     `said` is (people, groups, actions); `groups` and `labels` name its axes. `numbers` are the people's rows
-    in the data set or its file, from 0, where these are not all of it.
+    in the data set or its file, from 0, where these are not all of it. Without a positive label there is no
+    one probability to show.
     """
     gaps = person_gaps(said, own)
     decided = said.argmax(2)
     flips = person_flips(decided, own)
-    positive = list(labels).index(pos_label)
+    shares = said[:, :, list(labels).index(pos_label)].round(4) if pos_label is not None else None
     first = np.lexsort((-gaps, ~flips))[:limit]
     columns = [str(name) for name in contexts.columns]
     rows = [
@@ -195,7 +200,7 @@ def persons(
             "group": str(groups[own[at]]),
             "label": None if y is None else str(y[at]),
             "decisions": [str(labels[action]) for action in decided[at]],
-            "probabilities": [round(float(p), 4) for p in said[at, :, positive]],
+            "probabilities": [None] * len(groups) if shares is None else shares[at].tolist(),
             "gap": round(float(gaps[at]), 6),
             "flips": bool(flips[at]),
             "features": [shown(value) for value in contexts.iloc[at]],

@@ -1,12 +1,14 @@
+"""Measures, groups and people of a report where of more than two labels none is the positive one."""
+
 from __future__ import annotations
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from evenhand.cli.measured import by_group, measured, people
 from evenhand.metrics import person_flips
 from evenhand.report.measures import measure
+from evenhand.report.summarise import group_rows, persons
 
 LABELS = np.array(["A", "B", "C"])
 
@@ -21,7 +23,7 @@ def said():
 @pytest.mark.parametrize("intervals", [True, False])
 def test_without_a_positive_label_differences_are_the_largest_over_labels(said, intervals):
     policies, own, y = said
-    found = measured(y, policies, own, labels=LABELS, pos_label=None, intervals=intervals)
+    found = measure(y, policies, own, labels=LABELS, pos_label=None, intervals=intervals)
     each = [measure(y, policies, own, labels=LABELS, pos_label=a, intervals=intervals) for a in LABELS]
     largest = max(one["discrimination"]["value"] for one in each)
     assert found["discrimination"]["value"] == pytest.approx(largest)
@@ -32,23 +34,17 @@ def test_without_a_positive_label_differences_are_the_largest_over_labels(said, 
         assert all(one[name] == found[name] for one in each)
 
 
-def test_with_a_positive_label_nothing_is_different(said):
-    policies, own, y = said
-    given = {"labels": LABELS, "pos_label": "B", "intervals": False}
-    assert measured(y, policies, own, **given) == measure(y, policies, own, **given)
-
-
 def test_groups_and_people_show_nothing_of_a_label_that_nobody_named(said):
     policies, own, y = said
     flips = person_flips(policies.argmax(2), own)
     decisions = LABELS[policies[np.arange(90), own].argmax(1)]
-    rows = by_group(y, decisions, own, ["f", "m"], None, flips)
+    rows = group_rows(y, decisions, own, ["f", "m"], None, flips)
     assert [set(row) for row in rows] == [{"group", "people", "accuracy", "flip_rate"}] * 2
-    assert "positive_rate" in by_group(y, decisions, own, ["f", "m"], "A", flips)[0]
+    assert "positive_rate" in group_rows(y, decisions, own, ["f", "m"], "A", flips)[0]
     given = {"groups": ["f", "m"], "labels": LABELS.tolist(), "y": y}
     contexts = pd.DataFrame({"x": np.arange(90)})
-    hidden = people(contexts, policies, own, pos_label=None, **given)["rows"]
-    shown = people(contexts, policies, own, pos_label="A", **given)["rows"]
+    hidden = persons(contexts, policies, own, pos_label=None, **given)["rows"]
+    shown = persons(contexts, policies, own, pos_label="A", **given)["rows"]
     assert all(row["probabilities"] == [None, None] for row in hidden)
     assert [row["decisions"] for row in hidden] == [row["decisions"] for row in shown]
     assert None not in shown[0]["probabilities"]
