@@ -18,6 +18,7 @@ import inspect
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +27,7 @@ import pandas as pd
 
 from evenhand import CooperativeBandits, Likelihood, LogRatio, Parity
 from evenhand.baselines import ExponentiatedGradientClassifier, OxonFairClassifier
-from evenhand.datasets import load
+from evenhand.datasets import Dataset, load
 from evenhand.protocol import compare
 from evenhand.protocol.grids import Method, grid, make_lr, paper_methods
 from evenhand.protocol.progress import to_stderr
@@ -37,6 +38,12 @@ from evenhand.protocol.sweep import Sweep
 DATASETS = ("adult", "compas", "german", "health")
 COMPETITORS = ("fairlearn", "OxonFair", "LFR", "ALFR", "Rawlsian")
 MAX_DISCRIMINATION, MAX_FLIP = 0.01, 0.005
+
+
+@cache
+def people_of(name: str) -> Dataset:
+    """The data set, read once."""
+    return load(name, rows="published")
 
 
 def make_ours(
@@ -326,7 +333,7 @@ def bounds_table(table: pd.DataFrame) -> pd.DataFrame:
 
 def standard_error(name: str, column: str, limit: float) -> float:
     """The standard error on the test part: of a difference of rates at the label's rate, or of flips at the bound."""
-    dataset = load(name, rows="published")
+    dataset = people_of(name)
     groups = dataset.sensitive_features.value_counts() * 0.15
     if column == "flip_rate":
         return float(np.sqrt(limit * (1 - limit) / groups.sum()))
@@ -339,7 +346,7 @@ def floor_table(datasets: Sequence[str]) -> pd.DataFrame:
     rows = []
     for name in datasets:
         error = standard_error(name, "discrimination", 0)
-        rows.append({"dataset": name, "people in a test part": round(0.15 * len(load(name, rows="published").label)),
+        rows.append({"dataset": name, "people in a test part": round(0.15 * len(people_of(name))),
                      "discrimination by chance": f"{np.sqrt(2 / np.pi) * error:.4f}"})  # fmt: skip
     return pd.DataFrame(rows)
 
@@ -348,7 +355,7 @@ def run(datasets: Sequence[str], seeds: int, out: Path, only: str | None) -> Non
     """Do the trials that are not done yet, and write them to trials.csv, beside those of other methods or data sets."""
     chosen_methods = [method for method in methods() if method.name.startswith(only or "")]
     store = Store(out / "trials.sqlite")
-    data = [load(name, rows="published") for name in datasets]
+    data = [people_of(name) for name in datasets]
     sweep = Sweep(chosen_methods, data, seeds=seeds, criteria=CRITERIA, split="random", store=store)
     sweep.run(progress=to_stderr())
     table = trials(sweep, store)
@@ -373,7 +380,7 @@ def check_whole(table: pd.DataFrame, datasets: Sequence[str], seeds: int) -> Non
         for name in datasets
         for seed in range(seeds)
         for method in methods()
-        for point in method.points(len(load(name, rows="published").label))
+        for point in method.points(len(people_of(name)))
     }
     if found != wanted:
         missing, strange = sorted(wanted - found), sorted(found - wanted)

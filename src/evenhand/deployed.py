@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -12,16 +11,23 @@ import numpy.typing as npt
 import pandas as pd
 from scipy import sparse
 
+from evenhand.cells import (
+    CATEGORY,
+    NUMBER,
+    Reasons,
+    as_learned,
+    each_once,
+    met,
+    plain_number,
+    reject,
+    spellings,
+    text_of,
+)
 from evenhand.checks import did_you_mean
 from evenhand.cooperative import CooperativeBandits
-from evenhand.datasets.columns import NO_NUMBER
-from evenhand.datasets.files import MISSING_MARKS
 from evenhand.groups import codes_of
 
 Array = npt.NDArray[Any]
-Reasons = npt.NDArray[Any]  # why a row can't be scored, '' where it can
-
-NUMBER, CATEGORY = "number", "category"
 
 
 class Decisions(NamedTuple):
@@ -188,15 +194,15 @@ class Deployed:
     def _contexts(self, rows: pd.DataFrame, kinds: dict[str, str], reasons: Reasons) -> pd.DataFrame:
         """Return the columns of rows as training would see them."""
         return pd.DataFrame(
-            {name: _column(rows[name], kind, self._known(name), reasons) for name, kind in kinds.items()},
+            {name: as_learned(rows[name], kind, self._known(name), reasons) for name, kind in kinds.items()},
             index=rows.index,
         )
 
     def labels(self, column: pd.Series[Any]) -> pd.Series[Any]:
         """Return a file's labels as the model's own: '1.0', in a column with gaps, is its 1."""
-        known = _spellings(self.classes_)
+        known = spellings(self.classes_)
         own = {str(label): label for label in self.classes_.tolist()}
-        return _each_once(_text(column), lambda value: own.get(_met(value, known, value), value))
+        return each_once(text_of(column), lambda value: own.get(met(value, known, value), value))
 
     def check_columns(self, rows: pd.DataFrame) -> None:
         """Raise if a column that is needed is not there."""
@@ -211,21 +217,21 @@ class Deployed:
         """Return the categories that training met in a column, by every way of writing them."""
         for _, step, names in self.preprocessor.transformers_:
             if hasattr(step, "categories_") and name in names:
-                return _spellings(step.categories_[list(names).index(name)])
+                return spellings(step.categories_[list(names).index(name)])
         return {}
 
     def _group_codes(self, rows: pd.DataFrame, reasons: Reasons) -> npt.NDArray[np.int64]:
-        text = [_each_once(_text(rows[name]), _plain_number) for name in self.sensitive]
+        text = [each_once(text_of(rows[name]), plain_number) for name in self.sensitive]
         joined = text[0]
         for column in text[1:]:
             joined = joined + " & " + column
-        known = _spellings(self.groups_, " & " if len(text) > 1 else None)
+        known = spellings(self.groups_, " & " if len(text) > 1 else None)
         position = {str(name): code for code, name in enumerate(self.groups_)}
-        codes = _each_once(joined, lambda value: position.get(known.get(value, ""), -1)).to_numpy(
+        codes = each_once(joined, lambda value: position.get(known.get(value, ""), -1)).to_numpy(
             dtype=np.int64
         )
         listed = ", ".join(repr(str(name)) for name in self.groups_)
-        _reject(
+        reject(
             reasons,
             codes < 0,
             lambda at: (
@@ -233,75 +239,3 @@ class Deployed:
             ),
         )
         return codes
-
-
-def _column(column: pd.Series[Any], kind: str, known: dict[str, str], reasons: Reasons) -> pd.Series[Any]:
-    if kind == CATEGORY:
-
-        def category(value: str) -> str:
-            return _met(value, known, "missing" if value in MISSING_MARKS else value)
-
-        return _each_once(_text(column).where(column.notna(), "missing"), category)
-    if kind == NUMBER:
-        if pd.api.types.is_numeric_dtype(column) and not pd.api.types.is_bool_dtype(column):
-            numbers = pd.Series(column.to_numpy(dtype=np.float64, na_value=np.nan), index=column.index)
-            missing = numbers.isna()
-        else:
-            text = _text(column).str.strip()
-            missing = text.str.lower().isin(NO_NUMBER)
-            numbers = pd.to_numeric(text.where(~missing), errors="coerce").astype(np.float64)
-        wanted = "a number"
-    else:
-        dates = column
-        missing = column.isna()
-        if not pd.api.types.is_datetime64_any_dtype(column):
-            text = _text(column).str.strip()
-            missing = text.str.lower().isin(NO_NUMBER)
-            dates = text.where(~missing)
-        when = pd.to_datetime(dates, format=None if dates is column else kind, errors="coerce", utc=True)
-        numbers = ((when - pd.Timestamp("1970-01-01", tz="UTC")) / pd.Timedelta(days=1)).astype(np.float64)
-        wanted = "a date" if kind == "ISO8601" else f"a date like {kind}"
-    bad = (~missing & ~np.isfinite(numbers)).to_numpy()
-    _reject(
-        reasons, bad, lambda at: f"column {column.name!r}: got {str(column.iloc[at])!r}, expected {wanted}"
-    )
-    return numbers
-
-
-def _reject(reasons: Reasons, bad: npt.NDArray[np.bool_], why: Callable[[int], str]) -> None:
-    for at in np.flatnonzero(bad & (reasons == "")):
-        reasons[at] = why(int(at))
-
-
-def _each_once(column: pd.Series[Any], change: Callable[[str], Any]) -> pd.Series[Any]:
-    """Return the column with every value changed; one that comes a thousand times is changed once."""
-    codes, values = pd.factorize(column)
-    changed = np.array([change(str(value)) for value in values], dtype=object)
-    return pd.Series(changed[codes], index=column.index, name=column.name, dtype=object)
-
-
-def _text(column: pd.Series[Any]) -> pd.Series[Any]:
-    missing = column.isna()
-    return column.astype(object).where(~missing, "").astype(str)
-
-
-def _spellings(names: Any, between: str | None = None) -> dict[str, str]:
-    """Map each name, and the same value written as another kind of number or truth value, to the name."""
-    spelled: dict[str, str] = {}
-    for name in map(str, names):
-        parts = name.split(between) if between else [name]
-        spelled.setdefault((between or "").join(map(_plain_number, parts)), name)
-        if name in ("True", "False"):
-            spelled |= {name.lower(): name, name.upper(): name}
-    return spelled | {str(name): str(name) for name in names}
-
-
-def _met(value: str, known: dict[str, str], unmet: str) -> str:
-    """Return the name that training met for a value, which may be written as another kind of number."""
-    return known.get(value, known.get(_plain_number(value), unmet))
-
-
-def _plain_number(text: str) -> str:
-    """Return '1' for '1.0': a code is the same code, whether or not its column has gaps elsewhere."""
-    whole, point, decimals = text.strip().partition(".")
-    return whole if point and whole.lstrip("-").isdigit() and not decimals.strip("0") else text.strip()

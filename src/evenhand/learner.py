@@ -15,6 +15,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from evenhand import checks, kernels
+from evenhand.auto import people_met, step_size
 from evenhand.contexts import as_rows, name_bad_columns
 from evenhand.groups import sorted_unique
 from evenhand.kernels.structs import Options, People, Rows, Terms
@@ -34,12 +35,6 @@ from evenhand.training import (
     try_custom,
 )
 
-# What epochs='auto' means: 20 epochs, but no fewer and no more people met than these. Past 400,000 people
-# larger tables overfit (experiments/tried.py).
-AUTO_EPOCHS, AUTO_LEAST, AUTO_MOST = 20, 20_000, 400_000
-# What learning_rate='auto' is over √features: Adam moves every weight alike, so the more features there are,
-# the further one step moves what a policy says.
-AUTO_RATE = 0.01
 # The weight of cooperation from which policies move jointly. Below it the pull hardly hides what the labels
 # teach, and a small group is better served by an Adam of its own.
 JOINT_FROM = 5.0
@@ -166,7 +161,7 @@ class PolicyLearner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 "Add Likelihood() or Correctness().",
                 stacklevel=3,
             )
-        own, rate = reward.get("custom"), self._rate()
+        own, rate = reward.get("custom"), step_size(self.learning_rate, self.n_features_in_)
         function = None if own is None else own.function
         compiled = compile_custom(function)
         if function is not None:
@@ -225,11 +220,6 @@ class PolicyLearner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.n_steps_ = self._training.step
         self.history_ = {name: np.array(column) for name, column in self._training.history.items()}
 
-    def _rate(self) -> float:
-        if self.learning_rate == "auto":
-            return float(AUTO_RATE / np.sqrt(self.n_features_in_))
-        return float(self.learning_rate)
-
     def _apart(self, terms: Terms) -> float:
         """Return the share of the rate at which the policies' differences move; 0: each moves by itself."""
         pull = terms.log_ratio_weight + terms.agreement_weight
@@ -239,11 +229,7 @@ class PolicyLearner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return 1.0 / (1.0 + pull) if jointly else 0.0
 
     def _total_steps(self, n_people: int) -> int:
-        if self.steps is not None:
-            return int(self.steps)
-        if self.epochs == "auto":
-            return min(max(AUTO_EPOCHS * n_people, AUTO_LEAST), max(AUTO_MOST, n_people))
-        return max(1, round(float(self.epochs) * n_people))
+        return people_met(self.epochs, n_people) if self.steps is None else int(self.steps)
 
     def _log(self, X: Any, actions: Any, rewards: Any, propensities: Any, groups: Codes) -> People:
         n_people = X.shape[0]

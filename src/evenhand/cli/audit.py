@@ -15,12 +15,13 @@ import typer
 from evenhand import load
 from evenhand.audit import Audit, audit
 from evenhand.audit.predictions import MOST_DECISIONS
+from evenhand.cells import CATEGORY
 from evenhand.checks import did_you_mean, one_of
 from evenhand.cli import options
 from evenhand.cli.console import JobFailedError, command_line, on_stdout, print_json, printable, say, warn
 from evenhand.cli.tables import PERSON_NUMBER, check_written, describe, open_table, read_columns, rows_of
 from evenhand.datasets import Dataset
-from evenhand.deployed import CATEGORY, Deployed
+from evenhand.deployed import Deployed
 from evenhand.report.from_audit import summary_of_audit
 from evenhand.report.render import write_html
 from evenhand.report.summarise import MOST_PERSONS, made, write_summary
@@ -206,7 +207,7 @@ def _audit_deployed(
     groups = held.groups_[codes[known]]
     kept = contexts[known].reset_index(drop=True)
     found = _audit(held, kept, y, groups, pos_label, given, np.flatnonzero(known))
-    found.notes.extend(_met_in_training(held, path, encoding))
+    found.notes.extend(_met_in_training(held, path, rows, encoding))
     with path.open("rb") as file:
         sha256 = hashlib.file_digest(file, "sha256").hexdigest()
     return found, {
@@ -217,11 +218,10 @@ def _audit_deployed(
     }
 
 
-def _met_in_training(held: Deployed, path: Path, encoding: str) -> list[str]:
+def _met_in_training(held: Deployed, path: Path, frame: pd.DataFrame, encoding: str) -> list[str]:
     """Return a note if the file holds the very people that the model was made with."""
     made_with = held.card.get("data", {})
     kept = {*held.columns, held.label, *held.sensitive}
-    frame = read_columns(path, encoding)
     if not made_with or len(frame) < made_with["people"] or held.label not in frame.columns:
         return []
     numbers = [name for name in held.columns if pd.api.types.is_numeric_dtype(frame[name])]

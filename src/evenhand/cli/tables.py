@@ -10,13 +10,13 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from evenhand.cells import CATEGORY, NUMBER
 from evenhand.checks import did_you_mean
 from evenhand.cli.console import note
 from evenhand.datasets import Dataset, load_table
 from evenhand.datasets.columns import _DATE_FORMATS
 from evenhand.datasets.files import read_table
 from evenhand.datasets.table import guessed_positive
-from evenhand.deployed import CATEGORY, NUMBER
 from evenhand.groups import group_values
 from evenhand.protocol.splits import is_number
 

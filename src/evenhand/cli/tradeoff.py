@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from evenhand import CooperativeBandits
+from evenhand.auto import people_met
 from evenhand.checks import one_of
 from evenhand.cli.console import JobFailedError
 from evenhand.groups import codes_of
@@ -132,8 +133,13 @@ def _train(
     reward = Likelihood() + LogRatio()
     if parity_bound is not None:
         reward = reward + Parity(bound=parity_bound)
-    model = CooperativeBandits(weight, reward=reward, epochs=epochs, random_state=seed)
-    model.checkpoint_every = max(100, model._total_steps(len(parts.train.y)) // _CURVE_POINTS)
+    model = CooperativeBandits(
+        weight,
+        reward=reward,
+        epochs=epochs,
+        checkpoint_every=max(100, people_met(epochs, len(parts.train.y)) // _CURVE_POINTS),
+        random_state=seed,
+    )
     X, y, s, contexts = parts.validation
     few = slice(_CURVE_PEOPLE)
     watched = Part(X[few], y[few], s[few], contexts[few])
