@@ -7,7 +7,9 @@ import pandas as pd
 import pytest
 
 from evenhand import CooperativeBandits, load
+from evenhand.cli import tradeoff
 from evenhand.cli.tradeoff import WEIGHTS
+from evenhand.cli.unfinished import Unfinished
 from evenhand.deployed import Deployed
 from evenhand.report import read_summary
 
@@ -276,3 +278,46 @@ def test_a_group_of_one_person_is_named(tmp_path, seed):
     assert "The group 'x' in 'sex' has 1 person," in out.stderr
     assert "expected at least 2 there. Merge small groups" in out.stderr
     assert [entry.name for entry in tmp_path.iterdir()] == ["p.csv"]
+
+
+@pytest.mark.parametrize("damaged", [False, True])
+def test_killed_it_goes_on_and_ends_as_if_it_had_not_been(fitted, tmp_path, monkeypatch, damaged):
+    options = ("--label", "hired", "--sensitive", "sex", *FIT)
+    train, trained = tradeoff._train, []
+
+    def counting(parts, weight, bound, *rest):
+        if len(trained) == 3:
+            raise KeyboardInterrupt
+        trained.append((weight, bound))
+        return train(parts, weight, bound, *rest)
+
+    monkeypatch.setattr(tradeoff, "_train", counting)
+    model = tmp_path / "m.skops"
+    assert evenhand("fit", fitted.people, "-o", model, *options).exit_code == 130
+    unfinished = tmp_path / ".m.skops.unfinished"
+    assert not model.exists()
+    assert len(list(unfinished.glob("*.skops"))) == 3
+    if damaged:
+        next(unfinished.glob("*.skops")).write_bytes(b"cut off")
+    again = []
+    monkeypatch.setattr(tradeoff, "_train", lambda *point: again.append(point) or train(*point))
+    assert evenhand("fit", fitted.people, "-o", model, *options).exit_code == 0
+    assert len(again) == (2 if damaged else 1)
+    assert not unfinished.exists()
+    people = pd.read_csv(fitted.people)
+    for name in ("predict", "predict_proba"):
+        np.testing.assert_array_equal(
+            getattr(load(model), name)(people), getattr(load(fitted.model), name)(people)
+        )
+    assert load(model).card["validation"] == load(fitted.model).card["validation"]
+
+
+def test_what_was_trained_otherwise_is_not_taken_up(fitted, tmp_path, monkeypatch):
+    options = ("--label", "hired", "--sensitive", "sex", *FIT)
+    with monkeypatch.context() as patched:
+        patched.setattr(Unfinished, "clear", lambda self: None)
+        assert evenhand("fit", fitted.people, "-o", tmp_path / "m.skops", *options).exit_code == 0
+    train, again = tradeoff._train, []
+    monkeypatch.setattr(tradeoff, "_train", lambda *point: again.append(point) or train(*point))
+    assert evenhand("fit", fitted.people, "-o", tmp_path / "m.skops", *options, "--seed", 1).exit_code == 0
+    assert len(again) == 4

@@ -44,6 +44,7 @@ from evenhand.cli.tradeoff import (
     said_by_group,
     train_all,
 )
+from evenhand.cli.unfinished import Unfinished
 from evenhand.cli.written import card_for, write
 from evenhand.datasets import Dataset
 from evenhand.deployed import Deployed
@@ -101,7 +102,7 @@ def run(
     """Train fair models on your own table, show what fairness costs, and save the one you choose.
 
     70 % of the people train, 15 % choose, 15 % test. The model file holds the preprocessing too; its card,
-    in Markdown and JSON, lies beside it.
+    in Markdown and JSON, lies beside it. Killed, the same command goes on from the models trained so far.
     """
     grid, times = _weights(weights), _epochs(epochs)
     if jobs == 0:
@@ -121,9 +122,10 @@ def run(
     parts = prepare(dataset, rows)
     bound = PARITY_BOUND if max_discrimination is None else max_discrimination / 2
     found: list[Candidate] = []
+    unfinished = Unfinished(output, dataset.sha256, bound, times, seed)
     with progress("Training", 2 * len(grid)) as advance:
         for candidate in train_all(
-            parts, weights=grid, parity_bound=bound, epochs=times, seed=seed, jobs=jobs
+            parts, weights=grid, parity_bound=bound, epochs=times, seed=seed, jobs=jobs, unfinished=unfinished
         ):
             found.append(candidate)
             advance(candidate.name, 1)
@@ -131,6 +133,7 @@ def run(
     try:
         chosen = choose(found, criterion=by, max_discrimination=max_discrimination, max_flip=max_flip)
     except JobFailedError:
+        unfinished.clear()
         _show_what_was_trained(found, dataset.notes, by, as_json)
         raise
     say("Measuring on the test part …")
@@ -152,6 +155,7 @@ def run(
         dataset.pos_label, json.loads(json.dumps(card, default=str)),
     )  # fmt: skip
     written = write(deployed, card, whole, output, report, summary)
+    unfinished.clear()
     if as_json:
         print_json(
             {"chosen": chosen.name, "criterion": by, "bounds": bounds, "test": best["metrics"],

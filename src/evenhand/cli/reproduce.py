@@ -12,6 +12,7 @@ from evenhand.cli import options
 from evenhand.cli.console import on_stdout, print_json, progress, warn
 from evenhand.cli.study import study_of
 from evenhand.cli.tradeoff import choose, train_all
+from evenhand.cli.unfinished import Unfinished
 from evenhand.datasets import Dataset
 from evenhand.protocol.progress import to_stderr
 from evenhand.protocol.reproduce import reproduce
@@ -57,7 +58,7 @@ def run(
         full=full, seeds=seeds, datasets=_names(datasets), methods=_names(methods), engine=engine,
         workers=workers, address=address, out=out, progress=to_stderr(),
     )  # fmt: skip
-    details = {dataset.name: _detail(dataset) for dataset in results.datasets} if people else {}
+    details = {dataset.name: _detail(dataset, out) for dataset in results.datasets} if people else {}
     whole = summary_of_reproduction(summary_of_results(results), details)
     written = [write_summary(whole, out / "report.json"), write_html(whole, out / "report.html")]
     if figures is not None:
@@ -74,18 +75,22 @@ def run(
         on_stdout().print(str(path), soft_wrap=True, markup=False)
 
 
-def _detail(dataset: Dataset) -> dict[str, Any]:
+def _detail(dataset: Dataset, out: Path) -> dict[str, Any]:
     rows = published_split(dataset, 0)
     parts = prepare(dataset, rows)
     epochs = min(20.0, _STEPS / len(parts.train.y))
     found = []
+    unfinished = Unfinished(out / dataset.name, dataset.sha256, epochs)
     with progress(f"Along λ: {dataset.name}", 2 * len(WEIGHTS)) as advance:
-        for candidate in train_all(parts, weights=WEIGHTS, epochs=epochs, seed=0, jobs=-1):
+        for candidate in train_all(
+            parts, weights=WEIGHTS, epochs=epochs, seed=0, jobs=-1, unfinished=unfinished
+        ):
             found.append(candidate)
             advance(candidate.name, 1)
     found.sort(key=lambda candidate: (candidate.parity, candidate.divergence_weight))
     chosen = choose(found, criterion="even")
     study = study_of(dataset, parts, found, chosen, rows.test.tolist(), seed=0, epochs=epochs)
+    unfinished.clear()
     return study | {"decided_by": f"{chosen.name}, seed 0"}
 
 

@@ -14,6 +14,7 @@ from evenhand import CooperativeBandits
 from evenhand.auto import people_met
 from evenhand.checks import one_of
 from evenhand.cli.console import JobFailedError
+from evenhand.cli.unfinished import Unfinished
 from evenhand.groups import codes_of
 from evenhand.protocol.splits import Part, Parts
 from evenhand.report.measures import Measure, measure, value_of
@@ -55,18 +56,25 @@ def train_all(
     epochs: float | str,
     seed: int,
     jobs: int,
+    unfinished: Unfinished,
 ) -> Iterator[Candidate]:
-    """Train every point of the grid, several at a time; they come as they are done."""
-    grid = [(weight, parity) for parity in (False, True) for weight in weights]
+    """Train every point of the grid, several at a time; first come those that were done before."""
+    pending = []
+    for weight, parity in [(weight, parity) for parity in (False, True) for weight in weights]:
+        before = unfinished.read(weight, parity)
+        if before is None:
+            pending.append((weight, parity))
+        else:
+            model, measured = before
+            yield Candidate(weight, parity, model, **measured)
     work = (
         joblib.delayed(_train)(parts, weight, parity_bound if parity else None, epochs, seed)
-        for weight, parity in grid
+        for weight, parity in pending
     )
     # Threads: the training loop lets go of the interpreter, and nothing has to be copied.
-    done: Iterator[Candidate] = joblib.Parallel(
-        n_jobs=jobs, prefer="threads", return_as="generator_unordered"
-    )(work)
-    return done
+    for candidate in joblib.Parallel(n_jobs=jobs, prefer="threads", return_as="generator_unordered")(work):
+        unfinished.keep(candidate)
+        yield candidate
 
 
 def choose(
