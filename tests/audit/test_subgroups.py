@@ -143,3 +143,26 @@ def test_the_two_groups_farthest_apart_are_compared(groups: int) -> None:
         assert row["difference"] == pytest.approx(
             max(abs(a - b) for a, b in itertools.combinations(rates, 2))
         )
+
+
+def test_dates_are_cut_by_day_and_told_as_dates():
+    days = pd.Series(
+        pd.Timestamp("1980-01-01 08:00") + pd.to_timedelta(np.arange(400), unit="D"), name="born"
+    )
+    days[5] = pd.NaT
+    parts = cut(days)
+    # The quarters' ends are days on which somebody was born, whatever the hour.
+    assert parts.names[0] == "born ≤ 1980-04-10"
+    assert [parts.names[code] for code in parts.codes[[0, 100, 101, 399, 5]]] == [
+        "born ≤ 1980-04-10",
+        "born ≤ 1980-04-10",
+        "1980-04-10 < born ≤ 1980-07-19",
+        "born > 1980-10-26",
+        "born missing",
+    ]
+    zoned = cut(days.dt.tz_localize("UTC"))
+    np.testing.assert_array_equal(zoned.codes, parts.codes)
+
+
+def test_large_numbers_are_told_as_people_write_them():
+    assert cut(pd.Series(np.arange(8) * 1_000_000, name="pay")).names[0] == "pay ≤ 1,750,000"

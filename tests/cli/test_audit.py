@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import numpy as np
 import pandas as pd
@@ -309,3 +310,21 @@ def test_another_label_of_the_same_people_is_audited(fitted, tmp_path):
     people.to_csv(tmp_path / "p.csv", index=False)
     out = evenhand("audit", tmp_path / "p.csv", "--model", fitted.model, "--label", "later", "--json")
     assert out.exit_code == 0, out.output
+
+
+@pytest.mark.parametrize("by", ["model", "predictions"])
+def test_dates_are_shown_as_dates(fitted, by):
+    given = ("--model", fitted.model) if by == "model" else ("--predictions", "hired", "--sensitive", "sex")
+    out = json.loads(evenhand("audit", fitted.people, *given, "--json").stdout)
+    born = re.compile(r"born (\d{4}-\d\d-\d\d|missing) \| \d{4}-\d\d-\d\d")
+    assert any(born.search(pair["differ_in"]) for pair in out["neighbours"])
+    assert all(re.fullmatch(r"\d{4}-\d\d-\d\d", person["born"]) for person in out["people"])
+    if by == "model":
+        wrote = pd.read_csv(fitted.people)["born"]
+        for person in out["people"]:
+            assert pd.to_datetime(wrote[person["person"] - 1], format="%d.%m.%Y") == pd.Timestamp(
+                person["born"]
+            )
+        persons = read_summary(fitted.summary)["studies"][0]["persons"]
+        at = persons["columns"].index("born")
+        assert all(re.fullmatch(r"\d{4}-\d\d-\d\d", row["features"][at]) for row in persons["rows"])

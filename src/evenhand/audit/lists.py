@@ -97,8 +97,20 @@ def _differences(frame: pd.DataFrame, i: int, j: int) -> str:
     """Return what tells two people apart: 'age 30 | 31, job cook | clerk'."""
     mine, theirs = frame.iloc[i], frame.iloc[j]
     apart = [
-        f"{name} {mine[name]} | {theirs[name]}"
+        f"{name} {told(mine[name])} | {told(theirs[name])}"
         for name in frame.columns
         if not (mine[name] == theirs[name] or (pd.isna(mine[name]) and pd.isna(theirs[name])))
     ]
     return ", ".join(apart) if apart else "nothing"
+
+
+def told(value: Any) -> str:
+    """Return one of a person's values in words, a date without the midnight that pandas adds.
+
+    >>> [told(value) for value in (31, pd.Timestamp("2024-03-02"), float("nan"))]
+    ['31', '2024-03-02', 'missing']
+    """
+    if pd.isna(value):
+        return "missing"
+    midnight = isinstance(value, pd.Timestamp) and value == value.normalize()
+    return str(value.date() if midnight else value)

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from evenhand.audit.lists import told
 from evenhand.audit.words import describe
 
 
@@ -122,4 +123,4 @@ def _plain(value: Any) -> Any:
         return None
     if value is None or isinstance(value, bool | int | float | str):
         return value
-    return None if pd.isna(value) else str(value)
+    return None if pd.isna(value) else told(value)

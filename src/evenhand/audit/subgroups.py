@@ -97,13 +97,15 @@ def find_subgroups(
 def cut(column: pd.Series[Any]) -> Parts:
     """Cut a feature into at most PARTS parts; what is missing is a part of its own."""
     name = column.name
-    if pd.api.types.is_numeric_dtype(column.dtype) and not pd.api.types.is_bool_dtype(column.dtype):
-        values = column.to_numpy(dtype=float, na_value=np.nan)
+    dates = pd.api.types.is_datetime64_any_dtype(column.dtype)
+    numbers = pd.api.types.is_numeric_dtype(column.dtype) and not pd.api.types.is_bool_dtype(column.dtype)
+    if dates or numbers:
+        values = (_days(column) if dates else column).to_numpy(dtype=float, na_value=np.nan)
         known = values[~np.isnan(values)]
         if len(np.unique(known[:10_000])) > PARTS:
-            edges = np.unique(np.quantile(known, [0.25, 0.5, 0.75]))
+            edges = np.unique(np.quantile(known, [0.25, 0.5, 0.75], method="lower" if dates else "linear"))
             codes = np.where(np.isnan(values), len(edges) + 1, np.searchsorted(edges, values, side="left"))
-            ends = [f"{edge:g}" for edge in edges]
+            ends = [f"{pd.Timestamp(edge, unit='D'):%Y-%m-%d}" if dates else _told(edge) for edge in edges]
             middle = [f"{a} < {name} ≤ {b}" for a, b in itertools.pairwise(ends)]
             return Parts(codes, [f"{name} ≤ {ends[0]}", *middle, f"{name} > {ends[-1]}", f"{name} missing"])
     codes, found = pd.factorize(column)
@@ -113,6 +115,16 @@ def cut(column: pd.Series[Any]) -> Parts:
     place[-1] = len(common) + 1  # where factorize's -1 for a missing value points
     names = [f"{name} = {found[at]}" for at in common]
     return Parts(place[codes], [*names, f"other {name}", f"{name} missing"])
+
+
+def _days(column: pd.Series[Any]) -> pd.Series[int]:
+    """Return dates as whole days since 1970."""
+    return (pd.to_datetime(column, utc=True) - pd.Timestamp(0, tz="UTC")) // pd.Timedelta(days=1)
+
+
+def _told(edge: float) -> str:
+    """Return a number as people write it: '0.25', '1,250,000'."""
+    return f"{edge:,.0f}" if abs(edge) >= 10_000 else f"{edge:g}"
 
 
 def comparisons(enough: list[npt.NDArray[np.bool_]]) -> int:

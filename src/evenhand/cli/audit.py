@@ -15,11 +15,20 @@ import typer
 from evenhand import load
 from evenhand.audit import Audit, audit
 from evenhand.audit.predictions import MOST_DECISIONS
-from evenhand.cells import CATEGORY
+from evenhand.cells import CATEGORY, NUMBER
 from evenhand.checks import did_you_mean, one_of
 from evenhand.cli import options
 from evenhand.cli.console import JobFailedError, command_line, on_stdout, print_json, printable, say, warn
-from evenhand.cli.tables import PERSON_NUMBER, check_written, describe, open_table, read_columns, rows_of
+from evenhand.cli.tables import (
+    PERSON_NUMBER,
+    check_written,
+    date_columns,
+    describe,
+    open_table,
+    read_columns,
+    rows_of,
+    with_dates,
+)
 from evenhand.datasets import Dataset
 from evenhand.deployed import Deployed
 from evenhand.report.from_audit import summary_of_audit
@@ -103,10 +112,9 @@ def run(
         describe(dataset)
         rows = rows_of(dataset, frame, columns)
         asked = held if predictions is None else _predictions(frame, rows, predictions, dataset)
-        found = _audit(
-            asked, dataset.contexts, None if unlabelled else dataset.label, dataset.sensitive_features,
-            dataset.pos_label, given, rows,
-        )  # fmt: skip
+        contexts = with_dates(dataset.contexts, date_columns(dataset))
+        y = None if unlabelled else dataset.label
+        found = _audit(asked, contexts, y, dataset.sensitive_features, dataset.pos_label, given, rows)
         if added:
             found.notes.append(f"Left out as made by `evenhand predict`: {', '.join(map(repr, added))}.")
         about = {
@@ -205,7 +213,8 @@ def _audit_deployed(
             f"{', '.join(map(repr, labels))}."
         )
     groups = held.groups_[codes[known]]
-    kept = contexts[known].reset_index(drop=True)
+    dates = [column for column, kind in held.columns.items() if kind not in (NUMBER, CATEGORY)]
+    kept = with_dates(contexts[known].reset_index(drop=True), dates)
     found = _audit(held, kept, y, groups, pos_label, given, np.flatnonzero(known))
     found.notes.extend(_met_in_training(held, path, rows, encoding))
     with path.open("rb") as file:

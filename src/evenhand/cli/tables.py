@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -105,13 +106,23 @@ def kinds_of(dataset: Dataset, path: Path, encoding: str) -> dict[str, str]:
         str(name): NUMBER if is_number(dataset.contexts[name]) else CATEGORY
         for name in dataset.contexts.columns
     }
-    dates = [
-        name for name in kinds if any(note.startswith(f"{name!r} holds dates") for note in dataset.notes)
-    ]
+    dates = date_columns(dataset)
     if dates:
         frame = read_columns(path, encoding)
         kinds |= {name: _format_of(frame[name]) for name in dates}
     return kinds
+
+
+def date_columns(dataset: Dataset) -> list[str]:
+    """Return the contexts that were read from dates."""
+    names = map(str, dataset.contexts.columns)
+    return [name for name in names if any(note.startswith(f"{name!r} holds dates") for note in dataset.notes)]
+
+
+def with_dates(contexts: pd.DataFrame, dates: Iterable[str]) -> pd.DataFrame:
+    """Return contexts for people to read: dates as dates, which models take as days since 1970."""
+    read = {name: pd.to_datetime(contexts[name], unit="D").dt.round("ms") for name in dates}
+    return contexts.assign(**read)
 
 
 def _format_of(column: pd.Series[Any]) -> str:
