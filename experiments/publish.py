@@ -2,6 +2,7 @@
 
     python experiments/frontier.py && python experiments/defaults.py && python experiments/tried.py
     python experiments/frontier.py --datasets german compas --seeds 20 --out results/frontier/small
+    python experiments/elsewhere.py
     python benchmarks/training.py --json results/benchmarks/training.json
     evenhand reproduce
     python experiments/publish.py
@@ -23,6 +24,7 @@ ROOT = Path(__file__).parents[1]
 RESULTS, GENERATED = ROOT / "results", ROOT / "docs" / "generated"
 FRONTIER = "experiments/frontier.py"
 SMALL = "--datasets german compas --seeds 20 --out results/frontier/small"
+ELSEWHERE = "Means over tables. Command: `python experiments/elsewhere.py`."
 TITLES = {"adult": "Adult", "compas": "COMPAS", "german": "German", "health": "Health"}
 
 
@@ -126,6 +128,32 @@ def tried() -> str:
     return "\n\n".join(parts)
 
 
+def elsewhere() -> str:
+    """Nine other tables: each method's mean delta and area, and on how many tables it is the best."""
+    table = pd.read_csv(RESULTS / "elsewhere" / "compared.csv")
+    rows = []
+    for people, some in table.groupby("people", sort=False):
+        means = some.groupby(["method", "table"], sort=False)[["delta", "area"]].mean()
+        row = {"people who train": f"{people:,}"}
+        best = {of: means[of].groupby("table").idxmax().str[0].value_counts() for of in means}
+        for method in some["method"].unique():
+            shown = {"method": method}
+            for of, digits in (("delta", 4), ("area", 2)):
+                shown[f"mean {of}"] = f"{means.loc[method, of].mean():.{digits}f}"
+                shown[f"best {of}"] = f"{best[of].get(method, 0)} of {some['table'].nunique()}"
+            rows.append(row | shown)
+    return f"{markdown(pd.DataFrame(rows))}\n\n{ELSEWHERE}"
+
+
+def decays() -> str:
+    table = pd.read_csv(RESULTS / "elsewhere" / "decays.csv", keep_default_na=False)
+    table["people"] = table["people"].map("{:,}".format)
+    for column in ("accuracy", "discrimination", "delta", "positive_rate"):
+        table[column] = table[column].map("{:.4f}".format)
+    table.columns = ["people who train", *(name.replace("_", " ") for name in table.columns[1:])]
+    return f"{markdown(table)}\n\n{ELSEWHERE}"
+
+
 def reproduction() -> str:
     """The tables that `evenhand reproduce` wrote, one heading deeper."""
     text = (RESULTS / "tables.md").read_text().strip()
@@ -182,6 +210,8 @@ PAGES: dict[str, Callable[[], str]] = {
     "cost-small": lambda: cost("frontier/small", f"{FRONTIER} {SMALL}"),
     "delta-small": lambda: delta("frontier/small", f"{FRONTIER} {SMALL}"),
     "hypervolume-small": plain("frontier/small", "hypervolume", f"{FRONTIER} {SMALL}"),
+    "elsewhere": elsewhere,
+    "decays": decays,
     "defaults": defaults,
     "tried": tried,
     "reproduction": reproduction,
