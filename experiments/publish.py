@@ -64,7 +64,7 @@ def both() -> str:
     rows = []
     for name, title in TITLES.items():
         row = {"no fairness → both kinds": title}
-        for column in ("accuracy", "discrimination", "flip_rate"):
+        for column in ("accuracy", "discrimination", "flip_rate", "positive_rate"):
             ends = (table.loc[(kind, name), column].split(" ")[0] for kind in ("no fairness (λ = 0)", "both"))
             row[column.replace("_", " ")] = " → ".join(f"{float(end):.3f}" for end in ends)
         rows.append(row)
@@ -75,7 +75,7 @@ def both() -> str:
 def floor() -> str:
     table = pd.read_csv(RESULTS / "frontier" / "floor.csv", dtype=str)
     table["dataset"] = table["dataset"].map(TITLES)
-    return f"{markdown(table)}\n\nFrom the groups' sizes and the share of positive labels. Command: `python {FRONTIER}`."
+    return f"{markdown(table)}\n\nFrom the groups' sizes and the share of positive decisions. Command: `python {FRONTIER}`."
 
 
 def plain(folder: str, name: str, command: str) -> Callable[[], str]:
@@ -204,12 +204,13 @@ PAGES: dict[str, Callable[[], str]] = {
     "cost": cost,
     "paired": paired,
     "hypervolume": plain("frontier", "hypervolume", FRONTIER),
+    "hypervolume-gaps": plain("frontier", "hypervolume_gaps", FRONTIER),
     "bounds": plain("frontier", "bounds", FRONTIER),
     "both": both,
     "floor": floor,
     "cost-small": lambda: cost("frontier/small", f"{FRONTIER} {SMALL}"),
     "delta-small": lambda: delta("frontier/small", f"{FRONTIER} {SMALL}"),
-    "hypervolume-small": plain("frontier/small", "hypervolume", f"{FRONTIER} {SMALL}"),
+    "hypervolume-gaps-small": plain("frontier/small", "hypervolume_gaps", f"{FRONTIER} {SMALL}"),
     "elsewhere": elsewhere,
     "decays": decays,
     "defaults": defaults,
