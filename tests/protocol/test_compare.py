@@ -73,3 +73,11 @@ def test_markdown_has_every_cell() -> None:
     assert header.count("|") == line.count("|") == 3 + len(METRICS)
     assert "| 0.7600 (0.7544, +0.0056) |" in line
     assert line.endswith("| – |")
+
+
+def test_one_test_part_for_all_seeds_has_no_interval() -> None:
+    both = pd.concat([found(accuracy=0.7, seed=0), found(accuracy=0.8, seed=1)])
+    cell = beside(both, "table1_discrimination", one_test_part=["adult"]).iloc[0]
+    assert cell["ours"] == pytest.approx(0.75)
+    assert np.isnan([cell["low"], cell["high"]]).all()
+    assert np.isfinite(beside(both, "table1_discrimination", one_test_part=["german"]).iloc[0]["low"])

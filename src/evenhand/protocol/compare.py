@@ -63,6 +63,7 @@ def beside(
     *,
     metrics: Iterable[str] = METRICS,
     comparable: Sequence[str] | None = None,
+    one_test_part: Sequence[str] = (),
 ) -> pd.DataFrame:
     """Return one line a cell: data set, method, metric, ours, interval, published and difference.
 
@@ -71,6 +72,8 @@ def beside(
     found : one row a data set, method and seed, one column a metric
     table : the name of the published table; one the paper does not have leaves its columns empty
     comparable : the data sets whose numbers are of the paper's task; all by default
+    one_test_part : the data sets with the same test people for every seed. They have no interval: how much
+        another test part would change can't be seen from seeds that only move the training people.
     """
     paper = published()
     paper = paper[paper["table"] == table]
@@ -79,6 +82,8 @@ def beside(
     for (dataset, method), rows in found.groupby(["dataset", "method"], sort=False):
         for metric in metrics:
             mean, low, high = interval(rows[metric].tolist())
+            if dataset in one_test_part:
+                low = high = float("nan")
             known = metric in PUBLISHED_METRICS and (comparable is None or dataset in comparable)
             row = theirs.get((dataset, method), {}) if known else {}
             their = float(row.get(metric, np.nan))
