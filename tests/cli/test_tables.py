@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from evenhand.cli.tables import kinds_of, open_table
+from evenhand.cli.tables import kinds_of, open_table, with_dates
 
 NOTHING = {"positive": None, "drop": None, "categorical": None, "encoding": "utf-8"}
 
@@ -43,7 +43,24 @@ def test_the_positive_label_is_found_by_its_text(path):
 
 def test_kinds_tell_numbers_categories_and_how_dates_are_written(path):
     dataset, _ = open_table(path, label="y", sensitive=["sex"], **NOTHING)
-    assert kinds_of(dataset, path, "utf-8") == {"age": "number", "joined": "%d/%m/%Y", "race": "category"}
+    assert kinds_of(dataset) == {"age": "number", "joined": "%d/%m/%Y", "race": "category"}
+
+
+@pytest.mark.parametrize("when", ["25/12/2020", "soon"])
+def test_dates_are_read_as_they_were_learned_whatever_people_left_out_have(tmp_path, when):
+    n = 40
+    people = pd.DataFrame(
+        {
+            "when": [f"{1 + i % 12:02d}/{1 + i // 12:02d}/2020" for i in range(n)],
+            "sex": ["f", "m"] * (n // 2),
+            "y": [0, 1, 1, 0] * (n // 4),
+        }
+    )
+    pd.concat([people, pd.DataFrame({"when": [when], "sex": ["f"]})]).to_csv(tmp_path / "p.csv", index=False)
+    dataset, _ = open_table(tmp_path / "p.csv", label="y", sensitive=["sex"], **NOTHING)
+    assert kinds_of(dataset) == {"when": "%m/%d/%Y"}
+    shown = with_dates(dataset.contexts, dataset.dates)["when"]
+    assert shown.tolist() == pd.to_datetime(people["when"], format="%m/%d/%Y").tolist()
 
 
 def test_true_and_false_in_parquet_are_labels(tmp_path):

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,8 @@ from evenhand.datasets.columns import tidy_columns
 
 def tidy(column: Any, **options: Any) -> tuple[pd.DataFrame, list[str]]:
     notes: list[str] = []
-    return tidy_columns(pd.DataFrame({"c": column}), "the DataFrame", notes, **options), notes
+    frame, _ = tidy_columns(pd.DataFrame({"c": column}), "the DataFrame", notes, **options)
+    return frame, notes
 
 
 def test_numbers_stay_and_text_becomes_categories() -> None:
@@ -56,7 +58,7 @@ def test_identifiers_are_left_out() -> None:
     assert frame.shape[1] == 0
     assert notes == ["'c' has 30 distinct texts for 30 people and is left out."]
     notes = []
-    frame = tidy_columns(pd.DataFrame({"member_id": range(30), "age": range(30)}), "", notes)
+    frame, _ = tidy_columns(pd.DataFrame({"member_id": range(30), "age": range(30)}), "", notes)
     assert list(frame) == ["age"]
     assert "an identifier" in notes[0]
 
@@ -82,7 +84,27 @@ def test_many_categories_are_kept_and_said() -> None:
 def test_dates_become_days(dates: Any) -> None:
     frame, notes = tidy(dates)
     assert frame["c"].tolist() == [1.0, 31.0]
-    assert notes == ["'c' holds dates, used as days since 1970-01-01."]
+    assert notes[0].startswith("'c' holds dates, used as days since 1970-01-01.")
+
+
+@pytest.mark.parametrize(
+    ("dates", "how", "said"),
+    [
+        (["2/1/1970", " 1/2/1970 "], "%m/%d/%Y", " They are read as %m/%d/%Y; %d/%m/%Y would fit as well."),
+        (["12/31/1970", "01/02/1970"], "%m/%d/%Y", ""),
+        (["31/12/1970", "01/02/1970"], "%d/%m/%Y", ""),
+        (["02.01.1970", "01.02.1970"], "%d.%m.%Y", ""),
+        ([date(1970, 1, 2), date(1970, 2, 1)], "ISO8601", ""),
+        (pd.to_datetime(["1970-01-02", "1970-02-01"]), "ISO8601", ""),
+    ],
+)
+def test_how_dates_were_read_is_kept_and_said_where_another_order_would_fit(
+    dates: Any, how: str, said: str
+) -> None:
+    notes: list[str] = []
+    frame = pd.DataFrame({"c": dates, "age": [20, 30]})
+    assert tidy_columns(frame, "the DataFrame", notes)[1] == {"c": how}
+    assert notes == [f"'c' holds dates, used as days since 1970-01-01.{said}"]
 
 
 def test_day_first_where_the_month_can_not_be() -> None:

@@ -22,7 +22,6 @@ from evenhand.cli.console import JobFailedError, command_line, on_stdout, print_
 from evenhand.cli.tables import (
     PERSON_NUMBER,
     check_written,
-    date_columns,
     describe,
     open_table,
     read_columns,
@@ -112,7 +111,7 @@ def run(
         describe(dataset)
         rows = rows_of(dataset, frame, columns)
         asked = held if predictions is None else _predictions(frame, rows, predictions, dataset)
-        contexts = with_dates(dataset.contexts, date_columns(dataset))
+        contexts = with_dates(dataset.contexts, dataset.dates)
         y = None if unlabelled else dataset.label
         found = _audit(asked, contexts, y, dataset.sensitive_features, dataset.pos_label, given, rows)
         if added:

@@ -151,7 +151,7 @@ def run(
         made=whole["made"],
     )  # fmt: skip
     deployed = Deployed(
-        parts.preprocessor, chosen.model, kinds_of(dataset, data, encoding), str(dataset.label.name), columns,
+        parts.preprocessor, chosen.model, kinds_of(dataset), str(dataset.label.name), columns,
         dataset.pos_label, json.loads(json.dumps(card, default=str)),
     )  # fmt: skip
     written = write(deployed, card, whole, output, report, summary)

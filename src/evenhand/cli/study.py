@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.linear_model import LogisticRegression
 
 from evenhand import CooperativeBandits
-from evenhand.cli.tables import date_columns, with_dates
+from evenhand.cli.tables import with_dates
 from evenhand.cli.tradeoff import Candidate, said_by_group
 from evenhand.datasets import Dataset
 from evenhand.metrics import person_flips
@@ -72,7 +72,7 @@ def study_of(
         "convergence": [{"name": chosen.name, **chosen.curve}],
         "submodels": _submodels(chosen, said, parts, measured),
         "persons": persons(
-            with_dates(test.contexts, date_columns(dataset)),
+            with_dates(test.contexts, dataset.dates),
             said,
             own,
             groups=groups,

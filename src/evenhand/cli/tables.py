@@ -15,7 +15,6 @@ from evenhand.cells import CATEGORY, NUMBER
 from evenhand.checks import did_you_mean
 from evenhand.cli.console import note
 from evenhand.datasets import Dataset, load_table
-from evenhand.datasets.columns import _DATE_FORMATS
 from evenhand.datasets.files import read_table
 from evenhand.datasets.table import guessed_positive
 from evenhand.groups import group_values
@@ -100,39 +99,19 @@ def describe(dataset: Dataset) -> None:
         note(f"  {said}")
 
 
-def kinds_of(dataset: Dataset, path: Path, encoding: str) -> dict[str, str]:
+def kinds_of(dataset: Dataset) -> dict[str, str]:
     """Return the kind of each context column, as `Deployed` wants them."""
     kinds = {
         str(name): NUMBER if is_number(dataset.contexts[name]) else CATEGORY
         for name in dataset.contexts.columns
     }
-    dates = date_columns(dataset)
-    if dates:
-        frame = read_columns(path, encoding)
-        kinds |= {name: _format_of(frame[name]) for name in dates}
-    return kinds
-
-
-def date_columns(dataset: Dataset) -> list[str]:
-    """Return the contexts that were read from dates."""
-    names = map(str, dataset.contexts.columns)
-    return [name for name in names if any(note.startswith(f"{name!r} holds dates") for note in dataset.notes)]
+    return kinds | dataset.dates
 
 
 def with_dates(contexts: pd.DataFrame, dates: Iterable[str]) -> pd.DataFrame:
     """Return contexts for people to read: dates as dates, which models take as days since 1970."""
     read = {name: pd.to_datetime(contexts[name], unit="D").dt.round("ms") for name in dates}
     return contexts.assign(**read)
-
-
-def _format_of(column: pd.Series[Any]) -> str:
-    if pd.api.types.is_datetime64_any_dtype(column):
-        return "ISO8601"
-    values = column.dropna().astype(str).str.strip()
-    for how in _DATE_FORMATS:
-        if pd.to_datetime(values, format=how, errors="coerce", utc=True).notna().all():
-            return how
-    raise ValueError(f"Column {column.name!r} holds dates in no known format, such as {values.iloc[0]!r}.")
 
 
 def _plain_label(label: pd.Series[Any]) -> pd.Series[Any]:

@@ -40,6 +40,8 @@ class Dataset:
         The published test part, where one is known.
     notes : list of str
         What was decided on the way, in words for the user.
+    dates : dict
+        The contexts that were dates and are days since 1970, each with the format that it was read by.
 
     Examples
     --------
@@ -60,6 +62,7 @@ class Dataset:
     rows: str = "all"
     test_rows: npt.NDArray[np.bool_] | None = None
     notes: list[str] = field(default_factory=list)
+    dates: dict[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         people = len(self.contexts)

@@ -17,7 +17,8 @@ _SOME_DISTINCT = 20  # fewer distinct values than this are never taken for an id
 _MANY_CATEGORIES = 100
 _MOSTLY = 0.9
 _DATE_SHAPE = r"\s*\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}(?:[T ].*)?"
-_DATE_FORMATS = ("ISO8601", "%Y/%m/%d", "%d.%m.%Y", "%m/%d/%Y", "%d/%m/%Y")
+_MONTH_FIRST, _DAY_FIRST = "%m/%d/%Y", "%d/%m/%Y"
+_DATE_FORMATS = ("ISO8601", "%Y/%m/%d", "%d.%m.%Y", _MONTH_FIRST, _DAY_FIRST)
 
 
 def tidy_columns(
@@ -28,20 +29,24 @@ def tidy_columns(
     codes: Sequence[str] = (),
     path: Path | None = None,
     encoding: str = "utf-8",
-) -> pd.DataFrame:
-    """Return the columns as numbers and categories; whatever is changed or left out is added to the notes.
+) -> tuple[pd.DataFrame, dict[str, str]]:
+    """Return the columns as numbers and categories, and how those of dates are written.
+
+    Whatever is changed or left out is added to the notes.
 
     Only the kind of a column is decided on the whole table. Whatever is *measured* (means, deviations,
     frequent categories) waits for the preprocessing, which sees the training part alone.
 
     >>> notes = []
     >>> people = pd.DataFrame({"born": ["1990-01-01", "1990-01-31"], "kind": ["a", "a"]})
-    >>> tidy_columns(people, "the DataFrame", notes)["born"].tolist()
-    [7305.0, 7335.0]
+    >>> contexts, dates = tidy_columns(people, "the DataFrame", notes)
+    >>> contexts["born"].tolist(), dates
+    ([7305.0, 7335.0], {'born': 'ISO8601'})
     >>> notes[1]
     "'kind' is always 'a' and is left out."
     """
     kept: dict[str, pd.Series[Any]] = {}
+    dates: dict[str, str] = {}
     for name in frame.columns:
         column = frame[name]
         missing = int(column.isna().sum())
@@ -52,15 +57,16 @@ def tidy_columns(
         coded = isinstance(column.dtype, pd.CategoricalDtype) or pd.api.types.is_bool_dtype(column)
         if name in codes or coded:
             tidied: pd.Series[Any] | None = _categories(column, notes)
-        elif pd.api.types.is_datetime64_any_dtype(column):
-            tidied = _days(column, notes)
         elif pd.api.types.is_numeric_dtype(column):
             tidied = _numbers(column, origin, notes, path, encoding)
+        elif (how := _date_format(column)) is not None:
+            tidied = _days(column, how, notes)
+            dates[str(name)] = how
         else:
             tidied = _text(column, origin, notes, path, encoding)
         if tidied is not None:
             kept[str(name)] = tidied
-    return pd.DataFrame(kept).reset_index(drop=True)
+    return pd.DataFrame(kept).reset_index(drop=True), dates
 
 
 def _numbers(
@@ -89,10 +95,7 @@ def _numbers(
 def _text(
     column: pd.Series[Any], origin: str, notes: list[str], path: Path | None, encoding: str
 ) -> pd.Series[Any] | None:
-    values = column.dropna().astype(str).str.strip()
-    dates = _dates(values)
-    if dates is not None:
-        return _days(dates.reindex(column.index), notes)
+    values = _written(column)
     # A value like '?' says that there is none; but in a column of text it stays the category that it is.
     spoken = values[~values.str.lower().isin(NO_NUMBER)]
     codes = codes_in(column.to_frame())
@@ -137,25 +140,35 @@ def _categories(column: pd.Series[Any], notes: list[str]) -> pd.Series[Any]:
     return values.astype("category")
 
 
-def _dates(values: pd.Series[str]) -> pd.Series[Any] | None:
-    """Return text as dates if every value is one, in one of the usual ways of writing them."""
+def _date_format(column: pd.Series[Any]) -> str | None:
+    """Return how the dates of a column are written, if every value is one, in one of the usual ways."""
+    if pd.api.types.is_datetime64_any_dtype(column):
+        return _DATE_FORMATS[0]
+    values = _written(column)
     if len(values) == 0 or not values.str.fullmatch(_DATE_SHAPE).all():
         return None
-    for how in _DATE_FORMATS:
-        dates = pd.to_datetime(values, format=how, errors="coerce", utc=True)
-        if dates.notna().all():
-            return dates
-    return None
+    return next((how for how in _DATE_FORMATS if _fits(values, how)), None)
 
 
-def _days(column: pd.Series[Any], notes: list[str]) -> pd.Series[float]:
+def _fits(values: pd.Series[str], how: str) -> bool:
+    return bool(pd.to_datetime(values, format=how, errors="coerce", utc=True).notna().all())
+
+
+def _days(column: pd.Series[Any], how: str, notes: list[str]) -> pd.Series[float]:
     """Return days since 1970: one number for one column, so that a similarity counts the date once."""
-    dates = pd.to_datetime(column, utc=True)
+    values = column if pd.api.types.is_datetime64_any_dtype(column) else _written(column)
+    dates = pd.to_datetime(values, format=how, utc=True).reindex(column.index)
     missing = int(dates.isna().sum())
     gaps = f"; {missing} missing get the training part's mean and a mark" if missing else ""
     notes.append(f"{column.name!r} holds dates, used as days since 1970-01-01{gaps}.")
+    if how == _MONTH_FIRST and _fits(values, _DAY_FIRST):
+        notes[-1] += f" They are read as {how}; {_DAY_FIRST} would fit as well."
     days = (dates - pd.Timestamp("1970-01-01", tz="UTC")) / pd.Timedelta(days=1)
     return days.astype(float)
+
+
+def _written(column: pd.Series[Any]) -> pd.Series[str]:
+    return column.dropna().astype(str).str.strip()
 
 
 def _where(column: pd.Series[Any], at: Any, origin: str, path: Path | None, encoding: str) -> str:

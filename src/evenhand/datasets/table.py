@@ -92,7 +92,7 @@ def load_table(
     else:
         said = ""
     path = Path(source) if isinstance(source, (str, Path)) else None
-    contexts = tidy_columns(
+    contexts, dates = tidy_columns(
         frame.drop(columns=[label_column, *groups]), origin, notes, codes=codes, path=path, encoding=encoding
     )
     if contexts.shape[1] == 0:
@@ -111,6 +111,7 @@ def load_table(
         licence="the user's own",
         rows="all",
         notes=notes,
+        dates=dates,
     )
 
 
