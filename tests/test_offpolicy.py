@@ -103,3 +103,17 @@ def test_actions_never_taken_and_short_logs():
     np.testing.assert_allclose(predicted, 1)
     with pytest.raises(ValueError, match="Got a log of 3 people, but expected at least 5"):
         cross_fitted_rewards(X[:3], [0, 0, 0], [1, 1, 1], 1)
+
+
+@pytest.mark.parametrize("clip", [-1, np.nan, -np.inf, "2"])
+def test_a_clip_that_is_no_largest_weight_is_refused(clip):
+    with pytest.raises(ValueError, match="Got clip=.*, but expected a finite number of at least 0"):
+        inverse_propensity_value([0.5, 0.5], [1.0, 0.0], [0.5, 0.5], clip=clip)
+    both = [[0.5, 0.5], [0.5, 0.5]]
+    with pytest.raises(ValueError, match="Got clip="):
+        doubly_robust_value(both, [0, 1], [1.0, 0.0], [0.5, 0.5], both, clip=clip)
+
+
+def test_an_infinite_clip_is_none():
+    log = [0.9, 0.1], [1.0, 1.0], [0.1, 0.9]
+    assert inverse_propensity_value(*log, clip=np.inf) == inverse_propensity_value(*log, clip=1e9)

@@ -52,7 +52,7 @@ def inverse_propensity_value(
     paid = finite("rewards", rewards)
     new, old = finite("probabilities", probabilities, len(paid)), chances(propensities, len(paid))
     _within_0_and_1("probabilities", new)
-    weights = np.minimum(new / old, clip)
+    weights = np.minimum(new / old, _largest(clip))
     if self_normalised:
         mean = float(np.average(paid, weights=weights)) if weights.sum() > 0 else float("nan")
         spread = weights * (paid - mean) / weights.mean() if weights.sum() > 0 else np.full_like(paid, np.nan)
@@ -98,7 +98,7 @@ def doubly_robust_value(
             f"Got an action outside 0 … {new.shape[1] - 1}; expected its position in the policy."
         )
     people = np.arange(len(taken))
-    weights = np.minimum(new[people, taken] / chances(propensities, len(paid)), clip)
+    weights = np.minimum(new[people, taken] / chances(propensities, len(paid)), _largest(clip))
     errors = paid - predicted[people, taken]
     scores = (new * predicted).sum(1) + weights * errors
     return ValueEstimate(float(scores.mean()), _standard_error(scores) if clip > 0 else float("nan"))
@@ -155,6 +155,11 @@ def chances(propensities: Any, n_people: int) -> npt.NDArray[np.float64]:
         worst = float(taken[~possible][0])
         raise ValueError(f"Got a propensity of {worst}, but expected probabilities above 0 and at most 1.")
     return taken
+
+
+def _largest(clip: float) -> float:
+    """Return the largest weight allowed: 0 or more, and infinite for no limit."""
+    return np.inf if clip == np.inf else checks.number("clip", clip, low=0)
 
 
 def _within_0_and_1(name: str, probabilities: npt.NDArray[np.float64]) -> None:
