@@ -4,6 +4,7 @@ import polars as pl
 import pytest
 from scipy import sparse
 from sklearn.datasets import load_breast_cancer, load_iris
+from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
@@ -131,6 +132,27 @@ def test_partial_fit_goes_on():
             bandit.partial_fit(X[part], y[part], classes=[0, 1, 2])
     assert bandit.n_steps_ == 20 * len(X)
     assert bandit.score(X, y) > 0.9
+
+
+def test_later_calls_bring_no_new_classes():
+    X, y = load_iris(return_X_y=True)
+    bandit = GradientBandit(epochs=1, random_state=0).fit(X, y).partial_fit(X, y, classes=[2, 1, 0])
+    for learn in (bandit.partial_fit, lambda X, y, classes: bandit.update(X, y, y, classes=classes)):
+        with pytest.raises(ValueError, match=r"Got classes=\[0, 1, 2, 3\], but expected .* \[0, 1, 2\]"):
+            learn(X, y, classes=[0, 1, 2, 3])
+    with pytest.raises(ValueError, match="Got no classes in the first call"):
+        GradientBandit().partial_fit(X, y)
+
+
+@pytest.mark.parametrize("way", ["fit", "fit_logged"])
+def test_a_fit_that_fails_leaves_no_old_policy_under_new_labels(way):
+    X, y = load_iris(return_X_y=True)
+    bandit = GradientBandit(epochs=1, random_state=0).fit(X, y).set_params(hidden=0)
+    log = (np.ones(len(X)), np.ones(len(X))) if way == "fit_logged" else ()
+    with pytest.raises(ValueError, match="Got hidden=0"):
+        getattr(bandit, way)(X, np.array(["a", "b", "c"])[y], *log)
+    with pytest.raises(NotFittedError):
+        bandit.predict(X)
 
 
 def test_callback_sees_a_usable_model_and_can_stop(cancer):

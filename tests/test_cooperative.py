@@ -1,3 +1,6 @@
+import copy
+import pickle
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -20,6 +23,8 @@ from evenhand import (
     LogRatio,
     Parity,
     TrainingDivergedError,
+    load,
+    save,
 )
 
 
@@ -170,6 +175,30 @@ def test_crossed_columns_four_groups_and_five_labels():
     )
 
 
+def test_sensitive_columns_are_known_by_their_names(tmp_path):
+    X, y, s = biased_world(600)
+    s = pd.DataFrame({"sex": (s == "f").astype(int), "old": np.random.default_rng(1).integers(0, 2, 600)})
+    swapped = s[["old", "sex"]]
+    first = CooperativeBandits(0, random_state=0).partial_fit(X, y, ["no", "yes"], sensitive_features=s)
+    again = copy.deepcopy(first).partial_fit(X, y, sensitive_features=swapped)
+    np.testing.assert_array_equal(
+        first.partial_fit(X, y, sensitive_features=s).policies_.W1, again.policies_.W1
+    )
+    model = CooperativeBandits(0, epochs=5, shared_start=False, random_state=0).fit(
+        X, y, sensitive_features=s
+    )
+    reloaded = load(save(model, tmp_path / "model.skops"))
+    for kept in (model, model.reversed(), reloaded, pickle.loads(pickle.dumps(model)), again):
+        assert kept.sensitive_names_ == ["sex", "old"]
+        told = kept.predict_proba(X, sensitive_features=s)
+        np.testing.assert_array_equal(kept.predict_proba(X, sensitive_features=swapped), told)
+    assert (told != kept.predict_proba(X, sensitive_features=swapped.to_numpy())).any()  # order matters here
+    with pytest.raises(ValueError, match="columns 'old', 'age', but fit saw 'sex', 'old'"):
+        model.predict(X, sensitive_features=swapped.rename(columns={"sex": "age"}))
+    del model.sensitive_names_  # a model saved when names were not kept
+    model.predict(X, sensitive_features=s)
+
+
 def test_routing_grid_search_and_pipeline():
     X, y, s = biased_world(600)
     with config_context(enable_metadata_routing=True):
@@ -226,6 +255,22 @@ def test_partial_fit_with_groups_named_ahead():
     assert model.n_steps_ == 400
     with pytest.raises(ValueError, match="Got label 'maybe', but fit saw only the classes 'no', 'yes'"):
         model.partial_fit(X, np.full(400, "maybe"), sensitive_features=s)
+
+
+def test_later_calls_bring_no_new_classes_or_groups():
+    X, y, s = biased_world(40)
+    model = CooperativeBandits(random_state=0).fit(X, y, sensitive_features=s)
+    model.partial_fit(X, y, classes=["yes", "no"], sensitive_features=s, groups=["m"])
+    before = model.policies_.W1.copy()
+    for new, message in (
+        ({"classes": ["maybe", "no", "yes"]}, r"Got classes=\['maybe', 'no', 'yes'\].*\['no', 'yes'\]"),
+        ({"groups": ["f", "m", "z"]}, "Got group='z', but fit saw only 'f', 'm'"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            model.partial_fit(X, y, sensitive_features=s, **new)
+        with pytest.raises(ValueError, match=message):
+            model.update(X, y, np.ones(40), sensitive_features=s, **new)
+    np.testing.assert_array_equal(model.policies_.W1, before)
 
 
 @pytest.mark.parametrize(
@@ -289,6 +334,17 @@ def test_what_was_learned_survives_a_call_that_diverges():
         model.predict(X, sensitive_features=s)
 
 
+@pytest.mark.parametrize("options", [{}, {"hidden": 0}])
+def test_a_fit_that_fails_leaves_no_old_policies_under_new_labels(options):
+    X, y, s = biased_world(300)
+    model = CooperativeBandits(epochs=1, random_state=0).fit(X, y, sensitive_features=s)
+    alone = s if options else np.where(np.arange(300) == 0, "c", s)
+    with pytest.raises(ValueError, match="Group 'c' has 1 person|Got hidden=0"):
+        model.set_params(**options).fit(X, np.where(y == "yes", "good", "bad"), sensitive_features=alone)
+    with pytest.raises(NotFittedError):
+        model.predict(X, sensitive_features=s)
+
+
 def test_same_seed_same_model_and_checkpoints_change_nothing():
     X, y, s = biased_world(500)
     one = CooperativeBandits(random_state=7, epochs=3).fit(X, y, sensitive_features=s)
@@ -339,3 +395,13 @@ def test_deciding_needs_known_groups():
         model.predict(X)
     with pytest.raises(ValueError, match="Got group 'x' in sensitive_features, but fit saw only 'f', 'm'"):
         model.predict(X, sensitive_features=np.where(s == "f", "x", s))
+
+
+def test_a_model_fitted_without_groups_says_so():
+    X, y, s = biased_world(40)
+    model = CooperativeBandits(epochs=1, random_state=0).fit(X, y)
+    with pytest.raises(ValueError, match="Got group 'f' .*, but the model was fitted without sensitive_feat"):
+        model.predict(X, sensitive_features=s)
+    grouped = CooperativeBandits(epochs=1, random_state=0).fit(X, y, sensitive_features=s)
+    with pytest.raises(ValueError, match="Got no sensitive_features, but expected each person's group"):
+        grouped.partial_fit(X, y)

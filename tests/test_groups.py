@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evenhand.groups import codes_of, encode_groups
+from evenhand.groups import codes_of, column_names, encode_groups
 
 
 @given(st.lists(st.sampled_from(["b", "a", "c"]), min_size=1))
@@ -48,6 +48,7 @@ def test_a_two_dimensional_array_is_crossed():
         (pd.DataFrame({"a": ["x"] * 3, "b": ["x", None, None]}), "has 2 missing values in column 'b'"),
         (np.zeros((3, 2, 2)), "no column or table"),
         (pd.DataFrame(index=range(3)), "no column"),
+        (pd.DataFrame([[0, 1]] * 3, columns=["a", "a"]), "Got several columns named 'a'"),
     ],
 )
 def test_bad_values_are_named(values, message):
@@ -63,3 +64,37 @@ def test_combinations_that_would_share_a_name_are_an_error():
         encode_groups(crossed, 2)
     apart = {"a": ["R&D", "R&D", "x & y"], "b": ["y", "z", "z"]}
     assert encode_groups(apart, 3).names.tolist() == ["R&D & y", "R&D & z", "x & y & z"]
+
+
+CROSSED = pd.DataFrame({"sex": ["f", "f", "m"], "old": [0, 1, 0]})
+
+
+@pytest.mark.parametrize("wrap", [lambda frame: frame, pl.from_pandas, lambda frame: frame.to_dict("list")])
+def test_named_columns_come_in_any_order(wrap):
+    assert column_names(wrap(CROSSED)) == ["sex", "old"]
+    names = encode_groups(CROSSED, 3).names
+    assert codes_of(wrap(CROSSED[["old", "sex"]]), 3, names, ["sex", "old"]).tolist() == [0, 1, 2]
+
+
+def test_columns_without_names_keep_their_order():
+    names, nameless = encode_groups(CROSSED, 3).names, CROSSED.to_numpy()
+    assert column_names(nameless) is None
+    assert column_names(CROSSED["sex"]) is None
+    assert column_names(None) is None
+    assert codes_of(nameless, 3, names, ["sex", "old"]).tolist() == [0, 1, 2]
+    joined = CROSSED["sex"] + " & " + CROSSED["old"].astype(str)
+    assert codes_of(joined.rename("both"), 3, names, ["sex", "old"]).tolist() == [0, 1, 2]
+
+
+def test_other_columns_than_fit_saw_are_an_error():
+    names = encode_groups(CROSSED, 3).names
+    for other in (CROSSED.rename(columns={"old": "age"}), CROSSED.assign(age=1)):
+        with pytest.raises(ValueError, match=r"columns 'sex', .*'age', but fit saw 'sex', 'old'\."):
+            codes_of(other, 3, names, ["sex", "old"])
+
+
+def test_errors_speak_of_no_group_that_nobody_named():
+    with pytest.raises(ValueError, match="Got group 'f' .*, but the model was fitted without sensitive_feat"):
+        codes_of(["f", "m"], 2, encode_groups(None, 2).names)
+    with pytest.raises(ValueError, match=r"Got no sensitive_features, but expected .* one of 'f', 'm'\."):
+        codes_of(None, 2, encode_groups(["f", "m"], 2).names)

@@ -97,6 +97,7 @@ class GradientBandit(PolicyLearner):
 
     def fit(self, X: Any, y: Any, *, callback: Callback | None = None) -> Self:
         """Learn a policy from labels; `callback(step, bandit)` may return True to stop early."""
+        forget(self)
         X, y = self._contexts_and_labels(X, y, reset=True)
         people = _labelled(self._learn_classes(y))
         self._begin(X.shape[1], 1)
@@ -127,6 +128,7 @@ class GradientBandit(PolicyLearner):
 
         `classes` names actions beyond those in the log.
         """
+        forget(self)
         X = self._contexts(X, reset=True)
         self.classes_ = distinct_classes(actions if classes is None else classes)
         self._begin(X.shape[1], 1)
@@ -147,12 +149,8 @@ class GradientBandit(PolicyLearner):
         return self._train(as_rows(X), people, n_steps=X.shape[0], decays=False, order="file", callback=None)
 
     def _first_time(self, first: bool, classes: Any, n_features: int) -> None:
+        settle_classes(self, first, classes)
         if first:
-            if classes is None:
-                raise ValueError(
-                    "Got no classes in the first call, but expected every class there will ever be."
-                )
-            self.classes_ = distinct_classes(classes)
             self._begin(n_features, 1)
 
     def predict_proba(self, X: Any) -> Floats:
@@ -205,6 +203,27 @@ class GradientBandit(PolicyLearner):
             log.propensities,
             predicted,
             clip=0 if method == "direct" else clip,
+        )
+
+
+def forget(model: PolicyLearner) -> None:
+    """Begin a fit with no policies: one that fails must not leave the old ones under new labels."""
+    model.__dict__.pop("policies_", None)
+
+
+def settle_classes(model: PolicyLearner, first: bool, classes: Any) -> None:
+    """Take the classes of a first partial_fit or update; a later one may leave them out or repeat them."""
+    if classes is None:
+        if first:
+            raise ValueError("Got no classes in the first call, but expected every class there will ever be.")
+        return
+    came = distinct_classes(classes)
+    if first:
+        model.classes_ = came
+    elif came.tolist() != model.classes_.tolist():
+        raise ValueError(
+            f"Got classes={came.tolist()}, but expected those known so far, {model.classes_.tolist()}: "
+            "a model has an action for these only."
         )
 
 

@@ -10,11 +10,11 @@ from sklearn.metrics import accuracy_score
 from sklearn.utils.validation import check_is_fitted
 
 from evenhand import checks
-from evenhand.bandit import NO_ACTIONS, NOTHING, GradientBandit
+from evenhand.bandit import NO_ACTIONS, NOTHING, GradientBandit, forget, settle_classes
 from evenhand.contexts import as_rows
-from evenhand.groups import codes_of, encode_groups, group_values, sorted_unique
+from evenhand.groups import codes_of, column_names, encode_groups, group_values, sorted_unique
 from evenhand.kernels.structs import People
-from evenhand.learner import Callback, Codes, Floats, PolicyLearner, distinct_classes
+from evenhand.learner import Callback, Codes, Floats, PolicyLearner
 from evenhand.network import Network
 from evenhand.rewards import Likelihood, LogRatio, Reward, Term, as_reward
 from evenhand.training import Training
@@ -44,6 +44,8 @@ class CooperativeBandits(PolicyLearner):
     Attributes
     ----------
     classes_, groups_ : the labels, and the groups: values of `sensitive_features` or their combinations.
+    sensitive_names_ : the names of several sensitive columns, which later calls may give in any order; None
+        for one column, and for columns without names, which keep their order.
     policies_ : the parameters, stacked over the groups.
     history_ : step, accumulated reward, mean reward and mean divergence of each interval.
     n_steps_ : people met.
@@ -138,9 +140,11 @@ class CooperativeBandits(PolicyLearner):
         self, X: Any, y: Any, *, sensitive_features: Any = None, callback: Callback | None = None
     ) -> Self:
         """Learn one policy a group from labels; `callback(step, model)` may return True to stop early."""
+        forget(self)
         X, y = self._contexts_and_labels(X, y, reset=True)
         labels = self._learn_classes(y)
         groups, self.groups_ = encode_groups(sensitive_features, X.shape[0])
+        self.sensitive_names_ = column_names(sensitive_features)
         self._enough_people(groups)
         self._begin(X.shape[1], len(self.groups_))
         people = People(groups, labels, NO_ACTIONS, NOTHING, NOTHING)
@@ -159,7 +163,7 @@ class CooperativeBandits(PolicyLearner):
         first = not hasattr(self, "policies_")
         X, y = self._contexts_and_labels(X, y, reset=first)
         self._first_time(first, classes, groups, sensitive_features, X)
-        codes = codes_of(sensitive_features, X.shape[0], self.groups_)
+        codes = self._codes(sensitive_features, X.shape[0])
         people = People(codes, self._known_codes(y, "label"), NO_ACTIONS, NOTHING, NOTHING)
         return self._train(as_rows(X), people, n_steps=X.shape[0], decays=False, order="file", callback=None)
 
@@ -182,22 +186,24 @@ class CooperativeBandits(PolicyLearner):
         first = not hasattr(self, "policies_")
         X = self._contexts(X, reset=first)
         self._first_time(first, classes, groups, sensitive_features, X)
-        codes = codes_of(sensitive_features, X.shape[0], self.groups_)
+        codes = self._codes(sensitive_features, X.shape[0])
         people = self._log(X, actions, rewards, propensities, codes)
         return self._train(as_rows(X), people, n_steps=X.shape[0], decays=False, order="file", callback=None)
 
     def _first_time(self, first: bool, classes: Any, groups: Any, sensitive_features: Any, X: Any) -> None:
+        settle_classes(self, first, classes)
+        named = [] if groups is None else list(groups)
         if first:
-            if classes is None:
-                raise ValueError(
-                    "Got no classes in the first call, but expected every class there will ever be."
-                )
-            self.classes_ = distinct_classes(classes)
             seen = group_values(sensitive_features, X.shape[0])
-            if groups is not None:
-                seen = np.concatenate([seen, np.asarray(list(groups), dtype=object)])
-            self.groups_ = sorted_unique(seen)[0]
+            self.groups_ = sorted_unique(np.concatenate([seen, np.asarray(named, dtype=object)]))[0]
+            self.sensitive_names_ = column_names(sensitive_features)
             self._begin(X.shape[1], len(self.groups_))
+        for group in named:
+            self._group_number(group)  # one that has no policy is an error
+
+    def _codes(self, sensitive_features: Any, n_people: int) -> Codes:
+        columns = getattr(self, "sensitive_names_", None)  # older model files have none
+        return codes_of(sensitive_features, n_people, self.groups_, columns)
 
     def _enough_people(self, groups: Codes) -> None:
         counts = np.bincount(groups, minlength=len(self.groups_))
@@ -223,7 +229,7 @@ class CooperativeBandits(PolicyLearner):
                 f"Got no sensitive_features, but expected each person's group, one of {known}. "
                 "To decide without it, deploy one policy for all: model.compress(group)."
             )
-        codes = codes_of(sensitive_features, len(by_group), self.groups_)
+        codes = self._codes(sensitive_features, len(by_group))
         return by_group[np.arange(len(by_group)), codes]
 
     def predict(self, X: Any, *, sensitive_features: Any = None) -> Any:

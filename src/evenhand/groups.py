@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
+
+EVERYONE = "everyone"  # the one group there is without sensitive features
 
 
 class Groups(NamedTuple):
@@ -31,11 +34,26 @@ def encode_groups(sensitive_features: Any, n_people: int) -> Groups:
     return Groups(codes, names)
 
 
-def group_values(sensitive_features: Any, n_people: int) -> npt.NDArray[Any]:
-    """Return one group value a person, checked: right length, one value each, none missing."""
+def column_names(sensitive_features: Any) -> list[str] | None:
+    """Return the names of several columns; None for one column, and for columns without names.
+
+    >>> column_names({"sex": ["f", "m"], "old": [0, 1]})
+    ['sex', 'old']
+    >>> column_names([["f", 0], ["m", 1]])
+    """
+    return None if sensitive_features is None else _names_of_several(_as_frame(sensitive_features))
+
+
+def group_values(
+    sensitive_features: Any, n_people: int, columns: list[str] | None = None
+) -> npt.NDArray[Any]:
+    """Return one group value a person, checked: right length, one value each, none missing.
+
+    `columns` are the names that `fit` saw: named columns are joined in that order, however they come.
+    """
     if sensitive_features is None:
-        return np.full(n_people, "everyone", dtype=object)
-    frame = _as_frame(sensitive_features)
+        return np.full(n_people, EVERYONE, dtype=object)
+    frame = _in_order(_as_frame(sensitive_features), columns)
     if len(frame) != n_people:
         raise ValueError(
             f"Got sensitive_features for {len(frame)} people, but expected one value for each of {n_people}."
@@ -73,15 +91,25 @@ def _check_one_name_each(texts: list[npt.NDArray[Any]], joined: npt.NDArray[Any]
         )
 
 
-def codes_of(sensitive_features: Any, n_people: int, names: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
-    """Number people by groups known since `fit`; a group never seen is an error that lists the known ones."""
-    values = group_values(sensitive_features, n_people)
+def codes_of(
+    sensitive_features: Any, n_people: int, names: npt.NDArray[Any], columns: list[str] | None = None
+) -> npt.NDArray[np.int64]:
+    """Number people by groups known since `fit`; a group never seen is an error that lists the known ones.
+
+    `columns` are the `column_names` that `fit` saw.
+    """
+    values = group_values(sensitive_features, n_people, columns)
     position = {name: code for code, name in enumerate(names)}
     seen, inverse = sorted_unique(values)
     unknown = [name for name in seen if name not in position]
     if unknown:
-        known = ", ".join(repr(name) for name in names)
-        raise ValueError(f"Got group {unknown[0]!r} in sensitive_features, but fit saw only {known}.")
+        known = _listed(names)
+        if sensitive_features is None:
+            raise ValueError(f"Got no sensitive_features, but expected each person's group, one of {known}.")
+        saw = f"fit saw only {known}"
+        if list(names) == [EVERYONE]:
+            saw = "the model was fitted without sensitive_features; expected none"
+        raise ValueError(f"Got group {unknown[0]!r} in sensitive_features, but {saw}.")
     return np.asarray([position[name] for name in seen], dtype=np.int64)[inverse]
 
 
@@ -117,4 +145,30 @@ def _as_frame(sensitive_features: Any) -> pd.DataFrame:
             ) from error
     if frame.shape[1] == 0:
         raise ValueError("Got sensitive_features with no column, but expected at least one.")
+    twice = frame.columns[frame.columns.duplicated()]
+    if len(twice):
+        raise ValueError(
+            f"Got several columns named {twice[0]!r} in sensitive_features, but expected each name once."
+        )
     return frame
+
+
+def _names_of_several(frame: pd.DataFrame) -> list[str] | None:
+    several = frame.shape[1] > 1 and all(isinstance(name, str) for name in frame.columns)
+    return list(frame.columns) if several else None
+
+
+def _in_order(frame: pd.DataFrame, columns: list[str] | None) -> pd.DataFrame:
+    """Return named columns in the order that `fit` saw; one column, and those without names, as they are."""
+    came = _names_of_several(frame)
+    if columns is None or came is None:
+        return frame
+    if sorted(came) != sorted(columns):
+        raise ValueError(
+            f"Got sensitive_features with the columns {_listed(came)}, but fit saw {_listed(columns)}."
+        )
+    return frame[columns]
+
+
+def _listed(names: Iterable[Any]) -> str:
+    return ", ".join(repr(name) for name in names)
