@@ -44,6 +44,18 @@ def test_guessed_roles_are_said_and_nothing_is_warned() -> None:
     assert list(table.contexts) == ["age", "race"]
 
 
+def test_whole_numbers_are_whole_also_where_people_without_one_were_left_out(tmp_path: Path) -> None:
+    people = PEOPLE.assign(gender=[0, 1] * 20, hired=[0, 0, 1, 0] * 10)
+    people.loc[0, ["gender", "hired"]] = np.nan
+    people.to_csv(tmp_path / "people.csv", index=False)
+    for source in (people, tmp_path / "people.csv"):
+        table = load_table(source, label="hired", sensitive="gender")
+        assert table.sensitive_features.map(str).unique().tolist() == ["1", "0"]
+        assert str(table.pos_label) == "1"
+    halves = load_table(people.assign(gender=people["gender"] / 2), label="hired", sensitive="gender")
+    assert sorted(halves.sensitive_features.unique()) == [0, 0.5]
+
+
 def test_the_same_from_csv_parquet_and_polars(tmp_path: Path) -> None:
     PEOPLE.to_csv(tmp_path / "people.csv", index=False)
     PEOPLE.to_parquet(tmp_path / "people.parquet")

@@ -52,6 +52,16 @@ def test_a_model_that_sees_the_group(people, positive):
     assert len(render(summary)) > 4_000_000
 
 
+def test_groups_may_be_floats(people):
+    X, y = people
+    found = audit(y, X, y, sensitive_features=X["man"].astype(float), n_bootstrap=50)
+    rows = _summary(found)["studies"][0]["groups"]
+    assert [row["group"] for row in rows] == ["0.0", "1.0"]
+    assert [row["positive_rate"]["value"] for row in rows] == [
+        found.value("positive_rate", group) for group in (0.0, 1.0)
+    ]
+
+
 def test_people_are_in_the_order_of_every_report_whoever_flips_first(people):
     X, y = people
     model = LogisticRegression().fit(X, y)

@@ -172,7 +172,13 @@ def _known_people(frame: pd.DataFrame, label: str, groups: list[str], notes: lis
                 "to keep them."
             )
             frame = frame[~missing]
-    return frame
+    # A gap makes floats of whole numbers; but what is 1 in the file is not to be called 1.0.
+    return frame.astype({column: "int64" for column in (label, *groups) if _whole(frame[column])})
+
+
+def _whole(column: pd.Series[Any]) -> bool:
+    floats = pd.api.types.is_float_dtype(column)
+    return floats and bool(((column % 1 == 0) & (column.abs() < 2**53)).all())
 
 
 def _check_label(label: pd.Series[Any], origin: str) -> None:

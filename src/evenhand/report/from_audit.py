@@ -64,7 +64,7 @@ def _groups(findings: dict[str, Any]) -> list[dict[str, Any]]:
     for group, people in findings["about"]["groups"].items():
         row: dict[str, Any] = {"group": group, "people": people}
         for found in findings["metrics"]:
-            if found["metric"] in _BY_GROUP and _name(found["group"]) == group:
+            if found["metric"] in _BY_GROUP and str(found["group"]) == group:
                 row[found["metric"]] = _measure(found)
         rows.append(row)
     return rows
@@ -92,7 +92,7 @@ def _persons(found: Audit, findings: dict[str, Any]) -> dict[str, Any] | None:
         "rows": [
             {
                 "person": person["person"],
-                "group": _name(person["group"]),
+                "group": str(person["group"]),
                 "label": "" if person["label"] is None else str(person["label"]),
                 "decisions": [str(person[f"decided as {group}"]) for group in groups],
                 "probabilities": [_probability(person, group, about["positive"]) for group in groups],
@@ -136,11 +136,6 @@ def _tables(findings: dict[str, Any]) -> list[dict[str, Any]]:
         for part, (title, caption) in titles.items()
         if findings[part]
     ]
-
-
-def _name(group: Any) -> str:
-    # A column of groups that are numbers has become one of floats beside the rows without a group.
-    return str(int(group)) if isinstance(group, float) and group.is_integer() else str(group)
 
 
 def _cell(value: Any) -> str:
