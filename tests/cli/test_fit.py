@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import hashlib
 import json
 
 import numpy as np
@@ -10,6 +11,7 @@ from evenhand import CooperativeBandits, load
 from evenhand.cli import tradeoff
 from evenhand.cli.tradeoff import WEIGHTS
 from evenhand.cli.unfinished import Unfinished
+from evenhand.datasets import load_table
 from evenhand.deployed import Deployed
 from evenhand.report import read_summary
 
@@ -50,6 +52,19 @@ def test_the_card_says_data_seed_metrics_and_limits(fitted):
     card = json.loads(fitted.model.with_suffix(".card.json").read_text(encoding="utf-8"))
     assert card["metrics"]["accuracy"]["low"] < card["metrics"]["accuracy"]["high"]
     assert load(fitted.model).card == card
+
+
+def test_sha256_is_the_files_own_and_the_tables_is_called_fingerprint(fitted, tmp_path):
+    card = json.loads(fitted.model.with_suffix(".card.json").read_text(encoding="utf-8"))["data"]
+    assert card["source"] == str(fitted.people)
+    assert card["sha256"] == hashlib.sha256(fitted.people.read_bytes()).hexdigest()
+    assert card["fingerprint"] == load_table(fitted.people, categorical="branch").fingerprint
+    told = [read_summary(fitted.summary)]
+    for asked in (("--model", fitted.model), ("--predictions", "hired", "--sensitive", "sex")):
+        out = evenhand("audit", fitted.people, *asked, "--summary", tmp_path / "a.json")
+        assert out.exit_code == 0, out.output
+        told.append(read_summary(tmp_path / "a.json"))
+    assert {whole["made"]["data"][0]["sha256"] for whole in told} == {card["sha256"]}
 
 
 def test_test_numbers_are_those_of_the_saved_model_on_the_test_people(fitted):

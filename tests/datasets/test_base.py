@@ -37,7 +37,6 @@ def test_can_not_be_changed() -> None:
 
 def test_fingerprint_is_the_same_on_every_platform() -> None:
     expected = "d26663db4291c901062d119e26a79e0a6a5e8fd78f05ecfb237676056620a2da"
-    assert small().fingerprint == small().sha256
     assert small().fingerprint == expected
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
@@ -26,9 +25,11 @@ from evenhand.cli.tables import (
     open_table,
     read_columns,
     rows_of,
+    source_of,
     with_dates,
 )
 from evenhand.datasets import Dataset
+from evenhand.datasets.files import sha256_of
 from evenhand.deployed import Deployed
 from evenhand.report.from_audit import summary_of_audit
 from evenhand.report.render import write_html
@@ -117,18 +118,12 @@ def run(
         if added:
             found.notes.append(f"Left out as made by `evenhand predict`: {', '.join(map(repr, added))}.")
         about = {
-            "name": dataset.name, "label": str(dataset.label.name), "sha256": dataset.sha256,
-            "sensitive": str(dataset.sensitive.columns[0]),
+            "label": str(dataset.label.name), "sensitive": str(dataset.sensitive.columns[0]),
+            "source": source_of(dataset, data),
         }  # fmt: skip
-    source = {
-        "name": about["name"],
-        "people": found.about["people"],
-        "sha256": about["sha256"],
-        "source": str(data),
-    }
     whole = summary_of_audit(
-        found, name=about["name"], label=about["label"], sensitive=about["sensitive"],
-        how=made(command_line(), seeds=[seed], data=[source]),
+        found, name=data.stem, label=about["label"], sensitive=about["sensitive"],
+        how=made(command_line(), seeds=[seed], data=[about["source"]]),
         model=str(model) if model else f"Column {predictions}",
     )  # fmt: skip
     whole["studies"][0]["notes"].append(PERSON_NUMBER)
@@ -216,14 +211,8 @@ def _audit_deployed(
     kept = with_dates(contexts[known].reset_index(drop=True), dates)
     found = _audit(held, kept, y, groups, pos_label, given, np.flatnonzero(known))
     found.notes.extend(_met_in_training(held, path, rows, encoding))
-    with path.open("rb") as file:
-        sha256 = hashlib.file_digest(file, "sha256").hexdigest()
-    return found, {
-        "name": path.stem,
-        "label": name,
-        "sensitive": " & ".join(held.sensitive),
-        "sha256": sha256,
-    }
+    source = {"name": path.stem, "people": len(y), "sha256": sha256_of(path), "source": str(path)}
+    return found, {"label": name, "sensitive": " & ".join(held.sensitive), "source": source}
 
 
 def _met_in_training(held: Deployed, path: Path, frame: pd.DataFrame, encoding: str) -> list[str]:
@@ -241,7 +230,7 @@ def _met_in_training(held: Deployed, path: Path, frame: pd.DataFrame, encoding: 
         )  # fmt: skip
     except ValueError:  # what can't be read as training read it is no such file
         return []
-    if replace(dataset, pos_label=held.pos_label).sha256 != made_with["sha256"]:
+    if replace(dataset, pos_label=held.pos_label).fingerprint != made_with.get("fingerprint"):
         return []
     trained = made_with["parts"]["train"]
     return [

@@ -32,6 +32,7 @@ from evenhand.cli.tables import (
     open_table,
     read_columns,
     rows_of,
+    source_of,
 )
 from evenhand.cli.tradeoff import (
     CRITERIA,
@@ -46,7 +47,6 @@ from evenhand.cli.tradeoff import (
 )
 from evenhand.cli.unfinished import Unfinished
 from evenhand.cli.written import card_for, write
-from evenhand.datasets import Dataset
 from evenhand.deployed import Deployed
 from evenhand.protocol.splits import Part, prepare, split
 from evenhand.report.render import in_numbers, interval
@@ -114,6 +114,7 @@ def run(
         data, label=label, sensitive=sensitive, positive=positive, drop=drop, categorical=categorical,
         encoding=encoding,
     )  # fmt: skip
+    source = source_of(dataset, data)
     rows = split(dataset, seed=seed, stratify="both")
     dataset.notes.extend([*on_columns(dataset), *on_groups(dataset, rows)])
     if not as_json:  # there, the notes are in the document
@@ -122,7 +123,7 @@ def run(
     parts = prepare(dataset, rows)
     bound = PARITY_BOUND if max_discrimination is None else max_discrimination / 2
     found: list[Candidate] = []
-    unfinished = Unfinished(output, dataset.sha256, bound, times, seed)
+    unfinished = Unfinished(output, dataset.fingerprint, bound, times, seed)
     with progress("Training", 2 * len(grid)) as advance:
         for candidate in train_all(
             parts, weights=grid, parity_bound=bound, epochs=times, seed=seed, jobs=jobs, unfinished=unfinished
@@ -143,12 +144,13 @@ def run(
     bounds = bounds_of(max_discrimination, max_flip)
     broken = on_bounds(bounds, best["metrics"])
     measured["notes"] += [*broken, PERSON_NUMBER]
-    whole = _summary(dataset, measured, seed)
+    how = made(command_line(), seeds=[seed], data=[source])
+    whole = summary_of("fit", f"{dataset.name}: {dataset.label.name}", [measured], how)
     study = whole["studies"][0]
     kept = [f"Kept on the validation part, as asked: {in_words(bounds)}."] if bounds else []
     card = card_for(
         dataset, parts, chosen, by, bounds=[*kept, *broken], metrics=best["metrics"], groups=study["groups"],
-        made=whole["made"],
+        source=source, made=how,
     )  # fmt: skip
     deployed = Deployed(
         parts.preprocessor, chosen.model, kinds_of(dataset), str(dataset.label.name), columns,
@@ -187,14 +189,6 @@ def _epochs(text: str) -> float | str:
     except ValueError:
         raise ValueError(f"Got --epochs {text!r}, but expected 'auto' or a number, such as 20.") from None
     return number("--epochs", given, low=0, open_low=True)
-
-
-def _summary(dataset: Dataset, study: dict[str, Any], seed: int) -> dict[str, Any]:
-    source = {
-        "name": dataset.name, "people": len(dataset), "sha256": dataset.sha256, "source": dataset.source
-    }  # fmt: skip
-    how = made(command_line(), seeds=[seed], data=[source])
-    return summary_of("fit", f"{dataset.name}: {dataset.label.name}", [study], how)
 
 
 def _most_given(chosen: Candidate, part: Part) -> float:

@@ -80,7 +80,7 @@ def _detail(dataset: Dataset, out: Path) -> dict[str, Any]:
     parts = prepare(dataset, rows)
     epochs = min(20.0, _STEPS / len(parts.train.y))
     found = []
-    unfinished = Unfinished(out / dataset.name, dataset.sha256, epochs)
+    unfinished = Unfinished(out / dataset.name, dataset.fingerprint, epochs)
     with progress(f"Along λ: {dataset.name}", 2 * len(WEIGHTS)) as advance:
         for candidate in train_all(
             parts, weights=WEIGHTS, epochs=epochs, seed=0, jobs=-1, unfinished=unfinished

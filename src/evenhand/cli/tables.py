@@ -15,7 +15,7 @@ from evenhand.cells import CATEGORY, NUMBER
 from evenhand.checks import did_you_mean
 from evenhand.cli.console import note
 from evenhand.datasets import Dataset, load_table
-from evenhand.datasets.files import read_table
+from evenhand.datasets.files import read_table, sha256_of
 from evenhand.datasets.table import guessed_positive
 from evenhand.groups import group_values
 from evenhand.protocol.splits import is_number
@@ -52,6 +52,17 @@ def open_table(
         told = [said for said in found.notes if said != guess]
         dataset = replace(dataset, pos_label=_as_label(positive, dataset.label), notes=told)
     return dataset, columns
+
+
+def source_of(dataset: Dataset, path: Path) -> dict[str, Any]:
+    """Return what a report and a card say of the data: `sha256` is the file's, `fingerprint` the table's."""
+    return {
+        "name": dataset.name,
+        "people": len(dataset),
+        "sha256": sha256_of(path),
+        "fingerprint": dataset.fingerprint,
+        "source": str(path),
+    }
 
 
 def read_columns(path: Path, encoding: str) -> pd.DataFrame:

@@ -28,17 +28,20 @@ def card_for(
     bounds: list[str],
     metrics: Any,
     groups: Any,
+    source: dict[str, Any],
     made: Any,
 ) -> dict[str, Any]:
-    """Return the card of the chosen model; `bounds` says which it had to keep, and whether it did."""
+    """Return the card of the chosen model; `bounds` says which it had to keep, and whether it did.
+
+    `source` is what `evenhand.cli.tables.source_of` returns.
+    """
     sizes = {name: len(getattr(parts, name).y) for name in ("train", "validation", "test")}
     everyone = codes_of(dataset.sensitive_features, len(dataset), chosen.model.groups_)
     counts = np.bincount(everyone, minlength=len(chosen.model.groups_)).tolist()
     return card_of(
         title=f"A model of {dataset.label.name} ({dataset.name})",
         data={
-            "source": dataset.source,
-            "sha256": dataset.sha256,
+            **{name: source[name] for name in ("source", "sha256", "fingerprint")},
             "people": len(dataset),
             "parts": sizes,
             "label": _label(dataset),

@@ -106,11 +106,6 @@ class Dataset:
         digest.update(b"" if self.test_rows is None else np.packbits(self.test_rows).tobytes())
         return digest.hexdigest()
 
-    @property
-    def sha256(self) -> str:
-        """The fingerprint, under its usual name."""
-        return self.fingerprint
-
     def __len__(self) -> int:
         return len(self.contexts)
 

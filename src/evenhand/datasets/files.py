@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import codecs
 import csv
+import hashlib
 import re
 import warnings
 from collections.abc import Iterator
@@ -21,10 +22,16 @@ MISSING_MARKS = ("", "NA", "NaN", "nan", "N/A", "null", "NULL")
 _LONGEST_LINE = 1_000_000
 _LONGEST_FIELD = 131_072
 _SEPARATORS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "bar"}
+_SEPARATOR_LINE = re.compile(r'"?sep=([^\w\s"]|\t)"?[\r\n]*', re.IGNORECASE)  # before the names, for Excel
+_INDEX = "Unnamed: 0"  # what pandas calls a first column without a name: the index that it wrote itself
 TEXT_FILES = (".csv", ".tsv", ".txt")
 # A number to a machine; but people who write amounts leave leading zeros out.
 _CODE = re.compile(r"\s*0\d+(\.\d*)?([eE][+-]?\d+)?\s*")
-_MAY_HOLD_CODE = re.compile(r"\n\s*0\d")  # of fields in lines: one search a row, as most rows hold none
+# A text that begins with one may be a formula to a spreadsheet: evenhand writes an apostrophe before it.
+FORMULA_SIGNS = "=+-@\t\r\n＝＋－＠"
+_GUARDED = re.compile(f"'+[{re.escape(FORMULA_SIGNS)}]")
+# Of fields in lines: one search a row, as most rows hold neither.
+_MAY_HOLD_EITHER = re.compile(rf"\n(\s*0\d|{_GUARDED.pattern})")
 
 
 class Table(NamedTuple):
@@ -46,7 +53,8 @@ class Header(NamedTuple):
 def read_table(source: Any, *, encoding: str = "utf-8") -> Table:
     """Read a CSV or Parquet file, or take a DataFrame (pandas, Polars, or with the dataframe interchange).
 
-    A column of a CSV file in which a number has a leading zero ('01', '007') is text: these are codes.
+    A column of a CSV file in which a number has a leading zero ('01', '007') is text: these are codes. Its
+    first column may have no name, as pandas writes an index; it is then called 'Unnamed: 0', as pandas does.
 
     >>> read_table(pd.DataFrame({"age": [25, 31]})).origin
     'the DataFrame'
@@ -86,6 +94,15 @@ def codes_in(frame: pd.DataFrame) -> dict[str, str]:
     return found
 
 
+def unguarded(text: str) -> str:
+    """Return a field without the apostrophe that keeps a spreadsheet from taking it for a formula.
+
+    >>> [unguarded(text) for text in ("'=1+1", "'+", "'tis", "=1+1")]
+    ['=1+1', '+', "'tis", '=1+1']
+    """
+    return text[1:] if text.startswith("'") and _GUARDED.match(text) else text
+
+
 def line_of_row(path: Path, row: int, *, encoding: str = "utf-8") -> int:
     """Return the line where a data row (from 0) begins, past quoted line breaks and empty lines."""
     with _open(path, encoding) as file:
@@ -100,6 +117,12 @@ def line_of_row(path: Path, row: int, *, encoding: str = "utf-8") -> int:
     return begins
 
 
+def sha256_of(path: Path) -> str:
+    """Return the digest of a file as it lies on the disk, which `sha256sum` tells too."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
 def kind_of_file(path: Path) -> str:
     """Return the ending of a table's file, which must be there and be one that can be read."""
     if path.is_dir():
@@ -112,50 +135,62 @@ def kind_of_file(path: Path) -> str:
 
 def read_header(path: Path, file: TextIO) -> Header:
     """Read the names of a CSV file's columns, each once; the file is left where its rows begin."""
-    first = file.readline(_LONGEST_LINE)
+    line, first = 1, file.readline(_LONGEST_LINE)
+    told = _SEPARATOR_LINE.fullmatch(first)
+    if told:
+        line, first = 2, file.readline(_LONGEST_LINE)
     if not first:
         raise ValueError(f"{path} is empty; expected a table with column names.")
     if len(first) >= _LONGEST_LINE:
         raise ValueError(
-            f"{path}, line 1 is longer than {_LONGEST_LINE:,} characters; expected column names, and then "
-            "one row a line."
+            f"{path}, line {line} is longer than {_LONGEST_LINE:,} characters; expected column names, and "
+            "then one row a line."
         )
-    separator = max(_SEPARATORS, key=first.count)
+    separator = told[1] if told else max(_SEPARATORS, key=first.count)
     more = iter(lambda: file.readline(_LONGEST_LINE), "")
     reader = csv.reader(chain([first], more), delimiter=separator, strict=True)
     try:
-        names = next(reader)
+        names = [unguarded(name) for name in next(reader)]
     except csv.Error as error:
-        raise ValueError(f"{path}, line {reader.line_num}: {_explained(error)}") from error
+        raise ValueError(f"{path}, line {line - 1 + reader.line_num}: {_explained(error)}") from error
     if not names:
-        raise ValueError(f"{path}, line 1 is empty; expected column names.")
+        raise ValueError(f"{path}, line {line} is empty; expected column names.")
+    if len(names) > 1 and not names[0].strip():
+        names[0] = _INDEX
     for position, name in enumerate(names, start=1):
         if not name.strip():
             raise ValueError(
-                f"{path}, line 1: column {position} has no name; expected a name for every column."
+                f"{path}, line {line}: column {position} has no name; expected a name for every column."
             )
         if names.index(name) != position - 1:
-            raise ValueError(f"{path}, line 1: the column {name!r} comes twice; expected each name once.")
-    return Header(separator, names, reader.line_num)
+            raise ValueError(
+                f"{path}, line {line}: the column {name!r} comes twice; expected each name once."
+            )
+    return Header(separator, names, line - 1 + reader.line_num)
 
 
 def _read_file(path: Path, encoding: str) -> tuple[pd.DataFrame, list[str]]:
     if kind_of_file(path) == ".parquet":
         return _read_parquet(path), []
-    separator, coded = _check_lines(path, encoding)
-    notes = (
-        [] if separator == "," else [f"Columns of {path.name} are separated by a {_SEPARATORS[separator]}."]
-    )
-    frame = pd.read_csv(
-        path,
-        sep=separator,
-        encoding=with_mark(encoding),
-        keep_default_na=False,
-        na_values=list(MISSING_MARKS),
-        dtype=dict.fromkeys(coded, str),
-        low_memory=False,
-    )
-    return frame, notes
+    coded, guarded = _check_lines(path, encoding)
+    with _open(path, encoding) as file:
+        header = read_header(path, file)
+        frame = pd.read_csv(
+            file,
+            sep=header.separator,
+            header=None,
+            names=header.names,
+            keep_default_na=False,
+            na_values=list(MISSING_MARKS),
+            dtype=dict.fromkeys(coded, str),
+            low_memory=False,
+        )
+    for name in guarded:
+        frame[name] = frame[name].map(unguarded, na_action="ignore")
+    if header.separator == ",":
+        return frame, []
+    called = _SEPARATORS.get(header.separator, repr(header.separator))
+    return frame, [f"Columns of {path.name} are separated by a {called}."]
 
 
 def _read_parquet(path: Path) -> pd.DataFrame:
@@ -177,30 +212,33 @@ def pyarrow_for(path: Path) -> Any:
     return pyarrow
 
 
-def _check_lines(path: Path, encoding: str) -> tuple[str, list[str]]:
+def _check_lines(path: Path, encoding: str) -> tuple[list[str], list[str]]:
     """Read the file once as bare fields, so that a damaged line is named, not filled with blanks.
 
-    Return the separator, and the columns that hold a number with a leading zero.
+    Return the columns that hold a number with a leading zero, and those with an apostrophe to drop.
     """
     with _open(path, encoding) as file:
         try:
             header = read_header(path, file)
             reader = csv.reader(file, delimiter=header.separator, strict=True)
-            plain = set(range(len(header.names)))
+            coded: set[str] = set()
+            guarded: set[str] = set()
             for fields in reader:
                 if fields and len(fields) != len(header.names):
                     raise ValueError(
                         f"{path}, line {header.lines + reader.line_num}: got {len(fields)} fields, but the "
-                        f"{len(header.names)} column names in line 1 want as many. Is the file cut off, or a "
-                        "comma unquoted?"
+                        f"{len(header.names)} column names want as many. Is the file cut off, or a comma "
+                        "unquoted?"
                     )
-                if _MAY_HOLD_CODE.search("\n".join(["", *fields])):
-                    plain -= {at for at in plain if _CODE.fullmatch(fields[at])}
+                if _MAY_HOLD_EITHER.search("\n".join(["", *fields])):
+                    named = list(zip(header.names, fields, strict=True))
+                    coded |= {name for name, field in named if _CODE.fullmatch(field)}
+                    guarded |= {name for name, field in named if _GUARDED.match(field)}
         except csv.Error as error:
             raise ValueError(f"{path}, line {header.lines + reader.line_num}: {_explained(error)}") from error
         except UnicodeError as error:
             raise ValueError(wrong_encoding(path, encoding)) from error
-    return header.separator, [name for at, name in enumerate(header.names) if at not in plain]
+    return sorted(coded), sorted(guarded)
 
 
 def _explained(error: csv.Error) -> str:
@@ -216,7 +254,8 @@ def _explained(error: csv.Error) -> str:
 
 def wrong_encoding(path: Path, encoding: str) -> str:
     """Say which byte of a file is not what its encoding allows."""
-    advice = "Save the file as UTF-8, or say its encoding, such as encoding='latin-1'."
+    likely = "" if with_mark(encoding) != "utf-8-sig" else _likely(path)
+    advice = f"Save the file as UTF-8, or give its encoding (--encoding, in Python encoding=){likely}."
     whole = f"{path} is not {encoding.upper()}. {advice}"
     if not "\n\n".encode(encoding).endswith(b"\n\n"):  # as in UTF-16, whose lines end in more than that byte
         return whole
@@ -232,6 +271,13 @@ def wrong_encoding(path: Path, encoding: str) -> str:
     return whole
 
 
+def _likely(path: Path) -> str:
+    """Say what a file that is not UTF-8 may be: what spreadsheets write, which latin-1 would misread."""
+    with path.open("rb") as file:
+        marked = file.read(2) in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+    return ", which is utf-16 by its first bytes" if marked else ", often cp1252"
+
+
 @contextmanager
 def _open(path: Path, encoding: str) -> Iterator[TextIO]:
     with path.open(encoding=with_mark(encoding), newline="") as file:
@@ -244,7 +290,7 @@ def with_mark(encoding: str) -> str:
         "".encode(encoding)
     except LookupError:
         raise ValueError(
-            f"Got the encoding {encoding!r}, but expected one that Python knows, such as 'latin-1'."
+            f"Got the encoding {encoding!r}, but expected one that Python knows, such as 'cp1252'."
         ) from None
     name = codecs.lookup(encoding).name
     return "utf-8-sig" if name == "utf-8" else name

