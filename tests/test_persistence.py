@@ -1,15 +1,18 @@
 import pickle
 import zipfile
 
+import numba
 import numpy as np
+import pandas as pd
 import pytest
 import skops.io
 from sklearn import config_context
+from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
 from evenhand import CooperativeBandits, Correctness, Custom, GradientBandit, LogRatio, Parity, load, save
-from evenhand.baselines import ALFR, LFR, LR, Rawlsian
+from evenhand.baselines import ALFR, LFR, LR, ExponentiatedGradientClassifier, OxonFairClassifier, Rawlsian
 
 
 @pytest.fixture(scope="module")
@@ -57,6 +60,11 @@ def test_baselines_too(data, tmp_path, kind):
     np.testing.assert_array_equal(
         again.predict(X, sensitive_features=s), model.predict(X, sensitive_features=s)
     )
+
+
+def test_thresholds_too(data, tmp_path):
+    pytest.importorskip("oxonfair")
+    test_baselines_too(data, tmp_path, OxonFairClassifier)
 
 
 @pytest.mark.parametrize("part", ["policies", "moments", "rates"])
@@ -142,13 +150,69 @@ def test_a_flipped_byte_is_never_a_silent_change(data, tmp_path):
         load(bad)
 
 
-def test_a_function_of_the_users_is_not_saved(data, tmp_path):
+def own(action, label, group, policies, rates):
+    return 0.0
+
+
+def not_saved(model, folder, match):
+    """Check that a model is refused, that nothing new is left on disk, and what was there before is."""
+    path = folder / "m.skops"
+    path.write_text("the model before")
+    with pytest.raises(ValueError, match=match):
+        save(model, path)
+    assert path.read_text() == "the model before"
+    assert list(folder.iterdir()) == [path]
+
+
+@pytest.mark.parametrize("function", [own, numba.njit(own)], ids=["plain", "compiled"])
+def test_a_function_of_the_users_is_not_saved(data, tmp_path, function):
     X, y, _ = data
+    bandit = GradientBandit(Correctness() + Custom(function), epochs=1)
+    not_saved(bandit.fit(X, y), tmp_path, r"holds no code.*set_params\(reward=None\)")
+    pipeline = make_pipeline(StandardScaler(), bandit).fit(X, y)
+    not_saved(pipeline, tmp_path, r"holds no code.*set_params\(gradientbandit__reward=None\)")
+    load(save(pipeline.set_params(gradientbandit__reward=None), tmp_path / "m.skops")).predict(X)
 
-    def own(action, label, group, policies, rates):
-        return 0.0
 
-    model = GradientBandit(Correctness() + Custom(own), epochs=1).fit(X, y)
-    with pytest.raises(ValueError, match="holds no code"):
-        save(model, tmp_path / "m.skops")
-    assert not list(tmp_path.iterdir())
+@pytest.mark.parametrize("function", [own, numba.njit(own)], ids=["plain", "compiled"])
+def test_of_a_search_the_best_model_is_saved(data, tmp_path, function):
+    X, y, _ = data
+    rewards = [None, Correctness() + Custom(function)]
+    for first, grid in ((None, {"hidden": [2]}), (rewards[1], {"hidden": [2]}), (None, {"reward": rewards})):
+        search = GridSearchCV(GradientBandit(first, steps=10), grid, cv=2).fit(X, y)
+        not_saved(search, tmp_path, "Got a model, GridSearchCV, that holds .* save the best_estimator_")
+    best = search.best_estimator_.set_params(reward=None)
+    np.testing.assert_array_equal(load(save(best, tmp_path / "m.skops")).predict(X), best.predict(X))
+
+
+class Mine(StandardScaler):
+    pass
+
+
+def doubled(X):
+    return 2 * X
+
+
+def test_what_could_not_be_loaded_is_not_saved(data, tmp_path):
+    X, y, s = data
+    days = pd.Series(np.where(s == "f", pd.Timestamp("2020-01-01"), pd.Timestamp("2021-01-01")))
+    by_day = CooperativeBandits(steps=10).fit(X, y, sensitive_features=days)
+    not_saved(by_day, tmp_path, r"the type 'pandas.*Timestamp'.* as text or numbers")
+    for step, name in ((Mine(), "Mine"), (FunctionTransformer(doubled), "doubled")):
+        pipeline = make_pipeline(step, GradientBandit(steps=10)).fit(X, y)
+        not_saved(pipeline, tmp_path, f"Got a model, Pipeline, that holds the type '.*{name}'")
+
+
+def test_a_mixture_of_fairlearns_is_not_saved(data, tmp_path):
+    pytest.importorskip("fairlearn")
+    X, y, s = data
+    mixture = ExponentiatedGradientClassifier(max_iter=3).fit(X, y, sensitive_features=s)
+    not_saved(
+        mixture, tmp_path, "ExponentiatedGradientClassifier, that holds an object that skops can't write"
+    )
+
+
+def test_a_folder_that_is_not_there_is_said_as_it_is(data, tmp_path):
+    X, y, _ = data
+    with pytest.raises(FileNotFoundError):
+        save(GradientBandit(steps=10).fit(X, y), tmp_path / "missing" / "m.skops")

@@ -7,16 +7,16 @@ from __future__ import annotations
 
 import zipfile
 from pathlib import Path
+from pickle import PicklingError
 from typing import Any
 
 from sklearn import config_context
 from sklearn.base import BaseEstimator
-from sklearn.pipeline import Pipeline
 from sklearn.utils._metadata_requests import SIMPLE_METHODS
 
 from evenhand import rewards
 from evenhand.bandit import GradientBandit
-from evenhand.baselines import ALFR, LFR, LR, Rawlsian
+from evenhand.baselines import ALFR, LFR, LR, OxonFairClassifier, Rawlsian
 from evenhand.baselines._prototypes import Losses, Prototypes
 from evenhand.cooperative import CooperativeBandits
 from evenhand.kernels.structs import Moments, Rates
@@ -27,7 +27,7 @@ from evenhand.version import __version__
 # Named one by one: a whole package would let a file call any function of it.
 OWN_TYPES = (
     CooperativeBandits, GradientBandit, Training, Moments, Rates, Network,
-    ALFR, LFR, LR, Rawlsian, Losses, Prototypes,
+    ALFR, LFR, LR, OxonFairClassifier, Rawlsian, Losses, Prototypes,
     rewards.Reward, rewards.Correctness, rewards.Likelihood, rewards.KL, rewards.LogRatio, rewards.Agreement,
     rewards.Parity, rewards.EqualOpportunity, rewards.EqualizedOdds,
 )  # fmt: skip
@@ -37,9 +37,10 @@ TRUSTED = frozenset(f"{kind.__module__}.{kind.__qualname__}" for kind in OWN_TYP
 
 
 def save(model: Any, path: str | Path) -> Path:
-    """Write a fitted estimator, or a pipeline that holds one, to a skops file; return its path."""
-    import skops.io
+    """Write a fitted estimator, or a pipeline that holds one, to a skops file; return its path.
 
+    A model with a part that `load` would refuse is refused here, and nothing is written.
+    """
     _refuse_functions(model)
     path = Path(path)
     partial = path.with_name(path.name + ".partial")
@@ -47,7 +48,7 @@ def save(model: Any, path: str | Path) -> Path:
     asked = {name: one.__dict__.pop("_metadata_request") for name, one in _with_requests(model)}
     try:
         held = {"evenhand": __version__, "model": model, "requests": _as_plain(asked)}
-        skops.io.dump(held, partial)
+        _write(held, partial)
         partial.replace(path)
     finally:
         for name, one in _estimators(model):
@@ -55,6 +56,18 @@ def save(model: Any, path: str | Path) -> Path:
                 one._metadata_request = asked[name]
         partial.unlink(missing_ok=True)
     return path
+
+
+def _write(held: dict[str, Any], path: Path) -> None:
+    import skops.io
+
+    try:
+        skops.io.dump(held, path)
+        foreign = _foreign(skops.io.get_untrusted_types(file=path))
+    except (TypeError, AttributeError, RecursionError, PicklingError) as error:
+        raise _refusal(held["model"], f"an object that skops can't write ({error})") from error
+    if foreign:
+        raise _refusal(held["model"], f"the type {foreign[0]!r}")
 
 
 def load(path: str | Path) -> Any:
@@ -72,7 +85,7 @@ def load(path: str | Path) -> Any:
         )
     try:
         asked = skops.io.get_untrusted_types(file=path)
-        foreign = sorted(set(asked) - TRUSTED)
+        foreign = _foreign(asked)
         if foreign:
             raise ValueError(
                 f"{path.name} holds the type {foreign[0]!r}, but expected evenhand's and scikit-learn's own "
@@ -98,6 +111,10 @@ def load(path: str | Path) -> Any:
             f"{path.name} is a skops file of something else; expected a model saved by evenhand."
         )
     return held["model"]
+
+
+def _foreign(types: list[str]) -> list[str]:
+    return sorted(set(types) - TRUSTED)
 
 
 def _estimators(model: Any) -> list[tuple[str, Any]]:
@@ -134,10 +151,23 @@ def _ask_again(model: Any, requests: dict[str, dict[str, dict[str, Any]]]) -> No
 
 
 def _refuse_functions(model: Any) -> None:
-    for estimator in [step for _, step in model.steps] if isinstance(model, Pipeline) else [model]:
+    for name, estimator in _estimators(model):
         reward = getattr(estimator, "reward", None)
         if "custom" in getattr(reward, "names", ()) or getattr(reward, "name", "") == "custom":
-            raise ValueError(
-                "Got a model whose reward holds a function of your own, but a model file holds no code. "
-                "Save its policies without the reward: model.set_params(reward=None) first."
-            )
+            parameter = f"{name}__reward" if name else "reward"
+            remedy = f"Save its policies without the reward: model.set_params({parameter}=None) first."
+            raise _refusal(model, "a function of your own in its reward", remedy)
+
+
+def _refusal(
+    model: Any,
+    held: str,
+    remedy: str = "Give labels and groups as text or numbers, and keep a model of other parts with pickle.",
+) -> ValueError:
+    """Return the error that says what in a model can't be saved, and what can be done about it."""
+    if hasattr(model, "best_estimator_"):
+        remedy = "Of a search, save the best_estimator_."
+    return ValueError(
+        f"Got a model, {type(model).__name__}, that holds {held}, but a model file holds no code: expected "
+        f"evenhand's and scikit-learn's own estimators only. {remedy}"
+    )
