@@ -11,13 +11,21 @@ from fairlearn.reductions import DemographicParity, ExponentiatedGradient
 from sklearn.compose import make_column_transformer
 from sklearn.dummy import DummyClassifier
 from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import roc_auc_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
 from evenhand import CooperativeBandits
 from evenhand.audit import audit
-from evenhand.metrics import consistency, delta, discrimination, metric_free_gap, positive_rates
+from evenhand.metrics import (
+    calibration_error,
+    consistency,
+    delta,
+    discrimination,
+    metric_free_gap,
+    positive_rates,
+)
 
 RNG = np.random.default_rng(0)
 N = 400
@@ -42,6 +50,21 @@ def pipeline(last: Any, categories: list[str]) -> Any:
 @pytest.fixture(scope="module")
 def with_sex() -> Any:
     return pipeline(LogisticRegression(), ["sex", "job"]).fit(X, Y)
+
+
+def test_of_many_labels_scores_are_about_the_positive_one() -> None:
+    grade = np.where(X["age"] > 60, "a", np.where(Y == "yes", "b", "c"))
+    model = LogisticRegression(max_iter=500).fit(X[["age"]], grade)
+    said = model.predict_proba(X[["age"]])
+    for given, features in ((model, X[["age"]]), (said, None)):
+        found = audit(given, features, grade, sensitive_features=X["sex"], pos_label="b", **QUICK)
+        row = found.row("auc")
+        assert row["value"] == pytest.approx(roc_auc_score(grade == "b", said[:, 1]))
+        assert row["low"] < row["value"] < row["high"]
+        calibrated = calibration_error(grade == "b", said[:, 1])
+        assert found.value("calibration_error") == pytest.approx(calibrated)
+    unnamed = audit(said, None, grade, sensitive_features=X["sex"], **QUICK)
+    assert unnamed.value("auc") == pytest.approx(roc_auc_score(grade, said, multi_class="ovr"))
 
 
 def test_a_model_with_the_sensitive_column(with_sex: Any) -> None:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -50,6 +51,17 @@ def test_columns_of_scores() -> None:
     assert auc(list("xyz"), three) == 1
     # Only the top label's claim counts: 0.6 and 0.7 were right, 0.5 was wrong.
     assert calibration_error(list("xyz"), three) == pytest.approx((0.4 + 0.3 + 0.5) / 3)
+
+
+def test_of_many_labels_the_positive_one_is_measured_against_the_rest() -> None:
+    labels = np.array(list("xyzxyz"))
+    three = np.array([[6, 3, 1], [2, 7, 1], [2, 5, 3], [1, 8, 1], [3, 3, 4], [1, 1, 8]]) / 10
+    for at, label in enumerate("xyz"):
+        of_label: dict[str, Any] = {"y_true": labels == label, "y_score": three[:, at]}
+        for metric in (auc, calibration_error):
+            assert metric(labels, three, pos_label=label) == metric(**of_label)
+    assert auc(labels, three, pos_label="y") != auc(labels, three)
+    assert calibration_error(labels, three, pos_label="y") != calibration_error(labels, three)
 
 
 def test_a_label_that_does_not_occur_is_left_out() -> None:

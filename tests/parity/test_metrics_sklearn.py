@@ -23,3 +23,6 @@ def test_accuracies_and_auc_equal_scikit_learns(seed: int, n_labels: int) -> Non
     assert balanced_accuracy(truth, decided) == pytest.approx(balanced_accuracy_score(truth, decided))
     theirs = roc_auc_score(truth, scores[:, 1] if n_labels == 2 else scores, multi_class="ovr")
     assert auc(truth, scores) == pytest.approx(theirs)
+    for label in range(n_labels):
+        theirs = roc_auc_score(truth == label, scores[:, label])
+        assert auc(truth, scores, pos_label=label) == pytest.approx(theirs)

@@ -88,8 +88,6 @@ class MetricTable:
             return []
         arguments: dict[str, Any] = {"labels": said.labels, "pos_label": positive}
         likely = scores.ndim == 2
-        if likely and scores.shape[1] == 2 and positive in said.labels:
-            scores = scores[:, said.labels.index(positive)]
         notes = [] if likely else ["The scores are no probabilities, so that calibration was left out."]
         for metric in (auc, calibration_error) if likely else (auc,):
             self._add(

@@ -87,9 +87,10 @@ def bootstrap_interval(
     if metric in FROM_COUNTS:
         counts = count(y_true, y_pred, sensitive_features, pos_label)
         return rate_interval(FROM_COUNTS[metric], counts, **shape)
-    if metric is auc and np.ndim(y_pred) == 1:
+    if metric is auc:
         truth, scores, positive = read_scores(y_true, y_pred, pos_label, arguments.get("labels"))
-        return _auc_interval(truth == positive, scores, **shape)
+        if scores.ndim == 1:
+            return _auc_interval(truth == positive, scores, **shape)
     if metric is calibration_error:
         outcome, scores = claims(y_true, y_pred, pos_label, arguments.get("labels"))
         return _calibration_interval(outcome, scores, arguments.get("bins", 10), **shape)

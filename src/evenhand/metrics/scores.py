@@ -20,8 +20,8 @@ def auc(
     """Return the area under the ROC curve: the chance that a positive person is scored above a negative one.
 
     `y_score` is one score a person for the positive label, or one column a label, in the order of `labels`
-    (by default the sorted labels of y_true). With more than two labels it is the mean over labels of one
-    against the rest. NaN where y_true holds one label only.
+    (by default the sorted labels of y_true). With more than two labels it is that of `pos_label` against the
+    rest, or without one the mean over labels of each against the rest. NaN where y_true holds one label only.
 
     >>> auc([0, 0, 1, 1], [0.1, 0.4, 0.35, 0.8])
     0.75
@@ -46,7 +46,8 @@ def calibration_error(
     """Return the expected calibration error over bins of equal width.
 
     That is the mean over people of |mean score − share of positives| in their bin. With more than two
-    labels the score is that of the most probable label, and a positive is a person who has it.
+    labels and no `pos_label` the score is that of the most probable label, and a positive is a person who
+    has it.
 
     >>> calibration_error([0, 1, 1, 1], [0.25, 0.25, 1.0, 1.0])
     0.125
@@ -88,7 +89,10 @@ def rank_auc(positive: Array, scores: Array) -> float:
 
 
 def read_scores(y_true: Any, y_score: Any, pos_label: Any, labels: Any) -> tuple[Array, Array, int]:
-    """Return label numbers, the scores (people,) or (people, labels > 2), and the positive label's number."""
+    """Return label numbers, the scores, and the positive label's number.
+
+    The scores are the positive label's, (people,). Where no label is positive they are all: (people, labels).
+    """
     scores = np.asarray(y_score, dtype=float)
     truth, _, known = encode_labels(y_true, y_true)
     if labels is not None:
@@ -106,7 +110,7 @@ def read_scores(y_true: Any, y_score: Any, pos_label: Any, labels: Any) -> tuple
         raise ValueError(
             f"Got {scores.shape[1]} columns in y_score for the labels {known}; expected a column each."
         )
-    if scores.ndim == 2 and scores.shape[1] == 2 and positive is not None:
+    if scores.ndim == 2 and scores.shape[1] > 1 and positive is not None:
         scores = scores[:, positive]
     if scores.ndim == 1 and positive is None:
         raise ValueError(f"Got one score a person for {len(known)} labels, but expected a column a label.")
