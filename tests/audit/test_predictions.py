@@ -1,6 +1,10 @@
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
+import pandas as pd
+import polars as pl
 import pytest
 
 from evenhand.audit.predictions import read_predictions
@@ -36,6 +40,26 @@ def test_probabilities_decide_by_the_largest() -> None:
         [[0.2, 0.3, 0.5], [0.6, 0.2, 0.2], [0, 1, 0]], list("abc"), sensitive_features=SEX
     )
     assert said.decisions.tolist() == ["c", "a", "b"]
+
+
+@pytest.mark.parametrize("labels", [["no", "yes", "yes"], [0, 1, 1], [False, True, True]])
+@pytest.mark.parametrize("table", [pd.DataFrame, pl.DataFrame])
+def test_columns_named_by_the_labels_may_come_in_any_order(labels: list[Any], table: Any) -> None:
+    first, second = labels[:2]
+    said = table({str(second): [0.1, 0.7, 0.8], str(first): [0.9, 0.3, 0.2]})
+    read = read_predictions(said, labels, sensitive_features=SEX)
+    assert read.decisions.tolist() == labels
+    np.testing.assert_array_equal(read.scores, [[0.9, 0.1], [0.3, 0.7], [0.2, 0.8]])
+
+
+def test_columns_may_be_named_by_another_kind_of_number() -> None:
+    said = pd.DataFrame({1: [0.1, 0.7, 0.8], 0: [0.9, 0.3, 0.2]})
+    assert read_predictions(said, [0.0, 1.0, 1.0], sensitive_features=SEX).decisions.tolist() == [0, 1, 1]
+
+
+def test_columns_of_other_names_are_in_the_labels_order() -> None:
+    said = pd.DataFrame({"P(no)": [0.9, 0.3, 0.2], "yes": [0.1, 0.7, 0.8]})
+    assert read_predictions(said, LABELS, sensitive_features=SEX).decisions.tolist() == LABELS
 
 
 def test_bad_input_says_what_came_and_what_was_wanted() -> None:

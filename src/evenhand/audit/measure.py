@@ -50,8 +50,9 @@ def audit(
     ----------
     model_or_predictions : fitted classifier, or array
         Our estimators, any scikit-learn classifier or pipeline, fairlearn's mitigators. Or predictions: one
-        decision a person, one score (see `threshold`), or a probability for each sorted label. Decisions that
-        are no labels are an error, unless y may just lack them: see `evenhand.audit.labels.check_known`.
+        decision a person, one score (see `threshold`), or a probability for each label, in columns with the
+        labels' names or else in sorted order. Decisions that are no labels are an error, unless y may just
+        lack them: see `evenhand.audit.labels.check_known`.
     X : table of people
         What the model takes; the original features, for neighbours and subgroups to be understood. None
         with bare predictions leaves neighbours and subgroups out.

@@ -30,7 +30,8 @@ def read_predictions(
 ) -> Response:
     """Return what the predictions say, as if a model had said it.
 
-    Two axes are a probability for each of y's sorted labels. One axis holds decisions if all its values are
+    Two axes are a probability for each of y's sorted labels; columns that have the labels' names may come in
+    any order, and columns of other names are taken in theirs. One axis holds decisions if all its values are
     labels of y or no numbers. Other numbers are scores of the positive label, decided at the threshold: 0.5
     for numbers from 0 to 1; any others need one. Decisions must be labels of y, or `pos_label`; see
     `check_known` for labels that y may lack. If y is None, they must be decisions.
@@ -52,7 +53,8 @@ def read_predictions(
     if values.ndim == 2 and values.shape[1] > 1:
         if values.shape[1] != len(labels):
             raise ValueError(f"Got {values.shape[1]} probabilities a person, but y has the labels {labels}.")
-        scores = check_distributions(values, "predictions", 2)
+        order = _columns_by_label(predictions, labels)
+        scores = check_distributions(values[:, order], "predictions", 2)
         decisions = _named(labels, scores.argmax(axis=1))
     else:
         values = values.reshape(len(values))
@@ -68,6 +70,15 @@ def read_predictions(
     return Response(
         labels, groups.names.tolist(), groups.codes, decisions, scores, None, None, "given", [], note
     )
+
+
+def _columns_by_label(predictions: Any, labels: list[Any]) -> list[int]:
+    """Return where each label's column is: under its name, or else in its order."""
+    names = list(getattr(predictions, "columns", ()))
+    for named, wanted in ((names, labels), (list(map(str, names)), list(map(str, labels)))):
+        if set(named) == set(wanted):
+            return [named.index(label) for label in wanted]
+    return list(range(len(labels)))
 
 
 def _unlabelled(values: Array, sensitive_features: Any, threshold: float | None) -> Response:
