@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evenhand.datasets.files import line_of_row, read_table
+from evenhand.datasets.files import line_of_row, read_table, unguarded
 from evenhand.tables_io import read_chunks, safe_cell, writing
 
 FORMULA = "=+-@\t\r\n＝＋－＠"
@@ -18,8 +18,37 @@ FORMULA = "=+-@\t\r\n＝＋－＠"
 def test_a_safe_cell_starts_no_formula_and_keeps_its_text(text):
     cell = safe_cell(text)
     assert cell in (text, "'" + text)
-    if cell[:1] in FORMULA and cell:
+    if len(cell) > 1 and cell[0] in FORMULA:
         float(cell)  # only a number may begin with a sign
+
+
+SIGNED = st.text(FORMULA + "'5a ", max_size=4)
+
+
+@given(st.text(max_size=20) | SIGNED)
+def test_reading_gives_back_what_was_guarded(text):
+    assert unguarded(safe_cell(text)) == text
+
+
+@given(st.lists(st.text("=+-@'＝a5", min_size=1, max_size=4), min_size=2, max_size=2, unique=True), st.lists(
+    st.lists(st.text("=+-@'＝a", min_size=1, max_size=4), min_size=2, max_size=2), min_size=1, max_size=5
+))  # fmt: skip
+def test_a_written_table_is_read_as_it_was(tmp_path_factory, names, rows):
+    table = pd.DataFrame(rows, columns=names, dtype=object)
+    path = tmp_path_factory.mktemp("again") / "t.csv"
+    with writing(path) as out:
+        out.write(table)
+    (chunk,) = read_chunks(path)
+    for again in (chunk.rows, read_table(path).frame):
+        assert list(again.columns) == names
+        assert again.to_numpy().tolist() == rows
+
+
+def test_signs_alone_are_written_as_they_are_and_formulas_are_not(tmp_path):
+    path = tmp_path / "t.csv"
+    with writing(path) as out:
+        out.write(pd.DataFrame({"label": ["+", "-", "@home", "=1+1"]}))
+    assert path.read_text().split() == ["label", "+", "-", "'@home", "'=1+1"]
 
 
 @pytest.mark.parametrize("value", [-3, 2.5, True, None, "-3", "+4.5e-3", "-.5"])
@@ -33,7 +62,7 @@ def _all(path, size):
 
 @given(
     st.lists(
-        st.lists(st.text(st.characters(codec="utf-8", exclude_characters="\0")), min_size=2, max_size=2)
+        st.lists(st.text(st.characters(codec="utf-8", exclude_characters="\0'")), min_size=2, max_size=2)
     ),
     st.integers(1, 5),
 )
@@ -74,7 +103,11 @@ def test_separators_marks_and_quoted_breaks(tmp_path):
     [(b"a,a\n1,2\n", "line 1: the column 'a' comes twice"), (b"a,,c\n", "line 1: column 2 has no name"),
      (b"", "is empty; expected a table"), (b"\xef\xbb\xbf", "is empty; expected a table"),
      (b"\na,b\n", "line 1 is empty; expected column names"), (b"a" * 200_000, "line 1: a field is longer than"),
-     (b"a" * 2_000_000, "line 1 is longer than"), (b'a,"b\n1,2\n', "line 2: the file ends inside a quoted field"),
+     (b"a" * 2_000_000, "line 1 is longer than"), (b"sep=;\na;b;a\n", "line 2: the column 'a' comes twice"),
+     (b"sep=;\r\n\na;b\n", "line 2 is empty"), (b"sep=;\n", "is empty; expected a table"),
+     (b"sep=;\na;\"b\n", "line 2: the file ends inside a quoted field"), (b",,c\n", "line 1: column 2 has no name"),
+     (b'""\n1\n', "line 1: column 1 has no name"),
+     (b'a,"b\n1,2\n', "line 2: the file ends inside a quoted field"),
      (b"a,b\xff\n1,2\n", "line 1: the byte 0xff at position 4 is not UTF-8")],
 )  # fmt: skip
 def test_a_damaged_header_is_told_alike_whether_the_file_is_read_whole_or_in_chunks(
@@ -111,6 +144,53 @@ def test_every_name_of_utf_8_allows_a_mark_and_rejects_only_the_rows_with_other_
     (chunk,) = read_chunks(path, encoding=encoding)
     assert chunk.rows["a"].tolist() == ["1", "3"]
     assert [reject.line for reject in chunk.rejects] == [3]
+
+
+ADVICE = r"Save the file as UTF-8, or give its encoding \(--encoding, in Python encoding=\)"
+
+
+@pytest.mark.parametrize(
+    ("encoding", "wanted"),
+    [("utf-16-le", "which is utf-16 by its first bytes"), ("utf-16-be", "which is utf-16 by its first bytes"),
+     ("cp1252", "often cp1252")],
+)  # fmt: skip
+def test_a_file_that_is_not_utf_8_is_read_as_the_error_advises(tmp_path, encoding, wanted):
+    path = tmp_path / "t.txt"
+    path.write_bytes("\ufeff".encode(encoding, "ignore") + "a€\tb\nx\ty\n".encode(encoding))
+    with pytest.raises(ValueError, match=f"{ADVICE}, {wanted}") as whole:
+        read_table(path)
+    with pytest.raises(ValueError, match=wanted) as chunked:
+        list(read_chunks(path))
+    assert str(whole.value) == str(chunked.value)
+    advised = encoding.removesuffix("-le").removesuffix("-be")
+    (chunk,) = read_chunks(path, encoding=advised)
+    assert list(chunk.rows) == list(read_table(path, encoding=advised).frame) == ["a€", "b"]
+
+
+def test_an_encoding_that_was_asked_for_is_not_advised(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_bytes(b"a,b\n1,\x81\n")
+    with pytest.raises(ValueError, match=rf"{ADVICE}\.$"):
+        read_table(path, encoding="cp1252")
+
+
+@pytest.mark.parametrize("separator", [",", ";", "\t", ":"])
+@pytest.mark.parametrize("quote", ["", '"'])
+def test_a_line_that_tells_the_separator_is_heard_and_skipped(tmp_path, separator, quote):
+    path = tmp_path / "t.csv"
+    lines = [f"{quote}sep={separator}{quote}", f"a{separator}b|b|b", f"1{separator}x", "", f"2{separator}"]
+    path.write_bytes("\r\n".join(lines).encode())  # the names alone look like three, between bars
+    (chunk,) = _all(path, 10)
+    assert list(chunk.rows) == list(read_table(path).frame) == ["a", "b|b|b"]
+    assert (chunk.rows["a"].tolist(), chunk.lines, chunk.rejects) == (["1", "2"], [3, 5], [])
+    assert [line_of_row(path, row) for row in (0, 1)] == [3, 5]
+
+
+def test_an_index_that_pandas_wrote_has_the_name_that_pandas_gives_it(tmp_path):
+    path = tmp_path / "t.csv"
+    pd.DataFrame({"a": [7, 8]}).to_csv(path)
+    (chunk,) = _all(path, 10)
+    assert list(chunk.rows) == list(read_table(path).frame) == list(pd.read_csv(path)) == ["Unnamed: 0", "a"]
 
 
 def test_a_name_may_have_a_line_break(tmp_path):

@@ -13,12 +13,20 @@ from typing import Any, NamedTuple, TextIO
 
 import pandas as pd
 
-from evenhand.datasets.files import Header, kind_of_file, pyarrow_for, read_header, with_mark, wrong_encoding
+from evenhand.datasets.files import (
+    FORMULA_SIGNS,
+    Header,
+    kind_of_file,
+    pyarrow_for,
+    read_header,
+    unguarded,
+    with_mark,
+    wrong_encoding,
+)
 
 CHUNK = 10_000
 _LONGEST_LINE = 10_000_000
 _SHOWN = 1_000  # signs of a damaged line that its reject shows
-_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 
 
@@ -72,7 +80,7 @@ def _decoded_chunks(path: Path, file: TextIO, size: int, encoding: str) -> Itera
         if reason:
             rejects.append(Reject(line, reason, [_printable(cell) for cell in fields]))
         else:
-            rows.append(fields)
+            rows.append([unguarded(cell) for cell in fields])
             lines.append(line)
         if len(rows) + len(rejects) >= size:
             yield Chunk(pd.DataFrame(rows, columns=header.names, dtype=object), lines, rejects)
@@ -181,7 +189,7 @@ class Writer:
     """Writes tables one after another to a CSV file, a Parquet file, or, for '-', CSV on standard output.
 
     The file appears under its name once it is whole. In CSV, a text that a spreadsheet would take for a
-    formula gets an apostrophe before it.
+    formula gets an apostrophe before it, which reading takes away again.
     """
 
     def __init__(self, path: Path | None) -> None:
@@ -259,11 +267,15 @@ def writing(path: Path | None) -> Iterator[Writer]:
 
 
 def safe_cell(value: Any) -> Any:
-    """Return a cell of a CSV file that no spreadsheet takes for a formula; numbers stay as they are.
+    """Return a cell of a CSV file that no spreadsheet takes for a formula; `unguarded` gives the text back.
 
-    >>> [safe_cell(value) for value in ("=1+1", "-5", "-5 apples", -5, "plain")]
-    ["'=1+1", '-5', "'-5 apples", -5, 'plain']
+    Numbers stay as they are, and so does a sign alone: it computes nothing.
+
+    >>> [safe_cell(value) for value in ("=1+1", "-5", "-5 apples", -5, "-", "plain")]
+    ["'=1+1", '-5', "'-5 apples", -5, '-', 'plain']
     """
-    if isinstance(value, str) and value.startswith(_FORMULA) and not _NUMBER.fullmatch(value):
-        return "'" + value
-    return value
+    if not isinstance(value, str) or len(value) < 2:
+        return value
+    formula = value[0] in FORMULA_SIGNS and not _NUMBER.fullmatch(value)
+    # A text with an apostrophe of its own there gets another, as reading takes one away.
+    return "'" + value if formula or unguarded(value) != value else value

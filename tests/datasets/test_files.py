@@ -102,6 +102,13 @@ def test_dates_and_words_are_no_codes(write: Write) -> None:
     assert codes_in(frame) == {}
 
 
+def test_an_apostrophe_before_a_sign_is_dropped_in_codes_and_beside_gaps(write: Write) -> None:
+    frame = read_table(write("a,b\n'+,'tis\n,'@x\n007,o'=k\n")).frame
+    assert frame["a"].tolist()[::2] == ["+", "007"]
+    assert frame["a"].isna().tolist() == [False, True, False]
+    assert frame["b"].tolist() == ["'tis", "@x", "o'=k"]
+
+
 def test_lines_are_counted_past_quoted_breaks_and_empty_lines(write: Write) -> None:
     path = write('name,age\n"a\nb",1\n\nc,2\nd,3\n')
     assert [line_of_row(path, row) for row in range(3)] == [2, 5, 6]
@@ -114,6 +121,7 @@ BAD = {
     "cut off in quotes": (b'age,job\n25,a\n31,"b', r"line 3: the file ends inside a quoted field"),
     "too many fields": (b"age,job\n25,a\n31,b,c\n", r"line 3: got 3 fields, but the 2 column names"),
     "a nameless column": (b"age,,job\n1,2,3\n", "line 1: column 2 has no name"),
+    "too many fields after sep=": (b"sep=;\na;b\n\n1;2;3\n", "line 4: got 3 fields, but the 2 column names"),
     "a name twice": (b"age,job,age\n1,2,3\n", "line 1: the column 'age' comes twice"),
     "not UTF-8": (b"name,age\nAnn,1\nJos\xe9,2\n", r"line 3: the byte 0xe9 at position 4 is not UTF-8"),
     "not UTF-8 in line 1": (b"n\xe9,age\nAnn,1\n", r"line 1: the byte 0xe9 at position 2 is not UTF-8"),
