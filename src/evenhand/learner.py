@@ -166,8 +166,13 @@ class PolicyLearner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         compiled = compile_custom(function)
         if function is not None:
             try_custom(function, len(training.policies.b2), len(self.classes_))
+        met = np.bincount(people.groups, minlength=len(training.policies.b2))
         terms = pack_terms(
-            reward, self.divergence_weight, len(self.classes_), n_steps=n_steps if decays else 0
+            reward,
+            self.divergence_weight,
+            len(self.classes_),
+            n_steps=n_steps if decays else 0,
+            group_sizes=training.rates.counts[:, -1] + met,
         )
         options = Options(
             expected=self.estimator == "expected",

@@ -150,7 +150,7 @@ def watch_rates(terms: Terms, state: Rates, group: int, label: int, policy: Floa
         state.counts[group, slot] += 1
         for t in range(len(state.rates)):
             seen = np.eye(n_actions)[policy.argmax()] if terms.decisions[t] else policy
-            weight = max(terms.averaging[t], 1 / state.counts[group, slot])
+            weight = max(terms.averaging[t, group], 1 / state.counts[group, slot])
             state.rates[t, group, slot] += weight * (seen - state.rates[t, group, slot])
             for action in np.flatnonzero(terms.mask[t, slot]):
                 step = share * terms.dual_step[t]

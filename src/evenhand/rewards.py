@@ -131,7 +131,8 @@ class RateTerm(Term):
     bound : the largest difference between groups that is accepted.
     dual_step : how fast the price rises with the excess, per person; it falls with the learning rate, so that
         the prices settle as the policies do. 'auto' is 0.001, and more in a `fit` that meets fewer than
-        100,000 people, in proportion: the price has less time to rise.
+        100,000 people, in proportion: the price has less time to rise. While one group is small (of two: less
+        than a fifth of the people), the step is smaller in proportion, and that group's `averaging` larger.
     pull : an immediate price on the excess, which damps the dual's swings.
     averaging : the weight of the newest person in the running rates.
     measure : 'decisions' counts the most probable action, 'probabilities' the policy's own.

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 from numba import cfunc
 from numba.core.dispatcher import Dispatcher
 from numba.core.errors import NumbaError
@@ -24,6 +25,7 @@ from evenhand.rewards import KL, RateTerm, Reward
 ESTIMATORS = ("expected", "sampled")
 COOPERATIONS = ("mutual", "acting")
 OPTIMIZERS = ("sgd", "adam", "joint_adam")
+FULL_PACE = 2.5  # a group with 1/2.5 of an equal share, or more, needs no slower prices
 
 __all__ = [
     "COOPERATIONS",
@@ -198,10 +200,33 @@ def _no_rates(n_terms: int, n_groups: int, n_actions: int) -> Rates:
     return Rates(np.full(shape, 1 / n_actions), np.zeros(shape), np.zeros((n_groups, n_actions + 1)))
 
 
-def pack_terms(reward: Reward, divergence_weight: float, n_labels: int, n_steps: int = 0) -> Terms:
+def pace(group_sizes: npt.ArrayLike) -> npt.NDArray[np.float64]:
+    """Return how fast each group's prices may move: 1, or less for a group that is rarely met.
+
+    A small group's rate tells late what a price did, and its price weighs more; both by 1/share. Prices that
+    rose as fast as those of a large group would be far too high by then, and all of the small group get the
+    same decision. Of two groups, a fifth of the people is enough for full pace; a group that nobody was met
+    of yet slows nothing.
+
+    >>> pace([800, 200]), pace([980, 20]), pace([10, 0])
+    (array([1., 1.]), array([1. , 0.1]), array([1., 1.]))
+    """
+    sizes = np.asarray(group_sizes, dtype=np.float64)
+    shares = FULL_PACE * len(sizes) * sizes / max(sizes.sum(), 1.0)
+    return np.where(sizes > 0, np.minimum(shares, 1.0), 1.0)
+
+
+def pack_terms(
+    reward: Reward,
+    divergence_weight: float,
+    n_labels: int,
+    n_steps: int = 0,
+    group_sizes: npt.ArrayLike = (1,),
+) -> Terms:
     """Turn a reward into the numbers that the loop reads; a weight of None is the divergence weight.
 
-    `n_steps` is how many people a fit meets; 0 for learning without end.
+    `n_steps` is how many people a fit meets; 0 for learning without end. `group_sizes` are the people of each
+    group: where one is small, prices rise slower, and its running rates forget faster.
     """
     for term in reward.terms:
         term.check(n_labels)
@@ -218,6 +243,8 @@ def pack_terms(reward: Reward, divergence_weight: float, n_labels: int, n_steps:
     if reward.get("custom") is not None:
         # A user's own term may read the running rates: keep them, bounding nothing.
         bounded, masks = [RateTerm(), *bounded], [np.zeros((n_labels + 1, n_labels), np.bool_), *masks]
+    speed = pace(group_sizes)
+    averaging = np.array([term.averaging for term in bounded], dtype=np.float64)
     return Terms(
         gains=np.zeros((n_labels, n_labels)) if correctness is None else correctness.matrix(n_labels),
         likelihood_clip=0.0 if likelihood is None else float(likelihood.clip),
@@ -227,9 +254,9 @@ def pack_terms(reward: Reward, divergence_weight: float, n_labels: int, n_steps:
         agreement_weight=weight("agreement"),
         mask=np.array(masks, dtype=np.bool_).reshape(len(masks), n_labels + 1, n_labels),
         bound=np.array([term.bound for term in bounded], dtype=np.float64),
-        dual_step=np.array([term.step(n_steps) for term in bounded], dtype=np.float64),
+        dual_step=speed.min() * np.array([term.step(n_steps) for term in bounded], dtype=np.float64),
         pull=np.array([term.pull for term in bounded], dtype=np.float64),
-        averaging=np.array([term.averaging for term in bounded], dtype=np.float64),
+        averaging=np.minimum(averaging[:, None] / speed, 1.0),
         decisions=np.array([term.measure == "decisions" for term in bounded], dtype=np.bool_),
         custom=reward.get("custom") is not None,
     )

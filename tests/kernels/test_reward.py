@@ -7,7 +7,7 @@ from autograd import grad
 
 from evenhand import kernels
 from evenhand.contexts import as_rows
-from evenhand.kernels.reward import rate_excess
+from evenhand.kernels.reward import rate_excess, rate_price
 from evenhand.kernels.structs import Options, People, Rates
 from evenhand.network import Network
 from evenhand.rewards import Correctness, Parity, as_reward
@@ -143,3 +143,14 @@ def test_a_bound_is_on_the_largest_difference_of_any_number_of_groups():
     np.testing.assert_allclose([rate_excess(terms, state, 0, g, 2, 1) for g in range(3)], 0, atol=1e-12)
     rates[0, 0, 2, 1] = 0.1
     np.testing.assert_allclose([rate_excess(terms, state, 0, g, 2, 1) for g in range(3)], [-0.05, 0.05, 0.05])
+
+
+def test_a_price_weighs_as_much_as_a_person_moves_the_rate():
+    """Ten of a hundred people: each moves that group's rate nine times as far as one of the ninety theirs."""
+    terms = pack_terms(as_reward(Parity(pull=0)), 0.0, 2)
+    dual = np.zeros((1, 2, 3, 2))
+    dual[0, :, 2, 1] = [0.1, -0.1]
+    state = Rates(np.full_like(dual, 0.5), dual, np.array([[45.0, 45, 90], [5, 5, 10]]))
+    prices = [rate_price(terms, state, g, 0, 1) for g in range(2)]
+    np.testing.assert_allclose(prices, [0.1 * 100 / (2 * 90), -0.1 * 100 / (2 * 10)])
+    assert rate_price(terms, state, 0, 0, 0) == 0  # the other action has no bound

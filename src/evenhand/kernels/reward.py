@@ -56,7 +56,7 @@ def watch_rates(terms: Any, state: Any, group: int, label: int, policies: Any, s
         state.counts[group, slot] += 1
         for t in range(n_terms):
             # A true mean at first, a moving one once enough people were seen.
-            weight = max(terms.averaging[t], 1.0 / state.counts[group, slot])
+            weight = max(terms.averaging[t, group], 1.0 / state.counts[group, slot])
             for k in range(n_actions):
                 seen = (1.0 if k == top else 0.0) if terms.decisions[t] else policies[group, k]
                 state.rates[t, group, slot, k] += weight * (seen - state.rates[t, group, slot, k])

@@ -46,7 +46,7 @@ class Terms(NamedTuple):
     bound: Floats
     dual_step: Floats
     pull: Floats
-    averaging: Floats
+    averaging: Floats  # (T, G)
     decisions: npt.NDArray[np.bool_]
     custom: bool
 
