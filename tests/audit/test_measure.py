@@ -67,6 +67,25 @@ def test_of_many_labels_scores_are_about_the_positive_one() -> None:
     assert unnamed.value("auc") == pytest.approx(roc_auc_score(grade, said, multi_class="ovr"))
 
 
+def test_with_one_of_the_models_groups_nothing_is_compared() -> None:
+    ages, sex = OTHERS[["age"]].to_numpy() / 80, X["sex"].to_numpy()
+    model = CooperativeBandits(epochs=1, random_state=0).fit(ages, Y, sensitive_features=sex)
+    women = sex == "f"
+    found = audit(model, ages[women], Y[women], sensitive_features=sex[women], **QUICK)
+    for metric in ("discrimination", "delta", "equal_opportunity_difference", "equalized_odds_difference"):
+        row = found.row(metric)
+        assert np.isnan([row["value"], row["low"], row["high"]]).all()
+        assert row["people"] == 0
+    assert found.value("accuracy") == found.value("accuracy", "f") > 0
+    assert found.value("flip_rate") >= 0
+    text = repr(found)
+    assert text.startswith(f"<Audit of {women.sum()} people in 1 group>")
+    assert f"{women.sum()} people in 1 group (f: {women.sum()}). Nobody is in m, which the model" in text
+    assert "There is one group, so that nothing can be compared between groups." in text
+    assert " of m" not in text
+    assert "counts for" not in text
+
+
 def test_a_model_with_the_sensitive_column(with_sex: Any) -> None:
     found = audit(with_sex, X, Y, sensitive_features="sex", **QUICK)
     decided = with_sex.predict(X)

@@ -62,6 +62,26 @@ def test_groups_that_are_whole_numbers_read_as_such() -> None:
     assert [type(group) for group in found.metrics["group"].dropna().unique()] == [int, int]
 
 
+def test_of_many_labels_the_widest_is_named_also_where_the_model_knows_more_groups() -> None:
+    class Policies:
+        classes_, groups_ = np.array(list("abc")), np.array(["f", "m", "x"], dtype=object)
+
+        def predict(self, X: Any, *, sensitive_features: Any) -> Any:
+            return np.where(np.asarray(sensitive_features) == "f", "b", "c")
+
+        def predict_proba(self, X: Any, *, sensitive_features: Any) -> Any:
+            return np.eye(3)[
+                np.searchsorted(self.classes_, self.predict(X, sensitive_features=sensitive_features))
+            ]
+
+        def probabilities_by_group(self, X: Any) -> Any:
+            return np.tile(np.eye(3)[[1, 2, 2]], (len(X), 1, 1))
+
+    X, y = pd.DataFrame({"age": np.arange(40)}), np.tile(list("abcb"), 10)
+    found = audit(Policies(), X, y, sensitive_features=np.array(["f", "m"] * 20), n_bootstrap=20)
+    assert "the groups differ most in 'b', decided for 0.0 % of m, 100.0 % of f: a" in found.summary()
+
+
 def test_of_more_than_two_groups_the_lowest_and_the_highest_are_called_so() -> None:
     decided = np.array([0, 0, 1, 0, 1, 1] * 10)
     found = audit(decided, None, decided, sensitive_features=np.array(list("abc") * 20), n_bootstrap=20)

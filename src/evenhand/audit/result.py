@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from evenhand.audit.lists import told
-from evenhand.audit.words import describe
+from evenhand.audit.words import describe, groups_here
 
 
 @dataclass(frozen=True, repr=False)
@@ -104,8 +104,8 @@ class Audit:
         return write_audit(self, path, name=name, label=label)
 
     def __repr__(self) -> str:
-        n_people, n_groups = self.about["people"], len(self.about["groups"])
-        return f"<Audit of {n_people:,} people in {n_groups} groups>\n{self.summary()}"
+        n_people, n_groups = self.about["people"], len(groups_here(self))
+        return f"<Audit of {n_people:,} people in {n_groups} group{'s' * (n_groups != 1)}>\n{self.summary()}"
 
 
 def _records(frame: pd.DataFrame) -> list[dict[str, Any]]:

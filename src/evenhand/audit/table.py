@@ -18,7 +18,7 @@ from evenhand.metrics.bootstrap import (
     rate_interval,
 )
 from evenhand.metrics.counts import Counts
-from evenhand.metrics.group import FROM_COUNTS, discrimination
+from evenhand.metrics.group import FROM_COUNTS, accuracy, balanced_accuracy, discrimination
 from evenhand.metrics.individual import person_gaps
 from evenhand.metrics.response import Response
 from evenhand.metrics.scores import auc, calibration_error
@@ -50,11 +50,13 @@ class MetricTable:
     def decisions(self, y: Array | None, said: Response, counts: Counts, positive: Any) -> list[str]:
         """Add the metrics of decisions; return notes on groups that could not be compared.
 
-        Without labels, what compares decisions with them is unknown: NaN, of nobody.
+        Without labels, what compares decisions with them is unknown: NaN, of nobody. So is, of one group,
+        what compares groups.
         """
         total = int(counts.table.sum())
         for metric, rate in FROM_COUNTS.items():
-            if y is None and metric is not discrimination:
+            one_group = len(counts.groups) == 1 and metric not in (accuracy, balanced_accuracy)
+            if one_group or (y is None and metric is not discrimination):
                 self._add(metric.__name__, UNKNOWN, 0)
             else:
                 self._add(metric.__name__, rate_interval(rate, counts, **self._bootstrap), total)
@@ -71,7 +73,8 @@ class MetricTable:
                 ("true_positive_rate", labelled & (y == positive)),
                 ("false_positive_rate", labelled & (y != positive)),
             ):
-                lacking = self._by_group(name, decided, said, among)
+                unknown = self._by_group(name, decided, said, among)
+                lacking = [group for group in unknown if group in counts.groups]
                 if lacking and y is not None:
                     notes.append(
                         f"Nobody in {', '.join(map(str, lacking))} counts for the {name.replace('_', ' ')}; "

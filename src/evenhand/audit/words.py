@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -27,6 +27,11 @@ def describe(audit: Audit) -> str:
     return "\n".join([part for part in parts if part] + [f"Note: {note}" for note in audit.notes])
 
 
+def groups_here(audit: Audit) -> list[Any]:
+    """Return the groups that anybody is in; a model may know more."""
+    return [name for name, count in audit.about["groups"].items() if count]
+
+
 def share(value: float) -> str:
     """Return a share as per cent."""
     return "unknown" if math.isnan(value) else f"{100 * value:.1f} %"
@@ -39,10 +44,12 @@ def _points(value: float) -> str:
 
 def _who(audit: Audit) -> str:
     about = audit.about
-    groups = about["groups"]
-    listed = ", ".join(f"{name}: {count:,}" for name, count in list(groups.items())[:8])
-    more = f", and {len(groups) - 8} more" if len(groups) > 8 else ""
-    text = f"{about['people']:,} people in {len(groups)} group{'s' * (len(groups) != 1)} ({listed}{more})."
+    here = groups_here(audit)
+    groups = _listed([f"{name}: {about['groups'][name]:,}" for name in here])
+    text = f"{about['people']:,} people in {len(here)} group{'s' * (len(here) != 1)} ({groups})."
+    nobody = [str(name) for name in about["groups"] if name not in here]
+    if nobody:
+        text += f" Nobody is in {_listed(nobody)}, which the model knows too."
     decided = about["decisions"]
     if len(decided) == 1:
         only = next(iter(decided))
@@ -57,7 +64,7 @@ def _right(audit: Audit) -> str:
     if not audit.about["labelled"]:
         return "Whether the decisions were right was not measured: no labels were given to compare with."
     text = f"{_with_interval(audit, 'accuracy')} of the decisions were right"
-    text += f": {_between_groups(audit, 'accuracy')}." if len(audit.about["groups"]) > 1 else "."
+    text += f": {_between_groups(audit, 'accuracy')}." if len(groups_here(audit)) > 1 else "."
     if "auc" in set(audit.metrics["metric"]):
         auc = audit.value("auc")
         text += "" if math.isnan(auc) else f" AUC {auc:.3f}."
@@ -65,7 +72,7 @@ def _right(audit: Audit) -> str:
 
 
 def _groups(audit: Audit) -> str:
-    if len(audit.about["groups"]) < 2:
+    if len(groups_here(audit)) < 2:
         return "There is one group, so that nothing can be compared between groups."
     row = audit.row("discrimination")
     points = f"{100 * row['value']:.1f} points ({100 * row['low']:.1f} to {100 * row['high']:.1f})"
@@ -135,16 +142,20 @@ def _with_interval(audit: Audit, metric: str) -> str:
 
 def _between_groups(audit: Audit, metric: str) -> str:
     rows = _of_groups(audit, metric).sort_values("value", kind="stable")
-    rows = rows[rows["value"].notna()]
     least, most = rows.iloc[0], rows.iloc[-1]
     lowest, highest = (
         f"{share(least['value'])} of {least['group']}",
         f"{share(most['value'])} of {most['group']}",
     )
-    if len(audit.about["groups"]) < 3:
+    if len(groups_here(audit)) < 3:
         return f"{lowest}, {highest}"
     return f"{lowest} (the lowest) up to {highest} (the highest)"
 
 
 def _of_groups(audit: Audit, metric: str) -> pd.DataFrame:
-    return audit.metrics[(audit.metrics["metric"] == metric) & audit.metrics["group"].notna()]
+    rows = audit.metrics[(audit.metrics["metric"] == metric) & audit.metrics["group"].notna()]
+    return rows[rows["value"].notna()]
+
+
+def _listed(texts: list[str]) -> str:
+    return ", ".join(texts[:8]) + (f", and {len(texts) - 8} more" if len(texts) > 8 else "")
