@@ -24,6 +24,18 @@ def test_a_small_reproduction_makes_tables_figure_and_report(tmp_path):
     assert study["persons"]["rows"]
 
 
+@pytest.mark.parametrize(
+    ("options", "wanted"),
+    [(("--engine", "nope"), "one of 'threads'"), (("--address", "tcp://here"), "expected 'dask' or 'ray'")],
+)
+def test_an_engine_is_checked_before_any_data_is_loaded(tmp_path, monkeypatch, options, wanted):
+    monkeypatch.setattr("evenhand.protocol.reproduce.load_public", lambda *_: pytest.fail("loaded too early"))
+    out = evenhand("reproduce", *options, "--out", tmp_path / "r")
+    assert out.exit_code == 2
+    assert wanted in out.stderr.replace("\n", " ")
+    assert not (tmp_path / "r").exists()
+
+
 def test_unknown_names_are_messages(tmp_path):
     for options, wanted in ((("--datasets", "germn"), "german"), (("--figures", "gif"), "svg")):
         out = evenhand("reproduce", *options, "--out", tmp_path)

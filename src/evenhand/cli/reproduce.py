@@ -14,6 +14,7 @@ from evenhand.cli.study import study_of
 from evenhand.cli.tradeoff import choose, train_all
 from evenhand.cli.unfinished import Unfinished
 from evenhand.datasets import Dataset
+from evenhand.protocol.engines import run_tasks
 from evenhand.protocol.progress import to_stderr
 from evenhand.protocol.reproduce import reproduce
 from evenhand.protocol.splits import prepare, published_split
@@ -54,6 +55,8 @@ def run(
     """
     if figures is not None:
         one_of("--figures", figures, FORMATS)
+    # Checked alone, before any data is loaded: nothing is to be run yet.
+    run_tasks([], {}, engine=engine, workers=workers, address=address)
     results = reproduce(
         full=full, seeds=seeds, datasets=_names(datasets), methods=_names(methods), engine=engine,
         workers=workers, address=address, out=out, progress=to_stderr(),
