@@ -1,6 +1,9 @@
 from __future__ import annotations
 
 import json
+import shutil
+
+import pytest
 
 from .conftest import evenhand
 
@@ -12,6 +15,18 @@ def test_report_makes_page_and_figures_of_a_summary(fitted, tmp_path):
     written = json.loads(out.stdout)["written"]
     assert written == [str(tmp_path / "r.html"), str(tmp_path / "f" / "01-people.svg")]
     assert (tmp_path / "r.html").read_text(encoding="utf-8") == fitted.report.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("name", ["s.json", "s.html"])
+def test_a_summary_is_not_replaced_by_its_page(fitted, tmp_path, name):
+    kept = tmp_path / name
+    shutil.copy(fitted.summary, kept)
+    (tmp_path / "link.json").symlink_to(kept)
+    # Without -o, the page of s.html would be s.html.
+    for options in [("-o", kept), ("-o", tmp_path / "link.json"), *[()] * (name == "s.html")]:
+        out = evenhand("report", kept, *options)
+        assert (out.exit_code, "which is the summary itself" in out.stderr.replace("\n", " ")) == (2, True)
+    assert kept.read_bytes() == fitted.summary.read_bytes()
 
 
 def test_report_says_what_is_wrong_with_a_summary(fitted, tmp_path):

@@ -39,11 +39,14 @@ def run(
     """Make the report page of a saved summary, or static figures, or show it on this machine."""
     if figures is not None:
         one_of("--figures", figures, FORMATS)
+    page = output or summary.with_suffix(".html")
+    if page.exists() and summary.exists() and page.samefile(summary):
+        raise ValueError(f"Got {page} as output, which is the summary itself; expected another file.")
     whole = read_summary(summary)
     if serving:
         serve(render(whole), port=port, tell=lambda address: on_stdout().print(f"The report is at {address}"))
         return
-    written = [write_html(whole, output or summary.with_suffix(".html"))]
+    written = [write_html(whole, page)]
     if figures is not None:
         written += write_figures(whole, figures_dir, figures)
     if as_json:
