@@ -7,10 +7,12 @@ from typing import Any
 import numpy as np
 import pytest
 import sklearn
+from scipy import sparse
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, cross_validate
 from sklearn.svm import LinearSVC
 
+from evenhand import CooperativeBandits
 from evenhand.metrics import group, individual
 from evenhand.metrics.scorers import SCORERS, scorer
 from evenhand.metrics.scores import auc, calibration_error
@@ -67,6 +69,35 @@ def test_cross_validate_routes_groups_to_the_model_too(routing: None, told: Any)
         model, X, Y, cv=3, scoring=SCORERS["flip_rate"], params={"sensitive_features": SEX}
     )
     assert (found["test_score"] < -0.05).all()
+
+
+@pytest.mark.parametrize("kind", [sparse.csr_array, sparse.csc_matrix, sparse.coo_array])
+def test_a_sparse_matrix_is_scored_as_the_array_that_it_is(kind: Any) -> None:
+    man = (SEX == "m").astype(float)
+    features = np.column_stack([X * (X > 0.3), man])
+    blind = features[:, :2]
+    told = CooperativeBandits(epochs=2, random_state=0).fit(blind, Y, sensitive_features=SEX)
+    sees = LogisticRegression().fit(features, Y)
+    for model, table, groups in (
+        (told, blind, SEX),
+        (sees, blind @ np.eye(2, 3), SEX),
+        (sees, features, man),
+    ):
+        for name, score in SCORERS.items():
+            if name != "consistency":
+                dense = score(model, table, Y, sensitive_features=groups)
+                assert score(model, kind(table), Y, sensitive_features=groups) == pytest.approx(dense), name
+    assert SCORERS["flip_rate"](sees, kind(features), Y, sensitive_features=man) < 0
+    with pytest.raises(TypeError, match="Got a sparse matrix, but expected a table"):
+        SCORERS["consistency"](sees, kind(features), Y, sensitive_features=SEX)
+
+
+def test_cross_validate_takes_a_sparse_matrix(routing: None) -> None:
+    found = cross_validate(
+        LogisticRegression(), sparse.csr_array(X), Y, cv=3, scoring=SCORERS["discrimination"],
+        params={"sensitive_features": SEX}, error_score="raise",
+    )  # fmt: skip
+    assert (found["test_score"] < 0).all()
 
 
 def test_grid_search_chooses_by_a_scorer(routing: None) -> None:

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
+from scipy import sparse
 from sklearn.pipeline import Pipeline
 
 from evenhand.groups import codes_of, encode_groups
@@ -52,6 +53,33 @@ class Response(NamedTuple):
     note: str = ""  # on columns that tell the group, or may, and were not set
 
 
+class Answer(NamedTuple):
+    """What was said of people as they are: decisions are labels, probabilities follow `labels`."""
+
+    labels: list[Any]
+    decisions: Array  # (people,)
+    scores: Array | None  # (people, actions)
+
+
+def answer(model: Any, X: Any, *, sensitive_features: Any, random_state: int | None = 0) -> Answer:
+    """Ask a fitted classifier about everybody as they are; X may be sparse.
+
+    >>> from sklearn.dummy import DummyClassifier
+    >>> model = DummyClassifier(strategy="constant", constant="no").fit([[1], [2]], ["no", "yes"])
+    >>> said = answer(model, [[1], [2], [3]], sensitive_features=None)
+    >>> said.labels, said.decisions.tolist()
+    (['no', 'yes'], ['no', 'no', 'no'])
+    """
+    model = _classifier(model)
+    rows = X
+    if not sparse.issparse(X):
+        frame = as_frame(X)
+        rows = _as_fitted(model, frame[_model_columns(model, frame)], X)
+    group = sensitive_features if takes_group(model) else None
+    decisions, scores = _ask(model, rows, group, random_state)
+    return Answer(_labels(model, decisions, scores), decisions, scores)
+
+
 def respond(model: Any, X: Any, *, sensitive_features: Any, random_state: int | None = 0) -> Response:
     """Ask a fitted classifier about everybody, as they are and as members of every other group.
 
@@ -68,12 +96,8 @@ def respond(model: Any, X: Any, *, sensitive_features: Any, random_state: int | 
     >>> said.how, said.columns, said.decisions_by_group[:2].tolist()
     ('column', ['man'], [[0, 1], [0, 1]])
     """
-    if not callable(getattr(model, "predict", None)):
-        raise TypeError(
-            f"Got {type(model).__name__}, which has no predict; expected a fitted classifier or predictions."
-        )
-    model = getattr(model, "best_estimator_", model)
-    frame = as_frame(X)
+    model = _classifier(model)
+    frame = _sparse_frame(X) if sparse.issparse(X) else as_frame(X)
     told = takes_group(model)
     own, names = encode_groups(sensitive_features, len(frame))
     seen = _model_columns(model, frame)
@@ -118,6 +142,14 @@ def respond(model: Any, X: Any, *, sensitive_features: Any, random_state: int | 
         by_group, how = np.repeat(decisions[:, None], len(names), axis=1), "blind"
         every = None if scores is None else np.repeat(scores[:, None], len(names), axis=1)
     return Response(labels, names.tolist(), own, decisions, scores, by_group, every, how, columns, note)
+
+
+def _classifier(model: Any) -> Any:
+    if not callable(getattr(model, "predict", None)):
+        raise TypeError(
+            f"Got {type(model).__name__}, which has no predict; expected a fitted classifier or predictions."
+        )
+    return getattr(model, "best_estimator_", model)
 
 
 def takes_group(model: Any) -> bool:
@@ -222,9 +254,16 @@ def _model_columns(model: Any, frame: pd.DataFrame) -> list[Any]:
 
 def _as_fitted(model: Any, table: pd.DataFrame, X: Any) -> Any:
     """Return the table in the form the model was fitted on: an array, unless it knows names."""
+    if sparse.issparse(X):
+        return sparse.csr_array(table.sparse.to_coo())  # type: ignore[attr-defined]
     was_frame = isinstance(X, pd.DataFrame) or hasattr(X, "to_pandas")
     nameless = hasattr(model, "n_features_in_") and not hasattr(model, "feature_names_in_")
     return table.to_numpy() if nameless or not was_frame else table
+
+
+def _sparse_frame(X: Any) -> pd.DataFrame:
+    frame: pd.DataFrame = pd.DataFrame.sparse.from_spmatrix(X)  # type: ignore[attr-defined]
+    return frame
 
 
 def _with(frame: pd.DataFrame, columns: list[Any], person: int) -> pd.DataFrame:

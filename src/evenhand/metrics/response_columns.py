@@ -157,7 +157,8 @@ def _features(frame: pd.DataFrame, own: npt.NDArray[np.int64]) -> Iterator[list[
 
 
 def _kind(column: pd.Series[Any]) -> str:
-    return column.dtype.kind if isinstance(column.dtype, np.dtype) else "O"
+    dtype = column.dtype.subtype if isinstance(column.dtype, pd.SparseDtype) else column.dtype
+    return dtype.kind if isinstance(dtype, np.dtype) else "O"
 
 
 def _zero_one(column: pd.Series[Any]) -> Array | None:

@@ -15,9 +15,10 @@ from sklearn.utils.metadata_routing import MetadataRequest
 from evenhand.checks import one_of
 from evenhand.metrics import group, scores
 from evenhand.metrics.individual import consistency, flip_rate, metric_free_gap
-from evenhand.metrics.response import Response, respond
+from evenhand.metrics.response import answer, respond
 
-Score = Callable[[Response, Any, Any, Any, dict[str, Any]], float]
+# Of a model, X, y and the groups, with the metric's own arguments.
+Score = Callable[[Any, Any, Any, Any, dict[str, Any]], float]
 
 
 class Scorer:
@@ -37,9 +38,8 @@ class Scorer:
 
     def __call__(self, estimator: Any, X: Any, y: Any, sensitive_features: Any = None) -> float:
         """Return the metric of a fitted model on these people, negated where less is better."""
-        said = respond(estimator, X, sensitive_features=sensitive_features)
         sign, score = _SCORES[self.name]
-        return sign * score(said, X, y, sensitive_features, self._arguments)
+        return sign * score(estimator, X, y, sensitive_features, self._arguments)
 
     def set_score_request(self, *, sensitive_features: bool | str | None = True) -> Self:
         """Say whether, or under what name, `sensitive_features` is routed here; by default it is."""
@@ -65,14 +65,16 @@ def scorer(name: str, **arguments: Any) -> Scorer:
 
 
 def _of_decisions(metric: Callable[..., float]) -> Score:
-    def score(said: Response, X: Any, y: Any, sensitive_features: Any, arguments: dict[str, Any]) -> float:
-        return metric(y, said.decisions, sensitive_features=sensitive_features, **arguments)
+    def score(model: Any, X: Any, y: Any, groups: Any, arguments: dict[str, Any]) -> float:
+        decided = answer(model, X, sensitive_features=groups).decisions
+        return metric(y, decided, sensitive_features=groups, **arguments)
 
     return score
 
 
 def _of_scores(metric: Callable[..., float]) -> Score:
-    def score(said: Response, X: Any, y: Any, sensitive_features: Any, arguments: dict[str, Any]) -> float:
+    def score(model: Any, X: Any, y: Any, groups: Any, arguments: dict[str, Any]) -> float:
+        said = answer(model, X, sensitive_features=groups)
         if said.scores is None:
             raise ValueError(f"{metric.__name__} needs probabilities, but the model tells none.")
         return metric(y, said.scores, labels=said.labels, **arguments)
@@ -80,20 +82,22 @@ def _of_scores(metric: Callable[..., float]) -> Score:
     return score
 
 
-def _gap(said: Response, X: Any, y: Any, sensitive_features: Any, arguments: dict[str, Any]) -> float:
+def _gap(model: Any, X: Any, y: Any, groups: Any, arguments: dict[str, Any]) -> float:
+    said = respond(model, X, sensitive_features=groups)
     if said.scores_by_group is None:
         raise ValueError(said.note or "metric_free_gap needs probabilities, but the model tells none.")
     return metric_free_gap(said.scores_by_group, said.own, **arguments).mean
 
 
-def _flips(said: Response, X: Any, y: Any, sensitive_features: Any, arguments: dict[str, Any]) -> float:
+def _flips(model: Any, X: Any, y: Any, groups: Any, arguments: dict[str, Any]) -> float:
+    said = respond(model, X, sensitive_features=groups)
     if said.decisions_by_group is None:
         raise ValueError(f"flip_rate can't be measured: {said.note}")
     return flip_rate(said.decisions_by_group, said.own)
 
 
-def _consistency(said: Response, X: Any, y: Any, sensitive_features: Any, arguments: dict[str, Any]) -> float:
-    return consistency(said.decisions, X=X, **arguments)
+def _consistency(model: Any, X: Any, y: Any, groups: Any, arguments: dict[str, Any]) -> float:
+    return consistency(answer(model, X, sensitive_features=groups).decisions, X=X, **arguments)
 
 
 _SCORES: dict[str, tuple[int, Score]] = {
