@@ -38,6 +38,7 @@ from evenhand.training import (
 # The weight of cooperation from which policies move jointly. Below it the pull hardly hides what the labels
 # teach, and a small group is better served by an Adam of its own.
 JOINT_FROM = 5.0
+SHARPENS_FROM = 5.0  # the weight from which Agreement gave everybody one decision, on three tables
 
 Callback = Callable[[int, Any], bool | None]
 Floats = npt.NDArray[np.float64]
@@ -174,6 +175,13 @@ class PolicyLearner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             n_steps=n_steps if decays else 0,
             group_sizes=training.rates.counts[:, -1] + met,
         )
+        if decays and len(met) > 1 and terms.agreement_weight >= SHARPENS_FROM:
+            warnings.warn(
+                f"Got Agreement with a weight of {terms.agreement_weight:g}: policies agree most where "
+                "they are sure, and with such a weight everybody gets one decision. Give it one of at most 1, "
+                "or take LogRatio().",
+                stacklevel=3,
+            )
         options = Options(
             expected=self.estimator == "expected",
             mutual=self.cooperation == "mutual",
@@ -227,7 +235,8 @@ class PolicyLearner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _apart(self, terms: Terms) -> float:
         """Return the share of the rate at which the policies' differences move; 0: each moves by itself."""
-        pull = terms.log_ratio_weight + terms.agreement_weight
+        # Agreement does not cancel in the policies' mean, as the log-ratio does: it is no part of the pull.
+        pull = terms.log_ratio_weight
         n_groups = len(self._training.policies.b2)
         listen = self.cooperation == "mutual" and n_groups > 1 and pull >= JOINT_FROM
         jointly = self.optimizer == "joint_adam" and self.shared_start and listen

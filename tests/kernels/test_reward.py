@@ -49,17 +49,25 @@ def mean_gradient(reward, *, seed, expected=False, mutual=False, n_draws=DRAWS):
     return flat, before, x[0].astype(np.float64)
 
 
-def exact_divergence_gradient(before, x, moving):
-    def divergence(parts):
-        logs = []
+def exact_gradient(objective, before, x, moving):
+    """Differentiate WEIGHT · objective(both policies' probabilities) by the parameters of one of them."""
+
+    def of(parts):
+        said = []
         for g in range(2):
             W1, b1, W2, b2 = parts if g == moving else [part[g] for part in before]
             logits = anp.dot(W2, anp.maximum(anp.dot(x, W1) + b1, 0)) + b2
-            logs.append(logits - anp.log(anp.sum(anp.exp(logits))))
-        return anp.sum(anp.exp(logs[0]) * (logs[0] - logs[1]))
+            said.append(anp.exp(logits) / anp.sum(anp.exp(logits)))
+        return objective(said)
 
-    slopes = grad(divergence)(tuple(part[moving] for part in before))
-    return np.concatenate([-WEIGHT * slope.ravel() for slope in slopes])
+    slopes = grad(of)(tuple(part[moving] for part in before))
+    return np.concatenate([WEIGHT * slope.ravel() for slope in slopes])
+
+
+def exact_divergence_gradient(before, x, moving):
+    return exact_gradient(
+        lambda said: -anp.sum(said[0] * (anp.log(said[0]) - anp.log(said[1]))), before, x, moving
+    )
 
 
 def repeated(reward, **options):
@@ -100,6 +108,17 @@ def test_a_listener_draws_towards_the_divergence_gradient_on_average():
     _, before, x = mean_gradient("log_ratio", seed=0, n_draws=1)
     wanted = exact_divergence_gradient(before, x, 1)
     assert (np.abs(mean - wanted) <= 4.5 * error + 1e-9).all()
+
+
+@pytest.mark.parametrize("moving", [0, 1])
+def test_expected_agreement_is_the_gradient_of_the_chance_to_agree(moving):
+    gradients, before, x = mean_gradient("agreement", seed=0, expected=True, mutual=True, n_draws=1)
+
+    def agreement(said):
+        return anp.sum(said[0] * said[1])
+
+    wanted = exact_gradient(agreement, before, x, moving)
+    np.testing.assert_allclose(gradients[moving], wanted, rtol=1e-7, atol=1e-10)
 
 
 def test_sampled_agreement_averages_to_its_expected_gradient():
