@@ -229,7 +229,7 @@ def test_a_reward_of_nan_is_no_silent_nan(cancer):
         return np.nan
 
     def later(action, label, group, policies, rates):
-        return 0.0 if policies[group, action] == 0.5 else np.nan
+        return np.nan if rates[group, -1, action] == 1 else 0.0
 
     def beyond(action, label, group, policies, rates):
         return policies[group + 5, action]

@@ -166,7 +166,7 @@ class PolicyLearner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         function = None if own is None else own.function
         compiled = compile_custom(function)
         if function is not None:
-            try_custom(function, len(training.policies.b2), len(self.classes_))
+            try_custom(function, *training.policies.b2.shape, len(people.actions) > 0)
         met = np.bincount(people.groups, minlength=len(training.policies.b2))
         terms = pack_terms(
             reward,
@@ -178,8 +178,8 @@ class PolicyLearner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if decays and len(met) > 1 and terms.agreement_weight >= SHARPENS_FROM:
             warnings.warn(
                 f"Got Agreement with a weight of {terms.agreement_weight:g}: policies agree most where "
-                "they are sure, and with such a weight everybody gets one decision. Give it one of at most 1, "
-                "or take LogRatio().",
+                "they are sure, and with such a weight everybody gets one decision. Give it one of at most "
+                "1, or take LogRatio().",
                 stacklevel=3,
             )
         options = Options(

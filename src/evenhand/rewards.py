@@ -216,10 +216,11 @@ class EqualizedOdds(RateTerm):
 class Custom(Term):
     """A reward of your own: a function that Numba can compile, run inside the training loop.
 
-    It is called as `function(action, label, group, policies, rates)` with integers for the first three,
+    It is called as `function(action, label, group, policies, rates)` with integers for the first three (a log
+    has no labels: `update` and `fit_logged` give -1),
     `policies[g, a]` every group's probabilities for this person, `rates[g, y, a]` the running share of
     action a among people of group g with label y (the last y is 'whatever the label'), and returns a float.
-    It need not be differentiable.
+    It need not be differentiable, and must only read.
 
     >>> def cautious(action, label, group, policies, rates):
     ...     return -0.5 if action == 1 and policies[group, 1] < 0.7 else 0.0
