@@ -207,6 +207,44 @@ def test_no_table_is_cut_without_a_sign_and_on_a_wide_window_none_is_cut(browser
     assert opened.wrong == []
 
 
+def test_a_table_of_long_texts_stays_low_on_a_phone(browser, summary, tmp_path):
+    row = [
+        "1",
+        "2",
+        "a",
+        "b",
+        "neighbour",
+        "decision",
+        "skill -0.1089 | -0.1061, born 1998-01-01 | 1994-03-18",
+    ]
+    table = {
+        "title": "Alike",
+        "caption": "c",
+        "columns": [f"column {n}" for n in range(7)],
+        "rows": [row] * 3,
+    }
+    path = write_html(
+        summary | {"studies": [summary["studies"][0] | {"tables": [table]}]}, tmp_path / "r.html"
+    )
+    opened = Opened(browser, path.as_uri(), viewport={"width": 390, "height": 844})
+    height = opened.page.locator("td.long").first.bounding_box()["height"]
+    opened.context.close()
+    assert height < 80  # two lines, not a word in each
+
+
+def test_there_is_room_for_a_legend_only_where_there_is_one(browser, summary, tmp_path):
+    study = summary["studies"][0]
+    decided = [{k: v for k, v in row.items() if k != "base_rate"} for row in study["groups"]]
+    rooms = []
+    for groups in (study["groups"], decided):
+        path = write_html(summary | {"studies": [study | {"groups": groups}]}, tmp_path / "r.html")
+        opened = Opened(browser, path.as_uri(), viewport={"width": 1280, "height": 800})
+        plot = opened.page.locator('[data-plot="groups"]')
+        rooms.append((plot.locator(".legend").count(), plot.evaluate("(box) => box.layout.margin.b")))
+        opened.context.close()
+    assert rooms == [(1, 85), (0, 56)]
+
+
 def _beyond(page, plot: str) -> list[str]:
     """The bars of a plot that end outside its axes."""
     return page.evaluate(

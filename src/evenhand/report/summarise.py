@@ -56,7 +56,7 @@ def summary_of(
         whole: Study = {name: [] for name in _LISTS} | _NOTHING | study
         whole["models"] = mark_front(whole["models"])
         whole["points"] = _fronts_by_family(whole.get("points", []))
-        whole.setdefault("sentence", sentence(whole))
+        whole.setdefault("sentence", sentence(whole, audited=kind == "audit"))
         filled.append(whole)
     return {
         "schema": SCHEMA,
@@ -111,7 +111,7 @@ def mark_front(models: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     return marked
 
 
-def sentence(study: Study) -> str:
+def sentence(study: Study, *, audited: bool = False) -> str:
     """Return the one sentence that stands above everything else."""
     chosen = next((model for model in study["models"] if model["chosen"]), None)
     if chosen is None:
@@ -120,7 +120,9 @@ def sentence(study: Study) -> str:
     parts = []
     if found["accuracy"]["value"] is not None:
         right = _share(found["accuracy"])
-        parts.append(f"“{chosen['name']}” decides as labelled for {right} of the people it was tested on")
+        # Who is audited may have trained the model.
+        people = "these people" if audited else "the people it was tested on"
+        parts.append(f"“{chosen['name']}” decides as labelled for {right} of {people}")
     if "discrimination" in found:
         unequal = _share(found["discrimination"], " points")
         # With more than two labels and none named, it is the largest difference over all of them.

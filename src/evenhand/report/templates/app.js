@@ -51,7 +51,7 @@
   // The legend takes as many rows as its entries need: make room for it below the axis.
   const draw = (box, traces, shape) => {
     const listed = traces.filter((trace) => trace.showlegend !== false);
-    let rows = 1, used = 0;
+    let rows = shape.showlegend || listed.length > 1 ? 1 : 0, used = 0; // of one trace alone Plotly draws none
     listed.map((trace) => 48 + 6.5 * trace.name.length).forEach((width) => {
       if (used && used + width > box.clientWidth - 70) { rows += 1; used = 0; }
       used += width;
@@ -250,7 +250,7 @@
       const persons = data.persons, search = find("search"), only = find("only");
       const columns = [
         { title: "person", key: (row) => row.person }, { title: "group", key: (row) => row.group },
-        ...(persons.rows.some((row) => row.label !== null) ? [{ title: "label", key: (row) => row.label }] : []),
+        ...(persons.rows.some((row) => row.label) ? [{ title: "label", key: (row) => row.label }] : []),
         ...persons.groups.map((group, i) => ({ title: `as ${group}`, key: (row) => row.probabilities[i], group: i })),
         { title: "gap", key: (row) => row.gap }, { title: "who", key: null },
       ];

@@ -1,0 +1,111 @@
+"""The words of an audit's page: each is said only where it applies."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from evenhand.audit import audit
+from evenhand.report.from_audit import summary_of_audit
+from evenhand.report.render import render
+from evenhand.report.summarise import made, model_of
+
+MEASURES = {"accuracy", "discrimination", "delta", "positive rate", "consistency", "balanced accuracy"}
+OF_GROUPS = {
+    "group",
+    "people",
+    "decided",
+    "of those labelled yes",
+    "of those labelled otherwise",
+    "as labelled",
+}
+
+
+class ByGroup:
+    """A model that decides by the group alone, so that everybody flips."""
+
+    def predict(self, X):
+        return np.where(X["man"] == 1, "yes", "no")
+
+
+@pytest.fixture(scope="module")
+def people():
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"man": rng.integers(2, size=80), "skill": rng.normal(size=80)})
+    return X, rng.choice(["no", "yes"], 80), rng.choice(["A", "B", "C"], 80)
+
+
+def _summary(asked, X, y, positive="yes"):
+    how = made("python", seeds=[0], data=[])
+    found = audit(asked, X, y, sensitive_features="man", pos_label=positive, n_bootstrap=20)
+    return summary_of_audit(found, name="people", label="hired", sensitive="man", how=how)
+
+
+def _page(summary):
+    return render(summary).split("<script")[0]
+
+
+def _plain(html):
+    return " ".join(re.sub(r"<[^>]*>", " ", html).split())
+
+
+def _tables(page):
+    """Return the columns and the caption of the groups' table, and of the measures'."""
+    found = []
+    for part in ('<table class="numbers groups">', 'aria-label="Models, scrollable"'):
+        table = page[page.index(part) :].partition("</thead>")[0]
+        heads = re.findall(r'<th scope="col">(.*?)</th>', table)
+        found += [{_plain(head) for head in heads} - {"model"}, _plain(table.partition("</caption>")[0])]
+    return found
+
+
+@pytest.mark.parametrize("labelled", [True, False])
+@pytest.mark.parametrize("flips", [True, False])
+def test_tables_have_the_columns_that_were_measured_and_explain_no_other(people, labelled, flips):
+    X, y, _ = people
+    page = _page(_summary(ByGroup() if flips else y, X, y if labelled else None))
+    of_groups, caption, measures, _ = _tables(page)
+    without = set() if labelled else OF_GROUPS - {"group", "people", "decided"}
+    assert of_groups - {"flips"} == OF_GROUPS - without
+    assert measures - {"flip rate"} == MEASURES - (
+        set() if labelled else {"accuracy", "delta", "balanced accuracy"}
+    )
+    assert ("flips" in of_groups, "flip rate" in measures, "“Flips”" in caption) == (flips,) * 3
+    assert ("“As labelled”" in caption, "by label" in caption) == (labelled,) * 2
+    assert {_plain(name) for name in re.findall("<dt>(.*?)</dt>", page.partition('id="made"')[0])} == measures
+
+
+def test_a_table_of_counts_alone_speaks_of_no_rates(people):
+    X, _, y = people
+    of_groups, caption, *_ = _tables(_page(_summary(y, X, None, positive=None)))
+    assert of_groups == {"group", "people"}
+    assert caption.endswith("How many people each group has.")
+
+
+def test_of_one_model_none_is_chosen(people):
+    X, y, _ = people
+    summary = _summary(y, X, y)
+    study = summary["studies"][0]
+    one = _page(summary)
+    two = _page(summary | {"studies": [study | {"models": [*study["models"], model_of("another", {})]}]})
+    for said in (
+        "Every model that was tried",
+        "◆",
+        '<span class="tag">chosen</span>',
+        ">All models<",
+        ">Models<",
+    ):
+        assert (said in one, said in two) == (False, True)
+    for said in (">The measures<", ">Measures<"):
+        assert (said in one, said in two) == (True, False)
+
+
+def test_who_is_audited_may_have_trained_the_model(people):
+    X, y, _ = people
+    said = _summary(y, X, y)["studies"][0]["sentence"]
+    assert said.startswith("“This model” decides as labelled for 100.0 %")
+    assert "of these people" in said
+    assert "tested" not in said
