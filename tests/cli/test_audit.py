@@ -328,3 +328,16 @@ def test_dates_are_shown_as_dates(fitted, by):
         persons = read_summary(fitted.summary)["studies"][0]["persons"]
         at = persons["columns"].index("born")
         assert all(re.fullmatch(r"\d{4}-\d\d-\d\d", row["features"][at]) for row in persons["rows"])
+
+
+def test_nothing_is_written_over_what_is_read(fitted, tmp_path):
+    people, model = tmp_path / "p.csv", tmp_path / "m.skops"
+    people.write_bytes(fitted.people.read_bytes())
+    model.write_bytes(fitted.model.read_bytes())
+    for output in (people, model):
+        for option in ("--report", "--summary"):
+            before = output.read_bytes()
+            out = evenhand("audit", people, "--model", model, option, output)
+            assert out.exit_code == 2, out.output
+            assert "which is an input" in out.stderr.replace("\n", " ")
+            assert output.read_bytes() == before

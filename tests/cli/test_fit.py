@@ -336,3 +336,18 @@ def test_what_was_trained_otherwise_is_not_taken_up(fitted, tmp_path, monkeypatc
     monkeypatch.setattr(tradeoff, "_train", lambda *point: again.append(point) or train(*point))
     assert evenhand("fit", fitted.people, "-o", tmp_path / "m.skops", *options, "--seed", 1).exit_code == 0
     assert len(again) == 4
+
+
+@pytest.mark.parametrize(
+    ("outputs", "wanted"),
+    [(("-o", "p.csv"), "which is an input"), (("--report", "p.csv"), "which is an input"),
+     (("-o", "m.skops", "--report", "m.skops"), "which another output goes to"),
+     (("-o", "m.skops", "--summary", "m.card.json"), "which another output goes to")],
+)  # fmt: skip
+def test_nothing_is_written_over_the_table_or_over_another_output(tmp_path, monkeypatch, outputs, wanted):
+    monkeypatch.chdir(tmp_path)
+    make_people(60).to_csv("p.csv", index=False)
+    out = evenhand("fit", "p.csv", "--label", "hired", "--sensitive", "sex", *outputs)
+    assert out.exit_code == 2, out.output
+    assert wanted in out.stderr.replace("\n", " ")
+    assert [path.name for path in tmp_path.iterdir()] == ["p.csv"]

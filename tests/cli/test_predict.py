@@ -176,7 +176,7 @@ def test_decisions_and_rejects_never_share_a_file(fitted, tmp_path):
     for rejects in (held, tmp_path / "." / "out.csv", tmp_path / "link.csv"):
         out = evenhand("predict", fitted.model, fitted.people, "-o", held, "--rejects", rejects)
         assert out.exit_code == 2, out.output
-        assert "both for the decisions and for the rejects" in out.stderr.replace("\n", " ")
+        assert "which another output goes to" in out.stderr.replace("\n", " ")
         assert held.read_text() == "mine\n"
 
 

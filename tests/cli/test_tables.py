@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from evenhand.cli.tables import kinds_of, open_table, with_dates
+from evenhand.cli.tables import check_written, kinds_of, open_table, with_dates
 
 NOTHING = {"positive": None, "drop": None, "categorical": None, "encoding": "utf-8"}
 
@@ -68,3 +68,16 @@ def test_true_and_false_in_parquet_are_labels(tmp_path):
     people.to_parquet(tmp_path / "p.parquet")
     dataset, _ = open_table(tmp_path / "p.parquet", label="y", sensitive=["sex"], **NOTHING)
     assert dataset.pos_label == "True"
+
+
+def test_an_output_is_no_input_and_no_other_output(tmp_path):
+    data, new = tmp_path / "p.csv", tmp_path / "new.html"
+    data.write_text("mine\n")
+    (tmp_path / "soft.csv").symlink_to(data)
+    (tmp_path / "hard.csv").hardlink_to(data)
+    check_written(new, None, tmp_path / "other.json", inputs=[data, None])
+    for output in (data, tmp_path / "." / "p.csv", tmp_path / "soft.csv", tmp_path / "hard.csv"):
+        with pytest.raises(ValueError, match="as output, which is an input; expected another file"):
+            check_written(new, output, inputs=[data])
+    with pytest.raises(ValueError, match="as output, which another output goes to; expected another file"):
+        check_written(new, tmp_path / "." / "new.html", inputs=[data])

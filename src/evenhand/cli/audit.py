@@ -83,7 +83,7 @@ def run(
             "Got both or neither of --model and --predictions, but expected one. To audit the labels "
             "themselves, name their column: --predictions LABEL."
         )
-    check_written(report, summary)
+    check_written(report, summary, inputs=(data, model))
     given: dict[str, Any] = {"seed": seed, "epsilon": epsilon, "threshold": threshold}
     held = None if model is None else load(model)
     if held is not None and threshold is not None:

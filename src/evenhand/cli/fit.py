@@ -46,7 +46,7 @@ from evenhand.cli.tradeoff import (
     train_all,
 )
 from evenhand.cli.unfinished import Unfinished
-from evenhand.cli.written import card_for, write
+from evenhand.cli.written import card_for, card_path, write
 from evenhand.deployed import Deployed
 from evenhand.protocol.splits import Part, prepare, split
 from evenhand.report.render import in_numbers, interval
@@ -109,7 +109,8 @@ def run(
         raise ValueError("Got --jobs 0, but expected 1 or more, or -1 for one a core.")
     by = criterion or ("even" if max_discrimination is None and max_flip is None else "accuracy")
     one_of("--criterion", by, CRITERIA)
-    check_written(output, report, summary)
+    cards = [card_path(output, kind) for kind in ("md", "json")]
+    check_written(output, *cards, report, summary, inputs=[data])
     dataset, columns = open_table(
         data, label=label, sensitive=sensitive, positive=positive, drop=drop, categorical=categorical,
         encoding=encoding,

@@ -67,8 +67,11 @@ def run(
         raise ValueError("Got both -o - and --json, but standard output holds only one of them.")
     decided_path = None if to_stdout else output or data.with_name(f"{data.stem}.decided{ending}")
     rejects_path = rejects or data.with_name(f"{data.stem}.rejects.csv")
-    _check_paths((data, model), decided_path, rejects_path)
-    check_written(decided_path, rejects_path)
+    if decided_path is not None:
+        one_of(f"the ending of {decided_path.name}", decided_path.suffix.lower(), (".csv", ".parquet"))
+    if rejects_path.suffix.lower() == ".parquet":
+        raise ValueError(f"Got --rejects {rejects_path}, but expected a CSV file.")
+    check_written(decided_path, rejects_path, inputs=(data, model))
     # A file of an earlier run must not look like one of this run.
     header = rejects is not None or rejects_path.exists()
     flips, strange = 0, _Unseen({}, {})
@@ -85,18 +88,6 @@ def run(
             advance(f"{out.rows:,} people", len(part.lines))
         out.keep = out.rows > 0 or refused.rows == 0
     _tell(out, refused, flips, strange, decided_path, rejects_path, as_json)
-
-
-def _check_paths(inputs: tuple[Path, Path], decided: Path | None, rejects: Path) -> None:
-    if rejects.suffix.lower() == ".parquet":
-        raise ValueError(f"Got --rejects {rejects}, but expected a CSV file.")
-    if decided is not None:
-        one_of(f"the ending of {decided.name}", decided.suffix.lower(), (".csv", ".parquet"))
-    if decided is not None and decided.resolve() == rejects.resolve():
-        raise ValueError(f"Got {rejects} both for the decisions and for the rejects; expected two files.")
-    for path in (decided, rejects):
-        if path is not None and path.resolve() in [given.resolve() for given in inputs]:
-            raise ValueError(f"Got {path} as output, which is an input; expected another file.")
 
 
 class _Unseen(NamedTuple):

@@ -75,13 +75,29 @@ def rows_of(dataset: Dataset, frame: pd.DataFrame, sensitive: list[str]) -> npt.
     return np.flatnonzero(frame[[str(dataset.label.name), *sensitive]].notna().all(axis=1))
 
 
-def check_written(*paths: Path | None) -> None:
-    """Raise, before the work, if a file could not be written in the end."""
-    for path in paths:
-        if path is not None and path.is_dir():
+def check_written(*outputs: Path | None, inputs: Iterable[Path | None]) -> None:
+    """Raise, before the work, if a file could not be written in the end, or only over another one."""
+    taken = [path for path in inputs if path is not None]
+    n_inputs = len(taken)
+    for path in outputs:
+        if path is None:
+            continue
+        if path.is_dir():
             raise IsADirectoryError(f"Got {path} to write to, which is a folder; expected a file.")
-        if path is not None and not path.parent.is_dir():
+        if not path.parent.is_dir():
             raise FileNotFoundError(f"Got {path} to write to, but there is no folder {path.parent}.")
+        for place, other in enumerate(taken):
+            if _same_file(path, other):
+                why = "is an input" if place < n_inputs else "another output goes to"
+                raise ValueError(f"Got {path} as output, which {why}; expected another file.")
+        taken.append(path)
+
+
+def _same_file(one: Path, other: Path) -> bool:
+    """Say whether two paths are one file, also where links or another spelling lead there."""
+    if one.exists() and other.exists():
+        return one.samefile(other)
+    return one.resolve() == other.resolve()
 
 
 def check_groups(dataset: Dataset, training: npt.NDArray[np.int64]) -> None:
