@@ -245,6 +245,17 @@ def test_there_is_room_for_a_legend_only_where_there_is_one(browser, summary, tm
     assert rooms == [(1, 85), (0, 56)]
 
 
+def test_people_without_labels_have_no_column_for_them(browser, summary, tmp_path):
+    study = summary["studies"][0]
+    people = study["persons"] | {"rows": [row | {"label": ""} for row in study["persons"]["rows"]]}
+    path = write_html(summary | {"studies": [study | {"persons": people}]}, tmp_path / "r.html")
+    opened = Opened(browser, path.as_uri(), viewport={"width": 1280, "height": 800})
+    heads = opened.page.locator(".people thead th").all_inner_texts()
+    opened.context.close()
+    assert heads[:2] == ["person", "group"]
+    assert "label" not in heads
+
+
 def _beyond(page, plot: str) -> list[str]:
     """The bars of a plot that end outside its axes."""
     return page.evaluate(
