@@ -171,10 +171,11 @@ class Deployed:
             by_group,
             said[people, own],
             (decided != mine[:, None]).any(axis=1),
-            self._unseen(contexts[scored]),
+            self.unseen(contexts[scored]),
         )
 
-    def _unseen(self, contexts: pd.DataFrame) -> dict[str, dict[str, int]]:
+    def unseen(self, contexts: pd.DataFrame) -> dict[str, dict[str, int]]:
+        """Return how many people have each category that training never met, by column."""
         unseen = {}
         for name, kind in self.columns.items():
             known = set(self._known(name).values()) if kind == CATEGORY else set()

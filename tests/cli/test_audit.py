@@ -82,7 +82,7 @@ def test_integer_labels_may_have_gaps(fitted, tmp_path):
         out = evenhand("audit", tmp_path / name, "--model", model, "--json")
         assert out.exit_code == 0, out.output
         found.append(json.loads(out.stdout))
-    assert "1 of 400 rows are left out, such as for: no 'hired'" in out.stderr.replace("\n", " ")
+    assert "1 of 400 rows are left out: no 'hired' (1)." in found[1]["notes"]
     assert found[0]["metrics"] == found[1]["metrics"]
 
 
@@ -130,8 +130,8 @@ def test_a_sensitive_column_may_have_any_name(fitted, tmp_path):
 
 @pytest.mark.parametrize(
     ("change", "code", "wanted"),
-    [(lambda people: people.assign(hired=""), 1, "None of the 50 rows of {} can be audited: no 'hired'."),
-     (lambda people: people.assign(sex="x"), 1, "can be audited: group 'x' in 'sex': training met only 'f', 'm'."),
+    [(lambda people: people.assign(hired=""), 1, "None of the 50 rows of {} can be audited: no 'hired' (50)."),
+     (lambda people: people.assign(sex="x"), 1, "can be audited: group 'x' in 'sex': training met only 'f', 'm' (50)."),
      (lambda people: people.head(1), 2, "Got 1 people to audit, but expected more than 5"),
      (lambda people: people.assign(hired=["maybe", *people["hired"][1:]]), 2,
       "Column 'hired' of {} has 'maybe' in row 1 (1 such rows), but expected what the model decides: 'no', 'yes'."),
@@ -341,3 +341,40 @@ def test_nothing_is_written_over_what_is_read(fitted, tmp_path):
             assert out.exit_code == 2, out.output
             assert "which is an input" in out.stderr.replace("\n", " ")
             assert output.read_bytes() == before
+
+
+def test_the_findings_say_who_was_left_out_and_what_was_guessed(fitted, tmp_path):
+    people = pd.read_csv(fitted.people)
+    people["said"] = people["hired"]
+    people.loc[people.index < 150, "hired"] = None
+    people.loc[people.index >= 390, "sex"] = None
+    people.to_csv(tmp_path / "p.csv", index=False)
+    out = evenhand("audit", tmp_path / "p.csv", "--label", "hired", "--sensitive", "sex", "--predictions", "said",
+                   "--summary", tmp_path / "a.json", "--json")  # fmt: skip
+    assert out.exit_code == 0, out.output
+    notes = json.loads(out.stdout)["notes"]
+    told = "150 people have no 'hired' and are left out; give the missing a name to keep them."
+    assert told in notes
+    assert "The positive label is 'yes'." in notes
+    assert any("10 people have no 'sex'" in note for note in notes)
+    assert f"Note: {told}" in read_summary(tmp_path / "a.json")["studies"][0]["notes"]
+
+
+def test_the_findings_about_a_model_say_which_rows_and_categories_it_could_not_take(fitted, tmp_path):
+    people = pd.read_csv(fitted.people)
+    people["skill"] = people["skill"].astype(object)
+    people.loc[:19, "hired"] = None
+    people.loc[20:24, "sex"] = "x"
+    people.loc[25:28, "skill"] = ["good", "bad", "fair", "poor"]
+    people.loc[100:139, "job"] = "poet"
+    people.to_csv(tmp_path / "p.csv", index=False)
+    out = evenhand("audit", tmp_path / "p.csv", "--model", fitted.model, "--json")
+    assert out.exit_code == 0, out.output
+    notes = json.loads(out.stdout)["notes"]
+    assert (
+        "29 of 400 rows are left out: no 'hired' (20); group 'x' in 'sex': training met only 'f', 'm' (5); "
+        "column 'skill': got 'good', expected a number (1); other reasons (3)."
+    ) in notes
+    assert any(
+        "40 people with a value of 'job' that was never seen" in note and "'poet'" in note for note in notes
+    )

@@ -29,7 +29,9 @@ def test_numbers_stay_and_text_becomes_categories() -> None:
 def test_missing_values_are_said() -> None:
     frame, notes = tidy([1.0, np.nan, 3.0])
     assert frame["c"].isna().tolist() == [False, True, False]
-    assert notes == ["'c' has 1 missing numbers; each gets the training part's mean and a mark."]
+    assert notes == [
+        "'c' has 1 missing numbers; a model takes each as the mean of its training part, with a mark."
+    ]
     frame, notes = tidy(["a", None, "b"])
     assert frame["c"].tolist() == ["a", "missing", "b"]
     assert notes == ["'c' has 1 missing values; they are the category 'missing'."]
@@ -115,7 +117,7 @@ def test_day_first_where_the_month_can_not_be() -> None:
 def test_a_missing_date_is_said() -> None:
     frame, notes = tidy(["1970-01-02", None, "1970-01-04"])
     assert frame["c"].isna().tolist() == [False, True, False]
-    assert "1 missing get the training part's mean" in notes[0]
+    assert "1 missing, which a model takes as the mean" in notes[0]
 
 
 @pytest.mark.parametrize("texts", [["1.2.3.4", "5.6.7.8"], ["2013", "spring"], ["99-99-99", "12-13-14"]])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
@@ -14,20 +15,20 @@ import typer
 from evenhand import load
 from evenhand.audit import Audit, audit
 from evenhand.audit.predictions import MOST_DECISIONS
-from evenhand.cells import CATEGORY, NUMBER
+from evenhand.cells import CATEGORY, NUMBER, Reasons, reject
 from evenhand.checks import did_you_mean, one_of
 from evenhand.cli import options
-from evenhand.cli.console import JobFailedError, command_line, on_stdout, print_json, printable, say, warn
+from evenhand.cli.console import JobFailedError, command_line, note, on_stdout, print_json, printable, say
 from evenhand.cli.tables import (
     PERSON_NUMBER,
     check_written,
-    describe,
     open_table,
     read_columns,
     rows_of,
     source_of,
     with_dates,
 )
+from evenhand.cli.unseen import Unseen
 from evenhand.datasets import Dataset
 from evenhand.datasets.files import sha256_of
 from evenhand.deployed import Deployed
@@ -36,6 +37,7 @@ from evenhand.report.render import write_html
 from evenhand.report.summarise import MOST_PERSONS, made, write_summary
 
 _NEIGHBOURS = 5  # of each person, for consistency
+_REASONS = 3  # named of those for which rows are left out
 Rows = npt.NDArray[np.int64]  # of people in the file, from 0
 
 EXAMPLES = (
@@ -109,12 +111,13 @@ def run(
             data, label=label, sensitive=sensitive, positive=positive, categorical=categorical,
             drop=list(left_out), encoding=encoding,
         )  # fmt: skip
-        describe(dataset)
+        note(repr(dataset))
         rows = rows_of(dataset, frame, columns)
         asked = held if predictions is None else _predictions(frame, rows, predictions, dataset)
         contexts = with_dates(dataset.contexts, dataset.dates)
         y = None if unlabelled else dataset.label
         found = _audit(asked, contexts, y, dataset.sensitive_features, dataset.pos_label, given, rows)
+        found.notes.extend(dataset.notes)
         if added:
             found.notes.append(f"Left out as made by `evenhand predict`: {', '.join(map(repr, added))}.")
         about = {
@@ -191,28 +194,38 @@ def _audit_deployed(
     if name not in rows.columns:
         raise ValueError(f"{path} has no column {name!r} to compare with.{did_you_mean(name, rows.columns)}")
     contexts, codes, reasons = held.read(rows)
-    known = (reasons == "") & rows[name].notna().to_numpy()
-    why = next((reason for reason in reasons if reason), f"no {name!r}")
+    reject(reasons, rows[name].isna().to_numpy(), lambda at: f"no {name!r}")
+    known = reasons == ""
+    left_out = _left_out(reasons)
     if not known.any():
-        raise JobFailedError(f"None of the {len(rows):,} rows of {path} can be audited: {why}.")
-    if not known.all():
-        warn(f"{int((~known).sum()):,} of {len(rows):,} rows are left out, such as for: {why}.")
+        raise JobFailedError(f"None of the {len(rows):,} rows of {path} can be audited: {left_out}.")
     y = held.labels(rows.loc[known, name])
     labels = held.classes_.tolist()
-    strange = y[~y.isin(labels)]
-    if len(strange):
+    others = y[~y.isin(labels)]
+    if len(others):
         raise ValueError(
-            f"Column {name!r} of {path} has {strange.iloc[0]!r} in row {strange.index[0] + 1:,} "
-            f"({len(strange):,} such rows), but expected what the model decides: "
+            f"Column {name!r} of {path} has {others.iloc[0]!r} in row {others.index[0] + 1:,} "
+            f"({len(others):,} such rows), but expected what the model decides: "
             f"{', '.join(map(repr, labels))}."
         )
     groups = held.groups_[codes[known]]
     dates = [column for column, kind in held.columns.items() if kind not in (NUMBER, CATEGORY)]
     kept = with_dates(contexts[known].reset_index(drop=True), dates)
     found = _audit(held, kept, y, groups, pos_label, given, np.flatnonzero(known))
-    found.notes.extend(_met_in_training(held, path, rows, encoding))
+    if left_out:
+        found.notes.append(f"{int((~known).sum()):,} of {len(rows):,} rows are left out: {left_out}.")
+    strange = Unseen({}, {})
+    strange.add(held.unseen(contexts[known]))
+    found.notes.extend([*strange.notes(), *_met_in_training(held, path, rows, encoding)])
     source = {"name": path.stem, "people": len(y), "sha256": sha256_of(path), "source": str(path)}
     return found, {"label": name, "sensitive": " & ".join(held.sensitive), "source": source}
+
+
+def _left_out(reasons: Reasons) -> str:
+    """Return the commonest reasons, each with how many rows have it, '' where no row has any."""
+    told = Counter(reasons[reasons != ""].tolist()).most_common()
+    more = [f"other reasons ({sum(count for _, count in told[_REASONS:]):,})"] if told[_REASONS:] else []
+    return "; ".join([*(f"{why} ({count:,})" for why, count in told[:_REASONS]), *more])
 
 
 def _met_in_training(held: Deployed, path: Path, frame: pd.DataFrame, encoding: str) -> list[str]:

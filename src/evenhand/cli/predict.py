@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any
 
 import pandas as pd
 import typer
@@ -12,12 +12,11 @@ from evenhand import load
 from evenhand.checks import one_of
 from evenhand.cli import options
 from evenhand.cli.console import JobFailedError, on_stdout, print_json, progress, warn
-from evenhand.cli.tables import check_written, people
+from evenhand.cli.tables import check_written
+from evenhand.cli.unseen import Unseen
 from evenhand.datasets.files import kind_of_file
 from evenhand.deployed import Decisions, Deployed
 from evenhand.tables_io import CHUNK, Chunk, Writer, read_chunks, writing
-
-_EXAMPLES = 5  # values named of those that training never met
 
 EXAMPLES = (
     "[bold]Examples[/]\n\n"
@@ -74,7 +73,7 @@ def run(
     check_written(decided_path, rejects_path, inputs=(data, model))
     # A file of an earlier run must not look like one of this run.
     header = rejects is not None or rejects_path.exists()
-    flips, strange = 0, _Unseen({}, {})
+    flips, strange = 0, Unseen({}, {})
     with (
         progress("Deciding", None) as advance,
         writing(decided_path) as out,
@@ -88,26 +87,6 @@ def run(
             advance(f"{out.rows:,} people", len(part.lines))
         out.keep = out.rows > 0 or refused.rows == 0
     _tell(out, refused, flips, strange, decided_path, rejects_path, as_json)
-
-
-class _Unseen(NamedTuple):
-    """Categories that training never met, over all chunks, in constant memory."""
-
-    people: dict[str, int]  # by column
-    examples: dict[str, list[str]]  # by column, the first few values
-
-    def add(self, found: dict[str, dict[str, int]]) -> None:
-        for column, values in found.items():
-            self.people[column] = self.people.get(column, 0) + sum(values.values())
-            known = self.examples.setdefault(column, [])
-            known += [value for value in values if value not in known][: _EXAMPLES - len(known)]
-
-    def notes(self) -> list[str]:
-        return [
-            f"{people(count)} with a value of {column!r} that was never seen in training, such as "
-            f"{', '.join(map(repr, self.examples[column]))}: it counts as none of those that were."
-            for column, count in self.people.items()
-        ]
 
 
 def _write(
@@ -165,7 +144,7 @@ def _tell(
     out: Writer,
     refused: Writer,
     flips: int,
-    strange: _Unseen,
+    strange: Unseen,
     decided_path: Path | None,
     rejects_path: Path,
     as_json: bool,

@@ -87,7 +87,8 @@ def _numbers(
     missing = int(np.isnan(values).sum())
     if missing:
         notes.append(
-            f"{column.name!r} has {missing} missing numbers; each gets the training part's mean and a mark."
+            f"{column.name!r} has {missing} missing numbers; a model takes each as the mean of its training "
+            "part, with a mark."
         )
     return column if whole and not missing else pd.Series(values, index=column.index, name=column.name)
 
@@ -159,7 +160,7 @@ def _days(column: pd.Series[Any], how: str, notes: list[str]) -> pd.Series[float
     values = column if pd.api.types.is_datetime64_any_dtype(column) else _written(column)
     dates = pd.to_datetime(values, format=how, utc=True).reindex(column.index)
     missing = int(dates.isna().sum())
-    gaps = f"; {missing} missing get the training part's mean and a mark" if missing else ""
+    gaps = f"; {missing} missing, which a model takes as the mean, with a mark" if missing else ""
     notes.append(f"{column.name!r} holds dates, used as days since 1970-01-01{gaps}.")
     if how == _MONTH_FIRST and _fits(values, _DAY_FIRST):
         notes[-1] += f" They are read as {how}; {_DAY_FIRST} would fit as well."
