@@ -35,6 +35,18 @@ def test_scores_are_decided_at_the_threshold() -> None:
     assert zero_one.scores is not None
 
 
+@pytest.mark.parametrize("said", [[1, 0, 0], [1.0, 0.0, 1.0], [[1], [0], [1]]])
+def test_0_and_1_beside_other_labels_need_a_threshold(said: Any) -> None:
+    with pytest.raises(ValueError, match="Got predictions of 0 and 1 only, but the labels are 'bad', 'good'"):
+        read_predictions(said, ["bad", "good", "good"], sensitive_features=SEX)
+    with pytest.raises(ValueError, match="the positive label, 'bad', give the threshold 0.5"):
+        read_predictions(said, ["bad", "good", "good"], sensitive_features=SEX, pos_label="bad")
+    read = read_predictions(
+        said, ["bad", "good", "good"], sensitive_features=SEX, pos_label="bad", threshold=0.5
+    )
+    assert (read.decisions == "bad").tolist() == np.ravel(said).astype(bool).tolist()
+
+
 def test_probabilities_decide_by_the_largest() -> None:
     said = read_predictions(
         [[0.2, 0.3, 0.5], [0.6, 0.2, 0.2], [0, 1, 0]], list("abc"), sensitive_features=SEX

@@ -378,3 +378,15 @@ def test_the_findings_about_a_model_say_which_rows_and_categories_it_could_not_t
     assert any(
         "40 people with a value of 'job' that was never seen" in note and "'poet'" in note for note in notes
     )
+
+
+def test_0_and_1_are_not_taken_for_the_labels_of_others(fitted, tmp_path):
+    people = pd.read_csv(fitted.people)
+    people.assign(said=(people["hired"] == "no") * 1).to_csv(tmp_path / "p.csv", index=False)
+    given = ("audit", tmp_path / "p.csv", "--label", "hired", "--sensitive", "sex", "--predictions", "said")
+    out = evenhand(*given)
+    assert out.exit_code == 2, out.output
+    assert "0 and 1 only, but the labels are 'no', 'yes'; expected" in out.stderr.replace("\n", " ")
+    out = evenhand(*given, "--threshold", 0.5, "--positive", "no", "--json")
+    assert out.exit_code == 0, out.output
+    assert {row["metric"]: row["value"] for row in json.loads(out.stdout)["metrics"][::-1]}["accuracy"] == 1

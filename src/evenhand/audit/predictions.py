@@ -33,8 +33,9 @@ def read_predictions(
     Two axes are a probability for each of y's sorted labels; columns that have the labels' names may come in
     any order, and columns of other names are taken in theirs. One axis holds decisions if all its values are
     labels of y or no numbers. Other numbers are scores of the positive label, decided at the threshold: 0.5
-    for numbers from 0 to 1; any others need one. Decisions must be labels of y, or `pos_label`; see
-    `check_known` for labels that y may lack. If y is None, they must be decisions.
+    for numbers from 0 to 1; any others need one, and so do 0 and 1 alone, which may stand for either label.
+    Decisions must be labels of y, or `pos_label`; see `check_known` for labels that y may lack. If y is
+    None, they must be decisions.
 
     >>> said = read_predictions([0.2, 0.7], ["no", "yes"], sensitive_features=["f", "m"])
     >>> said.decisions.tolist(), said.how
@@ -121,6 +122,13 @@ def _at_threshold(
     positive = positive_label(labels, pos_label)
     if len(labels) != 2 or positive is None:
         raise ValueError(f"Got one score a person for the labels {labels}, but expected two labels.")
+    if threshold is None and np.isin(values, (0, 1)).all():
+        # Rather decisions than probabilities; and 1 may well stand for the other label.
+        raise ValueError(
+            f"Got predictions of 0 and 1 only, but the labels are {', '.join(map(repr, labels))}; expected "
+            "the labels' names. If 1 stands for the positive label, "
+            f"{labels[positive]!r}, give the threshold 0.5 (--threshold 0.5, in Python threshold=0.5)."
+        )
     bar = 0.5 if threshold is None else number("threshold", threshold)
     decided = np.where(values >= bar, positive, 1 - positive)
     if not likely:
