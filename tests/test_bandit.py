@@ -14,6 +14,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from evenhand import Correctness, Custom, GradientBandit, LogRatio, TrainingDivergedError
 
 
+@pytest.mark.filterwarnings("ignore::evenhand.baselines.CollapseWarning")  # some labels are noise
 @parametrize_with_checks([GradientBandit()])
 def test_scikit_learn(estimator, check):
     check(estimator)

@@ -28,6 +28,7 @@ from evenhand import (
 )
 
 
+@pytest.mark.filterwarnings("ignore::evenhand.baselines.CollapseWarning")  # some labels are noise
 @parametrize_with_checks([CooperativeBandits()])
 def test_scikit_learn(estimator, check):
     check(estimator)

@@ -40,9 +40,23 @@ from evenhand.training import (
 JOINT_FROM = 5.0
 SHARPENS_FROM = 5.0  # the weight from which Agreement gave everybody one decision, on three tables
 
+# A fit warns where this share gets one decision, though this share has another label; it looks at so many.
+ALIKE_FROM, WRONG_FROM, LOOKED_AT = 0.99, 0.2, 10_000
+SHORT = 10_000  # a fit that meets fewer people is a trial, and may well have learned nothing yet
+
 Callback = Callable[[int, Any], bool | None]
 Floats = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.int64]
+
+
+class CollapseWarning(UserWarning):
+    """Every person gets the same decision: nothing that was learned tells people apart."""
+
+
+def one_decision(probabilities: Floats, share: float = 1.0) -> int | None:
+    """Return the action that everybody gets, or this share of people, or None where decisions differ."""
+    counts = np.bincount(probabilities.argmax(axis=1))
+    return int(counts.argmax()) if counts.max() >= share * len(probabilities) else None
 
 
 class PolicyLearner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -226,7 +240,36 @@ class PolicyLearner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 del self.policies_  # a fit that failed leaves no model
             raise
         self._publish()
+        if decays and not len(people.actions) and training.step == options.end >= SHORT:
+            self._warn_if_collapsed(rows, people)
         return self
+
+    def _warn_if_collapsed(self, rows: Rows, people: People) -> None:
+        """Warn when nearly all get one decision, unless nearly all have that label: there it can be right.
+
+        The published reward is not warned of: it is there to be reproduced, collapses and all.
+        """
+        if self._reward().get("kl") is not None:
+            return
+        n = min(len(people.labels), LOOKED_AT)
+        own = self._all_probabilities(rows, n)[np.arange(n), people.groups[:n]]
+        action = one_decision(own, ALIKE_FROM)
+        wrong = np.mean(people.labels[:n] != action)
+        if action is None or wrong < WRONG_FROM:
+            return
+        alike = np.sum(own.argmax(1) == action)
+        causes = ["columns of X on very different scales (scale them to unit deviation)"]
+        if self.divergence_weight:
+            causes.append(f"a large divergence_weight (now {self.divergence_weight:g})")
+        if self._reward().get("likelihood") is None:
+            causes.append("a reward without Likelihood(), which learns rare labels")
+        causes.append("columns that say nothing about the label")
+        warnings.warn(
+            f"{type(self).__name__} decides {self.classes_.tolist()[action]!r} for {alike} of {n} people, "
+            f"but {wrong:.0%} of them have another label. Likely causes: {', '.join(causes)}.",
+            CollapseWarning,
+            stacklevel=4,
+        )
 
     def _publish(self) -> None:
         self.policies_ = self._training.policies

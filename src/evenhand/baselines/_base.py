@@ -16,14 +16,12 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from evenhand.groups import codes_of, encode_groups
+from evenhand.learner import CollapseWarning as CollapseWarning
+from evenhand.learner import one_decision
 
 Floats = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.int64]
 Callback = Callable[[int, Any], bool | None]
-
-
-class CollapseWarning(UserWarning):
-    """Every person gets the same decision: the representation keeps nothing that tells people apart."""
 
 
 class Baseline(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -112,14 +110,14 @@ class Baseline(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _warn_if_collapsed(self, probabilities: Floats, weight: str) -> None:
         """Warn when every decision is the same, naming the weight that most likely did it."""
-        decisions = probabilities.argmax(axis=1)
-        if (decisions == decisions[0]).all():
+        action = one_decision(probabilities)
+        if action is not None:
             fairness = getattr(self, weight)
             remedy = f"Lower {weight} (now {fairness:g})" if fairness > 0 else "Raise classifier_weight"
-            action = self.classes_.tolist()[decisions[0]]
             warnings.warn(
-                f"The representation collapsed: {type(self).__name__} decides {action!r} for all "
-                f"{len(decisions)} people it learned from. {remedy}.",
+                f"The representation collapsed: {type(self).__name__} decides "
+                f"{self.classes_.tolist()[action]!r} for all {len(probabilities)} people it learned from. "
+                f"{remedy}.",
                 CollapseWarning,
                 stacklevel=3,
             )
