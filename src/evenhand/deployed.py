@@ -18,7 +18,6 @@ from evenhand.cells import (
     as_learned,
     each_once,
     met,
-    plain_number,
     reject,
     spellings,
     text_of,
@@ -111,7 +110,9 @@ class Deployed:
         The groups are taken from X where `sensitive_features` is None and X has the sensitive columns.
         """
         codes = (
-            self._own(X) if sensitive_features is None else codes_of(sensitive_features, len(X), self.groups_)
+            self._own(X)
+            if sensitive_features is None
+            else codes_of(sensitive_features, len(X), self.groups_, self.sensitive)
         )
         return self.probabilities_by_group(X)[np.arange(len(X)), codes]
 
@@ -222,13 +223,14 @@ class Deployed:
         return {}
 
     def _group_codes(self, rows: pd.DataFrame, reasons: Reasons) -> npt.NDArray[np.int64]:
-        text = [each_once(text_of(rows[name]), plain_number) for name in self.sensitive]
+        text = [text_of(rows[name]) for name in self.sensitive]
         joined = text[0]
         for column in text[1:]:
             joined = joined + " & " + column
-        known = spellings(self.groups_, " & " if len(text) > 1 else None)
+        between = " & " if len(text) > 1 else None
+        known = spellings(self.groups_, between)
         position = {str(name): code for code, name in enumerate(self.groups_)}
-        codes = each_once(joined, lambda value: position.get(known.get(value, ""), -1)).to_numpy(
+        codes = each_once(joined, lambda value: position.get(met(value, known, "", between), -1)).to_numpy(
             dtype=np.int64
         )
         listed = ", ".join(repr(str(name)) for name in self.groups_)

@@ -10,6 +10,7 @@ import pytest
 import sklearn
 from scipy import sparse
 from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV, KFold
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
@@ -222,3 +223,21 @@ def test_bad_parameters_say_what_was_wanted(kind, name, value, message, few):
     X, y, s = few
     with pytest.raises(ValueError, match=message.replace("?", r"\?")):
         kind(**{name: value}).fit(X, y, sensitive_features=s)
+
+
+@pytest.mark.parametrize("model", SEES_GROUP, ids=named)
+def test_sensitive_columns_are_known_by_their_names(model, few):
+    X, y, s = few
+    crossed = pd.DataFrame({"sex": (s == "m").astype(int), "old": (X[:, 2] > 0).astype(int)})
+    fitted = clone(model).fit(X, y, sensitive_features=crossed)
+    told = fitted.predict_proba(X, sensitive_features=crossed)
+    assert (fitted.predict_proba(X, sensitive_features=crossed[["old", "sex"]]) == told).all()
+
+
+def test_a_fit_that_fails_leaves_no_model(model, few):
+    X, y, s = few
+    fitted = clone(model).fit(X, y, sensitive_features=s)
+    with pytest.raises(ValueError, match="Got sensitive_features for 3 people"):
+        fitted.fit(X, np.where(y == "yes", "good", "bad"), sensitive_features=s[:3])
+    with pytest.raises(NotFittedError):
+        fitted.predict(X, sensitive_features=s)

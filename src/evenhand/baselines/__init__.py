@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from evenhand.baselines._base import CollapseWarning
 from evenhand.baselines.adapters import ExponentiatedGradientClassifier, OxonFairClassifier
 from evenhand.baselines.alfr import ALFR
 from evenhand.baselines.lfr import LFR
 from evenhand.baselines.logistic import LR
 from evenhand.baselines.rawlsian import Rawlsian
+from evenhand.learner import CollapseWarning
 
 __all__ = [
     "ALFR",

@@ -15,8 +15,8 @@ from sklearn.utils import Tags, check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from evenhand.groups import codes_of, encode_groups
-from evenhand.learner import CollapseWarning as CollapseWarning
+from evenhand.groups import codes_of, column_names, encode_groups
+from evenhand.learner import CollapseWarning as CollapseWarning  # baselines export it
 from evenhand.learner import one_decision
 
 Floats = npt.NDArray[np.float64]
@@ -80,6 +80,8 @@ class Baseline(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _admit(self, X: Any, y: Any, sensitive_features: Any) -> tuple[Any, Codes, Codes]:
         """Check what came to `fit`; return rows, labels and groups, the last two as whole numbers."""
+        # A fit that fails must not leave what was learned before under new labels.
+        self.__dict__.pop("n_steps_", None)
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64)
         check_classification_targets(y)
         self.classes_, labels = np.unique(y, return_inverse=True)
@@ -91,10 +93,11 @@ class Baseline(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 f"got {len(self.classes_)} labels, but {type(self).__name__} expected 2."
             )
         codes, self.groups_ = encode_groups(sensitive_features, X.shape[0])
+        self.sensitive_names_ = column_names(sensitive_features)
         return X, labels.astype(np.int64), codes
 
     def _rows(self, X: Any) -> Any:
-        check_is_fitted(self)
+        check_is_fitted(self, "n_steps_")
         return validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
 
     def _codes(self, sensitive_features: Any, n_people: int) -> Codes:
@@ -106,7 +109,8 @@ class Baseline(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 f"Got no sensitive_features, but expected each person's group: fit saw {known}, "
                 "and the prediction depends on it."
             )
-        return codes_of(sensitive_features, n_people, self.groups_)
+        columns = getattr(self, "sensitive_names_", None)  # older model files have none
+        return codes_of(sensitive_features, n_people, self.groups_, columns)
 
     def _warn_if_collapsed(self, probabilities: Floats, weight: str) -> None:
         """Warn when every decision is the same, naming the weight that most likely did it."""

@@ -119,7 +119,7 @@ def respond(model: Any, X: Any, *, sensitive_features: Any, random_state: int | 
     if told and not columns and hasattr(_final(model), "probabilities_by_group"):
         final, rows = _final(model), _before_final(model, _as_fitted(model, frame[seen], X))
         names = np.asarray(final.groups_, dtype=object)  # perhaps more than there are here
-        own = codes_of(sensitive_features, len(frame), names)
+        own = codes_of(sensitive_features, len(frame), names, getattr(final, "sensitive_names_", None))
         every = check_distributions(final.probabilities_by_group(rows), "probabilities_by_group", 3)
         by_group, how = np.asarray(final.classes_)[every.argmax(axis=2)], "policies"
     elif told or columns:
