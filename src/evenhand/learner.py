@@ -170,6 +170,13 @@ class PolicyLearner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 f"Got the reward {', '.join(reward.names)} for logged feedback, but a log has no labels: "
                 "expected terms that need none (parity, log_ratio, agreement, kl)."
             )
+        if len(people.actions) and not len(people.propensities):
+            if decays:
+                raise ValueError(
+                    "Got no propensities, but expected the probability with which each action was taken: the "
+                    "log is another policy's."
+                )
+            people = self._own_propensities(rows, people)
         if not len(people.actions) and not {"correctness", "likelihood", "custom"} & set(reward.names):
             warnings.warn(
                 f"No term of the reward {reward} looks at the label: nothing is learned from y. "
@@ -293,14 +300,15 @@ class PolicyLearner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         one_each("actions", actions, n_people)
         codes = self._known_codes(actions, "action")
         paid = finite("rewards", rewards, n_people)
-        if propensities is None:
-            # On-policy: the log was made by this very policy.
-            shown = self._all_probabilities(as_rows(X), n_people)
-            taken = shown[np.arange(n_people), groups, codes]
-        else:
-            taken = chances(propensities, n_people)
+        taken = np.zeros(0) if propensities is None else chances(propensities, n_people)
         labels = np.full(n_people, -1, dtype=np.int64)
         return People(groups, labels, codes, paid, taken)
+
+    def _own_propensities(self, rows: Rows, people: People) -> People:
+        """Return a log that this very policy made, with the probabilities it took its actions with."""
+        everyone = np.arange(len(people.actions))
+        shown = self._all_probabilities(rows, len(everyone))
+        return people._replace(propensities=shown[everyone, people.groups, people.actions])
 
     # Reading policies out ------------------------------------------------------------------------------
 
