@@ -134,3 +134,18 @@ def test_a_bad_context_is_named(deployed):
     rows = pd.DataFrame({"age": ["30", "old"], "old": True}, index=["ann", "bob"])
     with pytest.raises(ValueError, match=r"Row 'bob', column 'age': got 'old', expected a number"):
         deployed.predict_proba(rows, sensitive_features=[0, 1])
+
+
+@pytest.mark.parametrize("columns", [["group"], ["group", "side"]])
+def test_a_group_is_known_by_its_very_name_before_any_other_spelling(deployed, people, columns):
+    table = people.assign(group=np.where(people["group"] == 0, "f", "f "), side="1")
+    groups = table[columns]
+    model = CooperativeBandits(0.1, random_state=0, epochs=1)
+    contexts = people[["age", "old"]].assign(old=people["old"].astype(str).astype("category"))
+    model.fit(deployed.preprocessor.transform(contexts), people["y"], sensitive_features=groups)
+    asked = Deployed(deployed.preprocessor, model, deployed.columns, "y", columns, "yes")
+    names = groups.agg(" & ".join, axis=1)
+    assert asked.groups_[asked.read(table)[1]].tolist() == names.tolist()
+    _, codes, reasons = asked.read(table.assign(group=" f", side="1.0"))
+    assert set(asked.groups_[codes]) == {" & ".join(["f", "1"][: len(columns)])}
+    assert set(reasons) == {""}

@@ -81,16 +81,26 @@ def spellings(names: Any, between: str | None = None) -> dict[str, str]:
     """Map each name, and the same value written as another kind of number or truth value, to the name."""
     spelled: dict[str, str] = {}
     for name in map(str, names):
-        parts = name.split(between) if between else [name]
-        spelled.setdefault((between or "").join(map(plain_number, parts)), name)
+        spelled.setdefault(_plain(name, between), name)
         if name in ("True", "False"):
             spelled |= {name.lower(): name, name.upper(): name}
     return spelled | {str(name): str(name) for name in names}
 
 
-def met(value: str, known: dict[str, str], unmet: str) -> str:
-    """Return the name that training met for a value, which may be written as another kind of number."""
-    return known.get(value, known.get(plain_number(value), unmet))
+def met(value: str, known: dict[str, str], unmet: str, between: str | None = None) -> str:
+    """Return the name that training met for a value, which may be written as another kind of number.
+
+    `known` is what `spellings` returns, for the same `between`.
+
+    >>> [met(value, spellings(["f", "f "]), "?") for value in ("f", "f ", " f", "g")]
+    ['f', 'f ', 'f', '?']
+    """
+    return known.get(value, known.get(_plain(value, between), unmet))
+
+
+def _plain(text: str, between: str | None) -> str:
+    """Return a name with each of the values that it joins written plainly."""
+    return plain_number(text) if between is None else between.join(map(plain_number, text.split(between)))
 
 
 def plain_number(text: str) -> str:

@@ -390,3 +390,21 @@ def test_0_and_1_are_not_taken_for_the_labels_of_others(fitted, tmp_path):
     out = evenhand(*given, "--threshold", 0.5, "--positive", "no", "--json")
     assert out.exit_code == 0, out.output
     assert {row["metric"]: row["value"] for row in json.loads(out.stdout)["metrics"][::-1]}["accuracy"] == 1
+
+
+def test_blanks_around_labels_groups_and_decisions_make_no_difference(fitted, tmp_path):
+    people = pd.read_csv(fitted.people)
+    people["said"] = people["hired"].to_numpy()[::-1]
+    padded = people.copy()
+    for column in ("sex", "hired", "said"):
+        padded.loc[::3, column] += " "
+    people.loc[7, "hired"], padded.loc[7, "hired"] = None, "  "
+    people.to_csv(tmp_path / "plain.csv", index=False)
+    padded.to_csv(tmp_path / "padded.csv", index=False)
+    given = ("--label", "hired", "--sensitive", "sex", "--json")
+    for options in (("--model", fitted.model), ("--predictions", "said")):
+        outs = [evenhand("audit", tmp_path / f"{name}.csv", *given, *options) for name in ("plain", "padded")]
+        assert [out.exit_code for out in outs] == [0, 0], outs[1].output
+        plain, other = (json.loads(out.stdout) for out in outs)
+        for part in ("about", "metrics", "people", "neighbours"):
+            assert plain[part] == other[part]

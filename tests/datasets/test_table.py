@@ -196,3 +196,27 @@ def test_amounts_are_no_guess_of_the_label() -> None:
     table = load_table(people, sensitive="gender")
     assert table.label.name == "approved"
     assert "Guessed that 'approved' is the label." in table.notes
+
+
+@pytest.mark.parametrize("kind", [object, "category"])
+def test_blanks_around_labels_and_groups_are_no_part_of_them(kind: Any) -> None:
+    people = PEOPLE.assign(
+        gender=["f", "m", " f", "m\t"] * 10, hired=["no", "no ", "yes", " "] * 9 + ["no", "no", "yes", "no"]
+    ).astype({"gender": kind, "hired": kind})
+    table = load_table(people, label="hired", sensitive="gender", pos_label=" yes")
+    assert table.label.value_counts().to_dict() == {"no": 21, "yes": 10}
+    assert table.sensitive_features.value_counts().to_dict() == {"f": 20, "m": 11}
+    assert table.pos_label == "yes"
+    assert table.notes[:3] == [
+        "'hired' has blanks around the values of 18 people, such as 'no '; they are taken without.",
+        "'gender' has blanks around the values of 20 people, such as ' f'; they are taken without.",
+        "9 people have no 'hired' and are left out; give the missing a name to keep them.",
+    ]
+
+
+def test_labels_and_groups_that_differ_in_case_are_told() -> None:
+    people = PEOPLE.assign(gender=["f", "m", "F", "m"] * 10, hired=["no", "No", "yes", "NO"] * 10)
+    table = load_table(people, label="hired", sensitive="gender")
+    assert "'gender' has 'F' and 'f', which differ in case alone: they stay apart." in table.notes
+    assert "'hired' has 'NO' and 'No' and 'no', which differ in case alone: they stay apart." in table.notes
+    assert table.sensitive_features.nunique() == 3

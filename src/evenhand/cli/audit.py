@@ -31,6 +31,7 @@ from evenhand.cli.tables import (
 from evenhand.cli.unseen import Unseen
 from evenhand.datasets import Dataset
 from evenhand.datasets.files import sha256_of
+from evenhand.datasets.table import without_blanks
 from evenhand.deployed import Deployed
 from evenhand.report.from_audit import summary_of_audit
 from evenhand.report.render import write_html
@@ -100,6 +101,8 @@ def run(
                 f"Got --predictions {predictions}, but {data} has no such column."
                 f"{did_you_mean(predictions, frame.columns)}"
             )
+        if predictions is not None:
+            frame[predictions] = without_blanks(frame[predictions])
         unlabelled = predictions is not None and label is None
         if unlabelled:
             _check_decisions(frame, str(predictions))
@@ -194,12 +197,13 @@ def _audit_deployed(
     if name not in rows.columns:
         raise ValueError(f"{path} has no column {name!r} to compare with.{did_you_mean(name, rows.columns)}")
     contexts, codes, reasons = held.read(rows)
-    reject(reasons, rows[name].isna().to_numpy(), lambda at: f"no {name!r}")
+    truth = without_blanks(rows[name])
+    reject(reasons, truth.isna().to_numpy(), lambda at: f"no {name!r}")
     known = reasons == ""
     left_out = _left_out(reasons)
     if not known.any():
         raise JobFailedError(f"None of the {len(rows):,} rows of {path} can be audited: {left_out}.")
-    y = held.labels(rows.loc[known, name])
+    y = held.labels(truth[known])
     labels = held.classes_.tolist()
     others = y[~y.isin(labels)]
     if len(others):

@@ -16,7 +16,7 @@ from evenhand.checks import did_you_mean
 from evenhand.cli.console import note
 from evenhand.datasets import Dataset, load_table
 from evenhand.datasets.files import read_table, sha256_of
-from evenhand.datasets.table import guessed_positive
+from evenhand.datasets.table import guessed_positive, without_blanks
 from evenhand.groups import group_values
 from evenhand.protocol.splits import is_number
 
@@ -72,7 +72,8 @@ def read_columns(path: Path, encoding: str) -> pd.DataFrame:
 
 def rows_of(dataset: Dataset, frame: pd.DataFrame, sensitive: list[str]) -> npt.NDArray[np.int64]:
     """Return each person's row in the file, from 0; those without a label or a group were left out."""
-    return np.flatnonzero(frame[[str(dataset.label.name), *sensitive]].notna().all(axis=1))
+    roles = frame[[str(dataset.label.name), *sensitive]].apply(without_blanks)
+    return np.flatnonzero(roles.notna().all(axis=1))
 
 
 def check_written(*outputs: Path | None, inputs: Iterable[Path | None]) -> None:

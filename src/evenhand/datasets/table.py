@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from evenhand.checks import did_you_mean
@@ -39,8 +40,8 @@ def load_table(
     """Make a data set of the user's own table; `notes` says what was guessed, left out or changed.
 
     Text becomes categories, dates become days, identifiers and constant columns are left out; a missing
-    number stays missing, a missing category gets the name 'missing'. People without a label or a group are
-    left out.
+    number stays missing, a missing category gets the name 'missing'. Labels and groups lose blanks around
+    them; people without either are left out.
 
     Parameters
     ----------
@@ -82,15 +83,18 @@ def load_table(
     groups = _sensitive_columns(sensitive, frame, label_column, table)
     if label_column in groups:
         raise ValueError(f"Got {label_column!r} both as label and as sensitive column; expected two columns.")
+    frame = _without_blanks(frame, [label_column, *groups], notes)
     frame = _known_people(frame, label_column, groups, notes)
     if frame.empty:
         raise ValueError(f"{origin} has no row with both a label and a group; expected some.")
     _check_label(frame[label_column], origin)
     _check_groups(frame, groups, origin)
+    notes.extend(_differ_in_case(frame[[label_column, *groups]]))
     if pos_label is None:
         pos_label, said = guessed_positive(frame[label_column])
     else:
         said = ""
+        pos_label = pos_label.strip() if isinstance(pos_label, str) else pos_label
     path = Path(source) if isinstance(source, (str, Path)) else None
     contexts, dates = tidy_columns(
         frame.drop(columns=[label_column, *groups]), origin, notes, codes=codes, path=path, encoding=encoding
@@ -161,6 +165,53 @@ def _sensitive_columns(
         )
     table.notes.append(f"Guessed that {guessed[0]!r} is the sensitive column.")
     return guessed
+
+
+def without_blanks(column: pd.Series[Any]) -> pd.Series[Any]:
+    """Return labels or groups without the blanks around them; one of nothing but blanks is missing.
+
+    >>> without_blanks(pd.Series(["f ", "f", " "])).tolist()
+    ['f', 'f', nan]
+    """
+    short = {
+        value: value.strip() or np.nan
+        for value in column.dropna().unique().tolist()
+        if isinstance(value, str) and value != value.strip()
+    }
+    if not short:
+        return column
+    return column.astype(object).map(lambda value: short.get(value, value))
+
+
+def _without_blanks(frame: pd.DataFrame, columns: list[str], notes: list[str]) -> pd.DataFrame:
+    for name in columns:
+        before = frame[name]
+        column = without_blanks(before)
+        if column is not before:
+            blank = before[before.notna() & (before.astype(object) != column)]
+            notes.append(
+                f"{name!r} has blanks around the values of {len(blank)} people, such as {blank.iloc[0]!r}; "
+                "they are taken without."
+            )
+            frame = frame.assign(**{name: column})
+    return frame
+
+
+def _differ_in_case(frame: pd.DataFrame) -> list[str]:
+    """Name labels and groups that may be meant as one."""
+    notes = []
+    for name in frame.columns:
+        spelled: dict[str, list[str]] = {}
+        for value in frame[name].unique().tolist():
+            if isinstance(value, str):
+                spelled.setdefault(value.casefold(), []).append(value)
+        notes += [
+            f"{name!r} has {' and '.join(map(repr, sorted(same)))}, which differ in case alone: they stay "
+            "apart."
+            for same in spelled.values()
+            if len(same) > 1
+        ]
+    return notes
 
 
 def _known_people(frame: pd.DataFrame, label: str, groups: list[str], notes: list[str]) -> pd.DataFrame:
