@@ -18,7 +18,5 @@ def test_a_fit_from_a_log_needs_them():
 @pytest.mark.parametrize("method", ["doubly_robust", "inverse_propensity", "self_normalised", "direct"])
 def test_a_value_from_a_log_needs_them(method):
     bandit = GradientBandit(epochs=1, random_state=0).fit_logged(X, ACTIONS, REWARDS, np.full(50, 0.5))
-    with pytest.raises(
-        ValueError, match=r"Got propensities of shape \(0,\), but expected one for each of 50"
-    ):
+    with pytest.raises(ValueError, match="Got no propensities, but expected the probability"):
         bandit.estimate_value(X, ACTIONS, REWARDS, None, method=method)

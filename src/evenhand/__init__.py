@@ -3,6 +3,7 @@
 from evenhand.audit import Audit, audit
 from evenhand.bandit import GradientBandit
 from evenhand.cooperative import CooperativeBandits
+from evenhand.learner import CollapseWarning
 from evenhand.persistence import load, save
 from evenhand.rewards import (
     KL,
@@ -23,6 +24,7 @@ __all__ = [
     "KL",
     "Agreement",
     "Audit",
+    "CollapseWarning",
     "CooperativeBandits",
     "Correctness",
     "Custom",

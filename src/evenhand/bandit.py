@@ -187,6 +187,11 @@ class GradientBandit(PolicyLearner):
         """
         check_is_fitted(self, "policies_")
         checks.one_of("method", method, offpolicy.METHODS)
+        if propensities is None:
+            raise ValueError(
+                "Got no propensities, but expected the probability with which each action was taken: the "
+                "log is another policy's."
+            )
         policy = self.predict_proba(X)
         X = self._contexts(X, reset=False)
         log = self._log(X, actions, rewards, propensities, np.zeros(X.shape[0], dtype=np.int64))

@@ -36,8 +36,9 @@ class CooperativeBandits(PolicyLearner):
         group's policy only, as published.
     shared_start : begin with equal policies.
     optimizer : 'sgd', 'adam', or 'joint_adam': policies that start equal and cooperate mutually with a weight
-        λ of at least 5 are moved together, their mean by Adam, their differences 1 + λ times slower. However
-        large λ is, they learn as fast as one policy would. Otherwise it is 'adam', for each policy alone.
+        of at least 5 on `LogRatio` are moved together, their mean by Adam, their differences 1 + λ times
+        slower. However large λ is, they learn as fast as one policy would. Otherwise it is 'adam', for each
+        policy alone.
     hidden, estimator, learning_rate, schedule, epochs, steps, batch_size, weight_decay, order,
     importance_clip, checkpoint_every, random_state : as for `GradientBandit`.
 
