@@ -43,6 +43,8 @@ def test_a_sign_for_no_value_among_numbers_is_missing_but_among_text_a_category(
     assert notes[0] == "'c' is a column of numbers in which '?', 'n/a' counts as missing."
     frame, _ = tidy(["a", "?", "b"])
     assert set(frame["c"]) == {"a", "?", "b"}
+    frame, _ = tidy(["?", "-", "?"])
+    assert set(frame["c"]) == {"?", "-"}
 
 
 def test_a_column_with_one_value_is_left_out_but_not_if_some_are_missing() -> None:
@@ -142,6 +144,56 @@ def test_text_among_numbers_names_file_line_and_column(tmp_path: Path) -> None:
         tidy_columns(pd.read_csv(path), str(path), [], path=path)
     with pytest.raises(ValueError, match=r"the DataFrame, row 2, column 'c': got 'old' .*1 such values"):
         tidy([1, 2, "old", *range(20)])
+
+
+@pytest.mark.parametrize(
+    ("texts", "wanted"),
+    [
+        (
+            ["2433,67", "12,5", "7"],
+            "row 0, .*got '2433,67', written with ',' .expected numbers like 2433.67. in",
+        ),
+        (["€ 2,433.67", "€ 5"], "got '€ 2,433.67', written with '€', ' ' and ',' "),
+        (["2 433 EUR", "5 EUR"], "got '2 433 EUR', written with ' ' and 'EUR' "),
+        (["15,0 %", "7,5 %"], "got '15,0 %', written with ',', ' ' and '%' "),
+        (["1.234.567", "2.345.678"], r"got '1.234.567', written with '\.' "),
+        (["2'433.67", "-5.1"], r"written with \"'\" .*20 such values"),
+        (
+            ["25", "31", "47", "old"],
+            r"row 3, column 'c': got 'old' in a column of numbers \(20 such values\)",
+        ),
+    ],
+)
+def test_numbers_as_spreadsheets_write_them_are_to_be_mended(texts: list[str], wanted: str) -> None:
+    with pytest.raises(ValueError, match=wanted):
+        tidy(texts * 20)
+    frame, _ = tidy(texts * 20, codes=["c"])
+    assert set(frame["c"]) == set(texts)
+
+
+@pytest.mark.parametrize(
+    "texts", [["10-20", "20-30"], ["3 rooms", "1", "two"], ["12:30", "14:00"], ["1,5,7", "2,3,5"]]
+)
+def test_text_with_digits_is_text(texts: list[str]) -> None:
+    assert tidy(texts)[0]["c"].tolist() == texts
+
+
+@pytest.mark.parametrize("mark", ["#N/A", "#NULL!", "#DIV/0!", "n.a.", "-", "unknown"])
+def test_marks_of_spreadsheets_are_missing_among_numbers_and_dates(tmp_path: Path, mark: str) -> None:
+    people = pd.DataFrame(
+        {
+            "age": ["25", mark, "31", "47"] * 5,
+            "born": ["1970-01-02", "1970-02-01", mark, mark] * 5,
+            "y": ["a", "b"] * 10,
+            "s": ["f", "m"] * 10,
+        }
+    )
+    people.to_csv(tmp_path / "p.csv", index=False)
+    for source in (people, tmp_path / "p.csv"):
+        loaded = load_table(source, label="y", sensitive="s")
+        assert loaded.contexts["age"].fillna(-1).tolist() == [25, -1, 31, 47] * 5
+        assert loaded.contexts["born"].fillna(-1).tolist() == [1, 31, -1, -1] * 5
+        assert loaded.dates == {"born": "ISO8601"}
 
 
 def test_an_infinite_number_is_refused() -> None:

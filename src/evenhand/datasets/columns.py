@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,11 @@ from evenhand.datasets.files import MISSING_MARKS, codes_in, line_of_row
 NO_NUMBER = (*dict.fromkeys(map(str.lower, MISSING_MARKS)), "?", "-", ".", "none", "missing", "unknown")
 _SOME_DISTINCT = 20  # fewer distinct values than this are never taken for an identifier
 _MANY_CATEGORIES = 100
-_MOSTLY = 0.9
+_MOSTLY = 0.5  # more numbers than this among text are meant as numbers
+_SIGN = "(?:[€$£¥₹]|EUR|USD|GBP|CHF)"
+# A number as people and spreadsheets write it: '€ 2,433.67', '2433,67', '15.0 %'.
+_WRITTEN_NUMBER = rf"[+-]?{_SIGN}?\s?[+-]?(?:\d{{1,3}}(?:[.,'’\s]\d{{3}})+|\d+)(?:[.,]\d*)?\s?(?:%|{_SIGN})?"
+_NOT_PLAIN = r"[^\W\d_]+|[^\d.+-]"  # a sign, or letters in a row, that no plain number has
 _DATE_SHAPE = r"\s*\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}(?:[T ].*)?"
 _MONTH_FIRST, _DAY_FIRST = "%m/%d/%Y", "%d/%m/%Y"
 _DATE_FORMATS = ("ISO8601", "%Y/%m/%d", "%d.%m.%Y", _MONTH_FIRST, _DAY_FIRST)
@@ -98,7 +103,7 @@ def _text(
 ) -> pd.Series[Any] | None:
     values = _written(column)
     # A value like '?' says that there is none; but in a column of text it stays the category that it is.
-    spoken = values[~values.str.lower().isin(NO_NUMBER)]
+    spoken = _spoken(values)
     codes = codes_in(column.to_frame())
     numbers = pd.to_numeric(spoken, errors="coerce")
     if codes:
@@ -109,12 +114,13 @@ def _text(
             marks = ", ".join(sorted({repr(value) for value in values[~values.index.isin(spoken.index)]}))
             notes.append(f"{column.name!r} is a column of numbers in which {marks} counts as missing.")
         return _numbers(numbers.reindex(column.index), origin, notes, path, encoding)
-    elif len(numbers) and numbers.notna().mean() >= _MOSTLY:
+    elif (numbers.notna() | spoken.str.fullmatch(_WRITTEN_NUMBER)).mean() > _MOSTLY:
         odd = numbers.index[numbers.isna()][0]
         where = _where(column, column.index.get_loc(odd), origin, path, encoding)
         raise ValueError(
-            f"{where}: got {column[odd]!r} in a column of numbers ({int(numbers.isna().sum())} such values). "
-            "Mend the values, drop the column, or name it in `categorical` if the numbers are codes."
+            f"{where}: got {column[odd]!r}{_written_with(spoken[odd])} in a column of numbers "
+            f"({int(numbers.isna().sum())} such values). Mend the values, drop the column, or name it in "
+            "`categorical` if the numbers are codes."
         )
     distinct = values.nunique()
     if distinct > _SOME_DISTINCT and distinct > len(values) / 2:
@@ -123,6 +129,19 @@ def _text(
         )
         return None
     return _categories(column, notes)
+
+
+def _written_with(text: str) -> str:
+    """Say what keeps a number as people write it from being read as one, '' if it is no number.
+
+    >>> _written_with("€ 2,433.67")
+    ", written with '€', ' ' and ',' (expected numbers like 2433.67)"
+    """
+    if not re.fullmatch(_WRITTEN_NUMBER, text):
+        return ""
+    signs = [repr(sign) for sign in dict.fromkeys(re.findall(_NOT_PLAIN, text)) or ["."]]
+    listed = " and ".join(filter(None, [", ".join(signs[:-1]), signs[-1]]))
+    return f", written with {listed} (expected numbers like 2433.67)"
 
 
 def _categories(column: pd.Series[Any], notes: list[str]) -> pd.Series[Any]:
@@ -145,7 +164,7 @@ def _date_format(column: pd.Series[Any]) -> str | None:
     """Return how the dates of a column are written, if every value is one, in one of the usual ways."""
     if pd.api.types.is_datetime64_any_dtype(column):
         return _DATE_FORMATS[0]
-    values = _written(column)
+    values = _spoken(_written(column))
     if len(values) == 0 or not values.str.fullmatch(_DATE_SHAPE).all():
         return None
     return next((how for how in _DATE_FORMATS if _fits(values, how)), None)
@@ -157,7 +176,7 @@ def _fits(values: pd.Series[str], how: str) -> bool:
 
 def _days(column: pd.Series[Any], how: str, notes: list[str]) -> pd.Series[float]:
     """Return days since 1970: one number for one column, so that a similarity counts the date once."""
-    values = column if pd.api.types.is_datetime64_any_dtype(column) else _written(column)
+    values = column if pd.api.types.is_datetime64_any_dtype(column) else _spoken(_written(column))
     dates = pd.to_datetime(values, format=how, utc=True).reindex(column.index)
     missing = int(dates.isna().sum())
     gaps = f"; {missing} missing, which a model takes as the mean, with a mark" if missing else ""
@@ -170,6 +189,11 @@ def _days(column: pd.Series[Any], how: str, notes: list[str]) -> pd.Series[float
 
 def _written(column: pd.Series[Any]) -> pd.Series[str]:
     return column.dropna().astype(str).str.strip()
+
+
+def _spoken(values: pd.Series[str]) -> pd.Series[str]:
+    """Return the values that don't say that there is none."""
+    return values[~values.str.lower().isin(NO_NUMBER)]
 
 
 def _where(column: pd.Series[Any], at: Any, origin: str, path: Path | None, encoding: str) -> str:

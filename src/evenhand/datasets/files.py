@@ -18,7 +18,7 @@ import pandas as pd
 from evenhand.checks import did_you_mean, one_of
 
 # What says in any CSV field that there is no value. Other text stays as it stands: "None" can be a category.
-MISSING_MARKS = ("", "NA", "NaN", "nan", "N/A", "null", "NULL")
+MISSING_MARKS = ("", "NA", "NaN", "nan", "N/A", "n.a.", "null", "NULL", "#N/A", "#NULL!", "#DIV/0!")
 _LONGEST_LINE = 1_000_000
 _LONGEST_FIELD = 131_072
 _SEPARATORS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "bar"}
