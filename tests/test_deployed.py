@@ -149,3 +149,10 @@ def test_a_group_is_known_by_its_very_name_before_any_other_spelling(deployed, p
     _, codes, reasons = asked.read(table.assign(group=" f", side="1.0"))
     assert set(asked.groups_[codes]) == {" & ".join(["f", "1"][: len(columns)])}
     assert set(reasons) == {""}
+
+
+def test_a_number_too_large_for_the_model_is_a_reason(deployed, people):
+    rows = people.assign(age=np.where(people.index == 3, 1e300, people["age"]))
+    reasons = deployed.decide(rows).reasons
+    assert np.flatnonzero(reasons).tolist() == [3]
+    assert reasons[3] == "column 'age': got '1e+300', expected a number up to 3.4e+38"

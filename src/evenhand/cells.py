@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from evenhand.datasets.columns import NO_NUMBER
+from evenhand.datasets.columns import LARGEST, NO_NUMBER
 from evenhand.datasets.files import MISSING_MARKS
 
 Reasons = npt.NDArray[Any]  # why a row can't be scored, '' where it can
@@ -51,10 +51,13 @@ def as_learned(column: pd.Series[Any], kind: str, known: dict[str, str], reasons
         when = pd.to_datetime(dates, format=None if dates is column else kind, errors="coerce", utc=True)
         numbers = ((when - pd.Timestamp("1970-01-01", tz="UTC")) / pd.Timedelta(days=1)).astype(np.float64)
         wanted = "a date" if kind == "ISO8601" else f"a date like {kind}"
-    bad = (~missing & ~np.isfinite(numbers)).to_numpy()
-    reject(
-        reasons, bad, lambda at: f"column {column.name!r}: got {str(column.iloc[at])!r}, expected {wanted}"
-    )
+    bad = (~missing & ~(numbers.abs() <= LARGEST)).to_numpy()
+
+    def why(at: int) -> str:
+        bound = f" up to {LARGEST:.2g}" if np.isfinite(numbers.iloc[at]) else ""
+        return f"column {column.name!r}: got {str(column.iloc[at])!r}, expected {wanted}{bound}"
+
+    reject(reasons, bad, why)
     return numbers
 
 

@@ -44,6 +44,7 @@ def test_mistakes_are_messages(fitted):
         (roles, "expected one"),
         ((*roles, "--model", fitted.model, "--predictions", "x"), "expected one"),
         ((*roles, "--predictions", "nothing"), "nothing"),
+        ((*roles, "--predictions", "sex"), "Got 'sex' both for --predictions and --sensitive"),
         (("--model", fitted.folder / "none.skops"), "there is no such file"),
         (("--model", fitted.model, "--label", "hird"), "Did you mean 'hired'?"),
         (

@@ -201,6 +201,16 @@ def test_an_infinite_number_is_refused() -> None:
         tidy([1.0, np.inf])
 
 
+def test_a_number_too_large_for_a_model_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "people.csv"
+    path.write_text("age\n25\n31\n-1e300\n")
+    with pytest.raises(
+        ValueError, match=r"line 4, column 'age': got -1e\+300; expected numbers up to 3.4e\+38"
+    ):
+        tidy_columns(pd.read_csv(path), str(path), [], path=path)
+    assert tidy([1.0, 3e38])[1] == []
+
+
 def test_lines_are_right_after_people_were_left_out(tmp_path: Path) -> None:
     path = tmp_path / "people.csv"
     path.write_text("age\n" + "25\n" * 20 + "old\n" + "31\n" * 20)

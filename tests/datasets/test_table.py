@@ -120,7 +120,9 @@ def test_people_without_label_or_group_are_left_out_and_said() -> None:
         ({"label": "age"}, "'age' of the DataFrame has 30 values; expected classes, at most 20"),
         ({"pos_label": "maybe"}, "Got pos_label='maybe'"),
         ({"drop": ["id", "age", "race"]}, "no column left to learn from"),
-        ({"drop": ["gender"]}, "Got sensitive='gender'"),
+        ({"drop": ["gender"]}, "Got 'gender' both as sensitive and to drop; expected one of the two"),
+        ({"drop": "hired"}, "Got 'hired' both as label and to drop"),
+        ({"sensitive": ["race", "gender", "race"]}, "Got the sensitive column 'race' more than once"),
     ],
 )
 def test_bad_roles(options: dict[str, Any], message: str) -> None:

@@ -101,6 +101,10 @@ def run(
                 f"Got --predictions {predictions}, but {data} has no such column."
                 f"{did_you_mean(predictions, frame.columns)}"
             )
+        if predictions in (sensitive or []):
+            raise ValueError(
+                f"Got {predictions!r} both for --predictions and --sensitive; expected two columns."
+            )
         if predictions is not None:
             frame[predictions] = without_blanks(frame[predictions])
         unlabelled = predictions is not None and label is None

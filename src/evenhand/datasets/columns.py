@@ -14,6 +14,7 @@ from evenhand.datasets.files import MISSING_MARKS, codes_in, line_of_row
 
 # What says, in any case, that there is no value among numbers and dates; among text, '?' is a category.
 NO_NUMBER = (*dict.fromkeys(map(str.lower, MISSING_MARKS)), "?", "-", ".", "none", "missing", "unknown")
+LARGEST = float(np.finfo(np.float32).max)  # of the numbers that models compute with
 _SOME_DISTINCT = 20  # fewer distinct values than this are never taken for an identifier
 _MANY_CATEGORIES = 100
 _MOSTLY = 0.5  # more numbers than this among text are meant as numbers
@@ -89,6 +90,11 @@ def _numbers(
     if np.isinf(values).any():
         where = _where(column, int(np.flatnonzero(np.isinf(values))[0]), origin, path, encoding)
         raise ValueError(f"{where}: got an infinite number; expected finite numbers or nothing.")
+    large = np.abs(values) > LARGEST
+    if large.any():
+        at = int(large.argmax())
+        where = _where(column, at, origin, path, encoding)
+        raise ValueError(f"{where}: got {values[at]:g}; expected numbers up to {LARGEST:.2g}, or nothing.")
     missing = int(np.isnan(values).sum())
     if missing:
         notes.append(

@@ -78,6 +78,10 @@ def load_table(
     frame, origin, notes = table
     frame = frame.rename(columns=str).reset_index(drop=True)
     dropped, codes = _names("drop", drop, frame, origin), _names("categorical", categorical, frame, origin)
+    for role, given in (("label", _listed(label)), ("sensitive", _listed(sensitive))):
+        for column in given:
+            if column in dropped:
+                raise ValueError(f"Got {column!r} both as {role} and to drop; expected one of the two.")
     frame = frame.drop(columns=dropped)
     label_column = _label_column(label, frame, table)
     groups = _sensitive_columns(sensitive, frame, label_column, table)
@@ -121,12 +125,18 @@ def load_table(
 
 def _names(argument: str, given: str | Sequence[str], frame: pd.DataFrame, origin: str) -> list[str]:
     """Return the columns named, each of which must exist."""
-    wanted = [given] if isinstance(given, str) else list(given)
+    wanted = _listed(given)
     for column in wanted:
         if column not in frame.columns:
             near = did_you_mean(column, frame.columns) or f" It has {', '.join(frame.columns[:20])}."
             raise ValueError(f"Got {argument}={column!r}, but {origin} has no such column.{near}")
     return wanted
+
+
+def _listed(given: str | Sequence[str] | None) -> list[str]:
+    if given is None:
+        return []
+    return [given] if isinstance(given, str) else list(given)
 
 
 def _label_column(given: str | None, frame: pd.DataFrame, table: Table) -> str:
@@ -152,10 +162,13 @@ def _sensitive_columns(
     given: str | Sequence[str] | None, frame: pd.DataFrame, label: str, table: Table
 ) -> list[str]:
     if given is not None:
-        wanted = [given] if isinstance(given, str) else list(given)
+        wanted = _names("sensitive", given, frame, table.origin)
         if not wanted:
             raise ValueError("Got no sensitive column, but expected at least one name.")
-        return _names("sensitive", wanted, frame, table.origin)
+        twice = next((name for name in wanted if wanted.count(name) > 1), None)
+        if twice is not None:
+            raise ValueError(f"Got the sensitive column {twice!r} more than once; expected each once.")
+        return wanted
     others = [column for column in frame.columns if column != label]
     guessed = [column for column in others if column.lower() in _SENSITIVE_NAMES][:1]
     if not guessed:
