@@ -88,6 +88,14 @@ def test_of_more_than_two_groups_the_lowest_and_the_highest_are_called_so() -> N
     assert "1 was decided for 0.0 % of a (the lowest) up to 100.0 % of c (the highest): a" in found.summary()
 
 
+@pytest.mark.parametrize("groups", ["ab", "abc"])
+def test_what_is_the_same_in_every_group_is_said_to_be(groups: str) -> None:
+    decided = np.repeat([0, 1], 30)
+    found = audit(decided, None, decided, sensitive_features=np.array(list(groups) * 60)[:60], n_bootstrap=20)
+    assert "of the decisions were right: 100.0 % of every group." in found.summary()
+    assert "1 was decided for 50.0 % of every group: a difference of 0.0 points" in found.summary()
+
+
 def test_a_column_that_the_model_never_takes_does_not_give_the_group_away_to_it() -> None:
     X = pd.DataFrame({"age": np.arange(40) % 7, "sex": ["f", "m"] * 20})
     y = np.where(X["age"] > 3, "yes", "no")

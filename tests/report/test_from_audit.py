@@ -94,3 +94,32 @@ def test_bare_predictions_have_nobody_to_show(people):
     study = _summary(audit(y, X, y, sensitive_features=X["man"], n_bootstrap=50))["studies"][0]
     assert study["persons"] is None
     assert "flip_rate" not in study["models"][0]["metrics"]
+
+
+def test_of_many_labels_the_share_of_each_is_told_by_group_and_the_widest_is_named(people):
+    X, _ = people
+    grade = np.where(X["skill"] > 1, "A", np.where((X["skill"] > 0) & (X["man"] == 1), "B", "C"))
+    found = audit(grade, X, grade, sensitive_features=X["man"], n_bootstrap=50)
+    study = _summary(found)["studies"][0]
+    shares = pd.crosstab(X["man"], grade, normalize="index")
+    widest = (shares.max() - shares.min()).idxmax()
+    assert f"the share of “{widest}” differs between groups by up to" in study["sentence"]
+    assert study["pos_label"] == ""
+    table = study["tables"][0]
+    assert (table["title"], table["columns"]) == (
+        "What was decided in each group",
+        ["group", "people", "A", "B", "C"],
+    )
+    for group, row in zip((0, 1), table["rows"], strict=True):
+        here = grade[X["man"] == group]
+        assert row[:2] == [str(group), str(len(here))]
+        told = found.row("rate_of_A", group)
+        assert (
+            row[2]
+            == f"{100 * (here == 'A').mean():.1f} % ({100 * told['low']:.1f} to {100 * told['high']:.1f})"
+        )
+    assert table["title"] in render(_summary(found))
+    with_positive = audit(grade, X, grade, sensitive_features=X["man"], pos_label="A", n_bootstrap=50)
+    named = _summary(with_positive)["studies"][0]
+    assert "the share of “A” differs" in named["sentence"]
+    assert not any("A" in table["columns"] for table in named["tables"])

@@ -32,6 +32,14 @@ def groups_here(audit: Audit) -> list[Any]:
     return [name for name, count in audit.about["groups"].items() if count]
 
 
+def widest_label(audit: Audit) -> Any:
+    """Return the label in whose share groups differ most, where none is the positive one; or None."""
+    about = audit.about
+    if about["positive"] is not None or len(about["labels"]) == 1 or len(groups_here(audit)) < 2:
+        return None
+    return max(about["labels"], key=lambda label: float(np.ptp(_of_groups(audit, rate_of(label))["value"])))
+
+
 def share(value: float) -> str:
     """Return a share as per cent."""
     return "unknown" if math.isnan(value) else f"{100 * value:.1f} %"
@@ -79,13 +87,12 @@ def _groups(audit: Audit) -> str:
     if audit.about["positive"] is not None:
         spread = _between_groups(audit, "positive_rate")
         return f"{audit.about['positive']!r} was decided for {spread}: a difference of {points}."
-    labels = audit.about["labels"]
-    if len(labels) == 1:
+    widest, n_labels = widest_label(audit), len(audit.about["labels"])
+    if widest is None:
         return ""
-    widest = max(labels, key=lambda label: float(np.ptp(_of_groups(audit, rate_of(label))["value"])))
     spread = _between_groups(audit, rate_of(widest))
     return (
-        f"No label was named as the positive one. Of the {len(labels)}, the groups differ most in "
+        f"No label was named as the positive one. Of the {n_labels}, the groups differ most in "
         f"{widest!r}, decided for {spread}: a difference of {points}."
     )
 
@@ -147,6 +154,8 @@ def _between_groups(audit: Audit, metric: str) -> str:
         f"{share(least['value'])} of {least['group']}",
         f"{share(most['value'])} of {most['group']}",
     )
+    if share(least["value"]) == share(most["value"]):
+        return f"{share(least['value'])} of every group"
     if len(groups_here(audit)) < 3:
         return f"{lowest}, {highest}"
     return f"{lowest} (the lowest) up to {highest} (the highest)"

@@ -6,9 +6,11 @@ from pathlib import Path
 from typing import Any
 
 from evenhand.audit import Audit
+from evenhand.audit.table import rate_of
+from evenhand.audit.words import widest_label
 from evenhand.report.measures import SHOWN, Measure
-from evenhand.report.render import write_html
-from evenhand.report.summarise import Summary, made, model_of, summary_of
+from evenhand.report.render import in_numbers, interval, write_html
+from evenhand.report.summarise import Summary, made, model_of, sentence, summary_of
 from evenhand.report.values import shown
 
 _BY_GROUP = ("positive_rate", "true_positive_rate", "false_positive_rate", "accuracy", "flip_rate")
@@ -40,9 +42,12 @@ def summary_of_audit(
         "models": [model_of(model, _metrics(findings), chosen=True)],
         "groups": _groups(findings),
         "persons": _persons(found, findings),
-        "tables": _tables(findings),
+        "tables": [*_decided(found, findings), *_tables(findings)],
         "notes": [line for line in findings["summary"].splitlines() if line],
     }
+    widest = widest_label(found)
+    if widest is not None:  # the difference that the sentence tells is that of this label
+        study["sentence"] = sentence(study | {"pos_label": str(widest)}, audited=True)
     return summary_of("audit", f"Audit of {name}: {label}", [study], how)
 
 
@@ -113,6 +118,31 @@ def _probability(person: dict[str, Any], group: str, positive: Any) -> float | N
         return float(person[f"P({positive}) as {group}"])
     # Of two labels the audit lists the second; the first has the rest.
     return 1 - float(person[told[0]]) if len(told) == 1 else None
+
+
+def _decided(found: Audit, findings: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return how often each label was decided in each group, where none is the positive one."""
+    if found.about["positive"] is not None:
+        return []
+    labels = found.about["labels"]
+    told = {(row["metric"], str(row["group"])): row for row in findings["metrics"]}
+    over = f"{100 * found.about['confidence']:g} % interval over people"
+    return [
+        {
+            "title": "What was decided in each group",
+            "caption": f"The share of each label, with its {over}.",
+            "columns": ["group", "people", *map(str, labels)],
+            "rows": [
+                [group, f"{people:,}", *(_share(told.get((rate_of(label), group))) for label in labels)]
+                for group, people in findings["about"]["groups"].items()
+            ],
+        }
+    ]
+
+
+def _share(row: dict[str, Any] | None) -> str:
+    said, apart = in_numbers(row, "positive_rate"), interval(row, "positive_rate")
+    return f"{said} ({apart})" if apart else said
 
 
 def _tables(findings: dict[str, Any]) -> list[dict[str, Any]]:
