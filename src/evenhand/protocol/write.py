@@ -64,7 +64,7 @@ def summary(results: Results) -> dict[str, Any]:
                     "name": dataset.name,
                     "people": len(dataset),
                     "rows": dataset.rows,
-                    "sha256": dataset.fingerprint,
+                    "fingerprint": dataset.fingerprint,
                     "source": dataset.source,
                     "notes": dataset.notes,
                 }

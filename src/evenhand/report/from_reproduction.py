@@ -85,7 +85,7 @@ def _made(results: Mapping[str, Any]) -> dict[str, Any]:
         "packages": versions,
         "seeds": list(range(results["settings"]["seeds"])),
         "data": [
-            {name: data[name] for name in ("name", "people", "sha256", "source")}
+            {name: data[name] for name in ("name", "people", "fingerprint", "source")}
             for data in results["datasets"]
         ],
     }

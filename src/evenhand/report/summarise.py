@@ -123,7 +123,7 @@ def sentence(study: Study, *, audited: bool = False) -> str:
         # Who is audited may have trained the model.
         people = "these people" if audited else "the people it was tested on"
         parts.append(f"“{chosen['name']}” decides as labelled for {right} of {people}")
-    if "discrimination" in found:
+    if "discrimination" in found and found["discrimination"]["value"] is not None:
         unequal = _share(found["discrimination"], " points")
         # With more than two labels and none named, it is the largest difference over all of them.
         what = f"“{study['pos_label']}”" if study["pos_label"] else "some label"
