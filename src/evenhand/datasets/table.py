@@ -20,9 +20,9 @@ _LABEL_NAMES = ("label", "target", "y", "outcome", "class", "decision", "income"
 _SENSITIVE_NAMES = ("sex", "gender", "race", "ethnicity", "religion", "disability", "nationality")
 _POSITIVE_NAMES = (
     "1", "1.0", "+", "y", "yes", "true", "good", "positive", "pos", "success", "successful", "accept",
-    "accepted", "approve", "approved", "admit", "admitted", "grant", "granted", "hire", "hired", "invite", "invited",
-    "offer", "offered", "pass", "passed", "pay", "paid", "repaid", "select", "selected", "qualified",
-    "eligible", ">50k", ">50k.",
+    "accepted", "approve", "approved", "admit", "admitted", "grant", "granted", "hire", "hired", "invite",
+    "invited", "offer", "offered", "pass", "passed", "pay", "paid", "repaid", "select", "selected",
+    "qualified", "eligible", ">50k", ">50k.",
 )  # fmt: skip
 
 
