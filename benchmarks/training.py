@@ -22,7 +22,7 @@ from functools import partial
 import numpy as np
 from scipy import sparse
 
-from evenhand import CooperativeBandits, LogRatio, contexts
+from evenhand import CooperativeBandits, contexts
 
 ROWS, COLUMNS, FILLED, HIDDEN, WEIGHT, RATE = 34_189, 102, 13, 40, 10.0, 1e-3
 
@@ -270,7 +270,7 @@ def added_memory() -> float:
     """Peak memory of a fit beyond X, as a share of X: rows are read in place, never copied per model."""
     X, y, s = adult_shaped(200_000)
     size = X.data.nbytes + X.indices.nbytes + X.indptr.nbytes
-    model = CooperativeBandits(reward=LogRatio(), steps=1000, random_state=0)
+    model = CooperativeBandits(steps=1000, random_state=0)
     model.fit(X, y, sensitive_features=s)
     tracemalloc.start()
     model.fit(X, y, sensitive_features=s)

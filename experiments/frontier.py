@@ -221,9 +221,9 @@ def decided_alike(like: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def gaps(one: pd.DataFrame, other: pd.DataFrame) -> Any:
-    """One's delta less the other's on the same splits, by data set."""
-    first, second = (rows.set_index(["dataset", "seed"]).delta for rows in (one, other))
+def gaps(one: pd.DataFrame, other: pd.DataFrame, metric: str = "delta") -> Any:
+    """One's metric less the other's on the same splits, by data set."""
+    first, second = (rows.set_index(["dataset", "seed"])[metric] for rows in (one, other))
     return (first - second).groupby("dataset", sort=False)
 
 
@@ -262,23 +262,40 @@ def paired_table(table: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
+KINDS = {
+    "no fairness (λ = 0)": (["CCB free"], Bounded(1, 1)),
+    "LR without the group": (["LR unaware"], Bounded(1, 1)),
+    "individual": (["CCB individual"], Bounded(1, MAX_FLIP)),
+    "both": (["CCB both"], Bounded(MAX_DISCRIMINATION, MAX_FLIP)),
+}
+
+
+def by_kind(table: pd.DataFrame) -> dict[str, pd.DataFrame]:
+    """What each kind of fairness chooses on validation: one row a data set and split."""
+    final = table[table.criterion == "accuracy"]
+    return {name: chosen(final, of, NotConstant(bounds, "").rank) for name, (of, bounds) in KINDS.items()}
+
+
 def cost_table(table: pd.DataFrame) -> pd.DataFrame:
     """Aims 2, 3 and 5: what each kind of fairness costs, and what both do."""
-    final = table[table.criterion == "accuracy"]
-    kinds = {
-        "no fairness (λ = 0)": (["CCB free"], Bounded(1, 1)),
-        "LR without the group": (["LR unaware"], Bounded(1, 1)),
-        "individual": (["CCB individual"], Bounded(1, MAX_FLIP)),
-        "both": (["CCB both"], Bounded(MAX_DISCRIMINATION, MAX_FLIP)),
-    }
     rows = []
-    for name, (of, criterion) in kinds.items():
-        best = chosen(final, of, NotConstant(criterion, "").rank)
+    for name, best in by_kind(table).items():
         for dataset, group in best.groupby("dataset", sort=False):
             rows.append({"kind": name, "dataset": dataset} | {
                 column: interval(group[column])
                 for column in ("accuracy", "discrimination", "flip_rate", "auc", "balanced_accuracy", "positive_rate")
             })  # fmt: skip
+    return pd.DataFrame(rows)
+
+
+def cost_gaps(table: pd.DataFrame) -> pd.DataFrame:
+    """Aim 3, split by split: the accuracy of each kind of fairness less that without."""
+    found = by_kind(table)
+    rows = []
+    for kind in ("individual", "both"):
+        for without in ("no fairness (λ = 0)", "LR without the group"):
+            less = gaps(found[kind], found[without], "accuracy")
+            rows.append({"accuracy of": kind, "less": without, **less.agg(interval)})
     return pd.DataFrame(rows)
 
 
@@ -453,6 +470,7 @@ def main() -> None:
         "delta": delta_table(table, paper),
         "paired": paired_table(table),
         "cost": cost_table(table),
+        "cost_gaps": cost_gaps(table),
         "hypervolume": hypervolume_table(found := areas(table)),
         "hypervolume_gaps": hypervolume_gaps(found),
         "bounds": bounds_table(table),

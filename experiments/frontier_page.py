@@ -257,7 +257,12 @@ def summary(tables: Tables, datasets: Sequence[Dataset], command: str) -> Summar
     choices = {dataset.name: choices_of(tables, dataset.name) for dataset in datasets}
     studies = [study_of(tables, choices[dataset.name], dataset) for dataset in datasets]
     data = [
-        {"name": TITLES[each.name], "people": len(each), "fingerprint": each.fingerprint, "source": each.source}
+        {
+            "name": TITLES[each.name],
+            "people": len(each),
+            "fingerprint": each.fingerprint,
+            "source": each.source,
+        }
         for each in datasets
     ]
     how = made(command, seeds=sorted(int(seed) for seed in tables.trials.seed.unique()), data=data)

@@ -80,7 +80,9 @@ def floor() -> str:
 
 def plain(folder: str, name: str, command: str) -> Callable[[], str]:
     def make() -> str:
-        table = pd.read_csv(RESULTS / folder / f"{name}.csv").rename(columns=TITLES)
+        table = pd.read_csv(RESULTS / folder / f"{name}.csv")
+        others = [column for column in table if column not in TITLES]
+        table = table[others + [column for column in TITLES if column in table]].rename(columns=TITLES)
         if "dataset" in table:
             table["dataset"] = table["dataset"].map(TITLES)
         return f"{markdown(table)}\n\n{source(folder, command)}"
@@ -202,13 +204,14 @@ PAGES: dict[str, Callable[[], str]] = {
     "delta": delta,
     "delta-details": delta_details,
     "cost": cost,
+    "cost-gaps": plain("frontier", "cost_gaps", FRONTIER),
+    "cost-gaps-small": plain("frontier/small", "cost_gaps", f"{FRONTIER} {SMALL}"),
     "paired": paired,
     "hypervolume": plain("frontier", "hypervolume", FRONTIER),
     "hypervolume-gaps": plain("frontier", "hypervolume_gaps", FRONTIER),
     "bounds": plain("frontier", "bounds", FRONTIER),
     "both": both,
     "floor": floor,
-    "cost-small": lambda: cost("frontier/small", f"{FRONTIER} {SMALL}"),
     "delta-small": lambda: delta("frontier/small", f"{FRONTIER} {SMALL}"),
     "hypervolume-gaps-small": plain("frontier/small", "hypervolume_gaps", f"{FRONTIER} {SMALL}"),
     "elsewhere": elsewhere,

@@ -168,3 +168,16 @@ def test_the_floor_is_what_blind_decisions_show(frontier):
 def test_old_trials_are_not_mixed_in(frontier):
     with pytest.raises(SystemExit, match="lacks"):
         frontier.check_whole(_table([0.8] * 4, [0.7] * 4), ["german"], SEEDS)
+
+
+def test_what_a_kind_of_fairness_costs_is_told_split_by_split(frontier):
+    kinds = {"CCB free": 0.8, "LR unaware": 0.7, "CCB individual": 0.79, "CCB both": 0.75}
+    rows = [
+        _row(method, seed, accuracy + seed / 100, 0.005, criterion="accuracy")
+        for method, accuracy in kinds.items()
+        for seed in SEEDS
+    ]
+    told = frontier.cost_gaps(pd.DataFrame(rows)).set_index(["accuracy of", "less"])["german"]
+    # Splits differ by more than the kinds do, which the pairs do not see.
+    assert told["individual", "no fairness (λ = 0)"] == "-0.0100 ± 0.0000"
+    assert told["both", "LR without the group"] == "0.0500 ± 0.0000"
