@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.linear_model import LinearRegression
+from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.tree import DecisionTreeClassifier
 
 from evenhand.audit import audit
@@ -75,3 +75,16 @@ def test_a_regressor_decides_nothing() -> None:
         audit(model, X, np.array([0, 1] * 20), sensitive_features=sex)
     with pytest.raises(ValueError, match="Got a model of 40 different answers and no labels"):
         audit(model, X, None, sensitive_features=sex)
+
+
+def test_labels_that_a_model_cant_give_leave_its_scores_unmeasured():
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"a": rng.normal(size=300), "b": rng.normal(size=300)})
+    s = rng.choice(["f", "m"], 300)
+    y = np.where(X["a"] > 0.5, "high", np.where(X["a"] > -0.5, "middle", "low"))
+    model = LogisticRegression().fit(X, y)
+    y[:20] = "none"
+    found = audit(model, X, y, sensitive_features=s)
+    assert any("AUC and calibration were left out" in note for note in found.notes)
+    assert "auc" not in set(found.metrics["metric"])
+    assert 0.5 < found.value("accuracy") < 0.95

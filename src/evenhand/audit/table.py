@@ -89,6 +89,8 @@ class MetricTable:
             return ["No probabilities were given, so that AUC, calibration and gaps were left out."]
         if y is None:
             return []
+        if not set(pd.unique(y).tolist()) <= set(said.labels):
+            return ["Some labels are none that the model gives, so that AUC and calibration were left out."]
         arguments: dict[str, Any] = {"labels": said.labels, "pos_label": positive}
         likely = scores.ndim == 2
         notes = [] if likely else ["The scores are no probabilities, so that calibration was left out."]
