@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from evenhand import Correctness, Custom, GradientBandit
-from evenhand.training import compile_custom, try_custom
+from evenhand.custom import compile_custom, try_custom
 
 CAP = 0.0
 GAINS = np.zeros(2)

@@ -2,8 +2,8 @@
 
 from evenhand.audit import Audit, audit
 from evenhand.bandit import GradientBandit
+from evenhand.collapse import CollapseWarning
 from evenhand.cooperative import CooperativeBandits
-from evenhand.learner import CollapseWarning
 from evenhand.persistence import load, save
 from evenhand.rewards import (
     KL,

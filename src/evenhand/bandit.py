@@ -97,7 +97,7 @@ class GradientBandit(PolicyLearner):
 
     def fit(self, X: Any, y: Any, *, callback: Callback | None = None) -> Self:
         """Learn a policy from labels; `callback(step, bandit)` may return True to stop early."""
-        forget(self)
+        self._forget()
         X, y = self._contexts_and_labels(X, y, reset=True)
         people = _labelled(self._learn_classes(y))
         self._begin(X.shape[1], 1)
@@ -128,7 +128,7 @@ class GradientBandit(PolicyLearner):
 
         `classes` names actions beyond those in the log.
         """
-        forget(self)
+        self._forget()
         X = self._contexts(X, reset=True)
         self.classes_ = distinct_classes(actions if classes is None else classes)
         self._begin(X.shape[1], 1)
@@ -145,11 +145,12 @@ class GradientBandit(PolicyLearner):
         first = not hasattr(self, "policies_")
         X = self._contexts(X, reset=first)
         self._first_time(first, classes, X.shape[1])
-        people = self._log(X, actions, rewards, propensities, np.zeros(X.shape[0], dtype=np.int64))
+        everyone = np.zeros(X.shape[0], dtype=np.int64)
+        people = self._log(X, actions, rewards, propensities, everyone, own=True)
         return self._train(as_rows(X), people, n_steps=X.shape[0], decays=False, order="file", callback=None)
 
     def _first_time(self, first: bool, classes: Any, n_features: int) -> None:
-        settle_classes(self, first, classes)
+        self._settle_classes(first, classes)
         if first:
             self._begin(n_features, 1)
 
@@ -187,11 +188,6 @@ class GradientBandit(PolicyLearner):
         """
         check_is_fitted(self, "policies_")
         checks.one_of("method", method, offpolicy.METHODS)
-        if propensities is None:
-            raise ValueError(
-                "Got no propensities, but expected the probability with which each action was taken: the "
-                "log is another policy's."
-            )
         policy = self.predict_proba(X)
         X = self._contexts(X, reset=False)
         log = self._log(X, actions, rewards, propensities, np.zeros(X.shape[0], dtype=np.int64))
@@ -208,27 +204,6 @@ class GradientBandit(PolicyLearner):
             log.propensities,
             predicted,
             clip=0 if method == "direct" else clip,
-        )
-
-
-def forget(model: PolicyLearner) -> None:
-    """Begin a fit with no policies: one that fails must not leave the old ones under new labels."""
-    model.__dict__.pop("policies_", None)
-
-
-def settle_classes(model: PolicyLearner, first: bool, classes: Any) -> None:
-    """Take the classes of a first partial_fit or update; a later one may leave them out or repeat them."""
-    if classes is None:
-        if first:
-            raise ValueError("Got no classes in the first call, but expected every class there will ever be.")
-        return
-    came = distinct_classes(classes)
-    if first:
-        model.classes_ = came
-    elif came.tolist() != model.classes_.tolist():
-        raise ValueError(
-            f"Got classes={came.tolist()}, but expected those known so far, {model.classes_.tolist()}: "
-            "a model has an action for these only."
         )
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from evenhand.datasets.columns import LARGEST, NO_NUMBER
+from evenhand.datasets.columns import LARGEST, NO_NUMBER, days_of
 from evenhand.datasets.files import MISSING_MARKS
 
 Reasons = npt.NDArray[Any]  # why a row can't be scored, '' where it can
@@ -49,7 +49,7 @@ def as_learned(column: pd.Series[Any], kind: str, known: dict[str, str], reasons
             missing = text.str.lower().isin(NO_NUMBER)
             dates = text.where(~missing)
         when = pd.to_datetime(dates, format=None if dates is column else kind, errors="coerce", utc=True)
-        numbers = ((when - pd.Timestamp("1970-01-01", tz="UTC")) / pd.Timedelta(days=1)).astype(np.float64)
+        numbers = days_of(when)
         wanted = "a date" if kind == "ISO8601" else f"a date like {kind}"
     bad = (~missing & ~(numbers.abs() <= LARGEST)).to_numpy()
 

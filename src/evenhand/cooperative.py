@@ -10,7 +10,7 @@ from sklearn.metrics import accuracy_score
 from sklearn.utils.validation import check_is_fitted
 
 from evenhand import checks
-from evenhand.bandit import NO_ACTIONS, NOTHING, GradientBandit, forget, settle_classes
+from evenhand.bandit import NO_ACTIONS, NOTHING, GradientBandit
 from evenhand.contexts import as_rows
 from evenhand.groups import codes_of, column_names, encode_groups, group_values, sorted_unique
 from evenhand.kernels.structs import People
@@ -141,7 +141,7 @@ class CooperativeBandits(PolicyLearner):
         self, X: Any, y: Any, *, sensitive_features: Any = None, callback: Callback | None = None
     ) -> Self:
         """Learn one policy a group from labels; `callback(step, model)` may return True to stop early."""
-        forget(self)
+        self._forget()
         X, y = self._contexts_and_labels(X, y, reset=True)
         labels = self._learn_classes(y)
         groups, self.groups_ = encode_groups(sensitive_features, X.shape[0])
@@ -188,11 +188,11 @@ class CooperativeBandits(PolicyLearner):
         X = self._contexts(X, reset=first)
         self._first_time(first, classes, groups, sensitive_features, X)
         codes = self._codes(sensitive_features, X.shape[0])
-        people = self._log(X, actions, rewards, propensities, codes)
+        people = self._log(X, actions, rewards, propensities, codes, own=True)
         return self._train(as_rows(X), people, n_steps=X.shape[0], decays=False, order="file", callback=None)
 
     def _first_time(self, first: bool, classes: Any, groups: Any, sensitive_features: Any, X: Any) -> None:
-        settle_classes(self, first, classes)
+        self._settle_classes(first, classes)
         named = [] if groups is None else list(groups)
         if first:
             seen = group_values(sensitive_features, X.shape[0])

@@ -16,7 +16,9 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from evenhand import checks, kernels
 from evenhand.auto import people_met, step_size
+from evenhand.collapse import ALIKE_FROM, LOOKED_AT, SHORT, WRONG_FROM, CollapseWarning, one_decision
 from evenhand.contexts import as_rows, name_bad_columns
+from evenhand.custom import compile_custom, try_custom
 from evenhand.groups import sorted_unique
 from evenhand.kernels.structs import Options, People, Rows, Terms
 from evenhand.network import Network
@@ -30,9 +32,7 @@ from evenhand.training import (
     SCHEDULES,
     Training,
     TrainingDivergedError,
-    compile_custom,
     pack_terms,
-    try_custom,
 )
 
 # The weight of cooperation from which policies move jointly. Below it the pull hardly hides what the labels
@@ -40,23 +40,10 @@ from evenhand.training import (
 JOINT_FROM = 5.0
 SHARPENS_FROM = 5.0  # the weight from which Agreement gave everybody one decision, on three tables
 
-# A fit warns where this share gets one decision, though this share has another label; it looks at so many.
-ALIKE_FROM, WRONG_FROM, LOOKED_AT = 0.99, 0.2, 10_000
-SHORT = 10_000  # a fit that meets fewer people is a trial, and may well have learned nothing yet
 
 Callback = Callable[[int, Any], bool | None]
 Floats = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.int64]
-
-
-class CollapseWarning(UserWarning):
-    """Every person gets the same decision: nothing that was learned tells people apart."""
-
-
-def one_decision(probabilities: Floats, share: float = 1.0) -> int | None:
-    """Return the action that everybody gets, or this share of people, or None where decisions differ."""
-    counts = np.bincount(probabilities.argmax(axis=1))
-    return int(counts.argmax()) if counts.max() >= share * len(probabilities) else None
 
 
 class PolicyLearner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -157,6 +144,27 @@ class PolicyLearner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             shared_start=self.shared_start,
         )
 
+    def _forget(self) -> None:
+        """Begin a fit with no policies: one that fails must not leave the old ones under new labels."""
+        self.__dict__.pop("policies_", None)
+
+    def _settle_classes(self, first: bool, classes: Any) -> None:
+        """Take the classes of a first partial_fit or update; later ones may leave them out or repeat them."""
+        if classes is None:
+            if first:
+                raise ValueError(
+                    "Got no classes in the first call, but expected every class there will ever be."
+                )
+            return
+        came = distinct_classes(classes)
+        if first:
+            self.classes_ = came
+        elif came.tolist() != self.classes_.tolist():
+            raise ValueError(
+                f"Got classes={came.tolist()}, but expected those known so far, {self.classes_.tolist()}: "
+                "a model has an action for these only."
+            )
+
     def _train(
         self, rows: Rows, people: People, *, n_steps: int, decays: bool, order: str, callback: Callback | None
     ) -> Self:
@@ -171,11 +179,6 @@ class PolicyLearner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 "expected terms that need none (parity, log_ratio, agreement, kl)."
             )
         if len(people.actions) and not len(people.propensities):
-            if decays:
-                raise ValueError(
-                    "Got no propensities, but expected the probability with which each action was taken: the "
-                    "log is another policy's."
-                )
             people = self._own_propensities(rows, people)
         if not len(people.actions) and not {"correctness", "likelihood", "custom"} & set(reward.names):
             warnings.warn(
@@ -295,7 +298,15 @@ class PolicyLearner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _total_steps(self, n_people: int) -> int:
         return people_met(self.epochs, n_people) if self.steps is None else int(self.steps)
 
-    def _log(self, X: Any, actions: Any, rewards: Any, propensities: Any, groups: Codes) -> People:
+    def _log(
+        self, X: Any, actions: Any, rewards: Any, propensities: Any, groups: Codes, *, own: bool = False
+    ) -> People:
+        """Return feedback on actions taken; only a log of this policy's `own` may lack propensities."""
+        if propensities is None and not own:
+            raise ValueError(
+                "Got no propensities, but expected the probability with which each action was taken: the "
+                "log is another policy's."
+            )
         n_people = X.shape[0]
         one_each("actions", actions, n_people)
         codes = self._known_codes(actions, "action")

@@ -12,9 +12,10 @@ from scipy import sparse
 
 from evenhand import kernels, reference
 from evenhand.contexts import as_rows
+from evenhand.custom import compile_custom
 from evenhand.kernels.structs import Options, People
 from evenhand.rewards import KL, Correctness, Custom, Parity, as_reward
-from evenhand.training import Training, compile_custom, pack_terms
+from evenhand.training import Training, pack_terms
 
 TERMS = [
     "correctness",

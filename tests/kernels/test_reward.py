@@ -7,11 +7,12 @@ from autograd import grad
 
 from evenhand import kernels
 from evenhand.contexts import as_rows
+from evenhand.custom import compile_custom
 from evenhand.kernels.reward import rate_excess, rate_price
 from evenhand.kernels.structs import Options, People, Rates
 from evenhand.network import Network
 from evenhand.rewards import Correctness, Parity, as_reward
-from evenhand.training import Training, compile_custom, pack_terms
+from evenhand.training import Training, pack_terms
 
 WEIGHT = 3.0
 DRAWS = 20_000

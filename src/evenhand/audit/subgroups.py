@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from evenhand.datasets.columns import days_of
 from evenhand.metrics.shares import difference_limits, share_limits
 
 Array = npt.NDArray[Any]
@@ -100,7 +101,7 @@ def cut(column: pd.Series[Any]) -> Parts:
     dates = pd.api.types.is_datetime64_any_dtype(column.dtype)
     numbers = pd.api.types.is_numeric_dtype(column.dtype) and not pd.api.types.is_bool_dtype(column.dtype)
     if dates or numbers:
-        values = (_days(column) if dates else column).to_numpy(dtype=float, na_value=np.nan)
+        values = (days_of(column) // 1 if dates else column).to_numpy(dtype=float, na_value=np.nan)
         known = values[~np.isnan(values)]
         if len(np.unique(known[:10_000])) > PARTS:
             edges = np.unique(np.quantile(known, [0.25, 0.5, 0.75], method="lower" if dates else "linear"))
@@ -115,11 +116,6 @@ def cut(column: pd.Series[Any]) -> Parts:
     place[-1] = len(common) + 1  # where factorize's -1 for a missing value points
     names = [f"{name} = {found[at]}" for at in common]
     return Parts(place[codes], [*names, f"other {name}", f"{name} missing"])
-
-
-def _days(column: pd.Series[Any]) -> pd.Series[int]:
-    """Return dates as whole days since 1970."""
-    return (pd.to_datetime(column, utc=True) - pd.Timestamp(0, tz="UTC")) // pd.Timedelta(days=1)
 
 
 def _told(edge: float) -> str:

@@ -10,6 +10,7 @@ import typer
 from evenhand.checks import one_of
 from evenhand.cli import options
 from evenhand.cli.console import on_stdout, print_json
+from evenhand.cli.tables import same_file
 from evenhand.report.render import render, write_html
 from evenhand.report.serve import serve
 from evenhand.report.static import FORMATS, write_figures
@@ -40,7 +41,7 @@ def run(
     if figures is not None:
         one_of("--figures", figures, FORMATS)
     page = output or summary.with_suffix(".html")
-    if page.exists() and summary.exists() and page.samefile(summary):
+    if summary.exists() and same_file(page, summary):
         raise ValueError(f"Got {page} as output, which is the summary itself; expected another file.")
     whole = read_summary(summary)
     if serving:

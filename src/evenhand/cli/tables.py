@@ -88,13 +88,13 @@ def check_written(*outputs: Path | None, inputs: Iterable[Path | None]) -> None:
         if not path.parent.is_dir():
             raise FileNotFoundError(f"Got {path} to write to, but there is no folder {path.parent}.")
         for place, other in enumerate(taken):
-            if _same_file(path, other):
+            if same_file(path, other):
                 why = "is an input" if place < n_inputs else "another output goes to"
                 raise ValueError(f"Got {path} as output, which {why}; expected another file.")
         taken.append(path)
 
 
-def _same_file(one: Path, other: Path) -> bool:
+def same_file(one: Path, other: Path) -> bool:
     """Say whether two paths are one file, also where links or another spelling lead there."""
     if one.exists() and other.exists():
         return one.samefile(other)

@@ -189,8 +189,17 @@ def _days(column: pd.Series[Any], how: str, notes: list[str]) -> pd.Series[float
     notes.append(f"{column.name!r} holds dates, used as days since 1970-01-01{gaps}.")
     if how == _MONTH_FIRST and _fits(values, _DAY_FIRST):
         notes[-1] += f" They are read as {how}; {_DAY_FIRST} would fit as well."
-    days = (dates - pd.Timestamp("1970-01-01", tz="UTC")) / pd.Timedelta(days=1)
-    return days.astype(float)
+    return days_of(dates)
+
+
+def days_of(dates: pd.Series[Any]) -> pd.Series[float]:
+    """Return dates as days since 1970, with the time of day as a fraction.
+
+    >>> days_of(pd.Series([pd.Timestamp("1970-01-02 12:00")])).tolist()
+    [1.5]
+    """
+    since = pd.to_datetime(dates, utc=True) - pd.Timestamp(0, tz="UTC")
+    return (since / pd.Timedelta(days=1)).astype(float)
 
 
 def _written(column: pd.Series[Any]) -> pd.Series[str]:
