@@ -179,7 +179,8 @@ def _progress(wheel: Wheel, scratch: Path) -> Iterator[None]:
 
         def watch() -> None:
             while not finished.wait(0.1):
-                bar.update(task, completed=min(wheel.size, _largest(scratch)))
+                with contextlib.suppress(FileNotFoundError):  # pip removes folders while they are listed
+                    bar.update(task, completed=min(wheel.size, _largest(scratch)))
 
         watcher = threading.Thread(target=watch, daemon=True)
         watcher.start()
