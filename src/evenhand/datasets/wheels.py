@@ -11,7 +11,7 @@ import threading
 import time
 import zipfile
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -179,7 +179,7 @@ def _progress(wheel: Wheel, scratch: Path) -> Iterator[None]:
 
         def watch() -> None:
             while not finished.wait(0.1):
-                with contextlib.suppress(FileNotFoundError):  # pip removes folders while they are listed
+                with suppress(FileNotFoundError):  # pip removes folders while they are listed
                     bar.update(task, completed=min(wheel.size, _largest(scratch)))
 
         watcher = threading.Thread(target=watch, daemon=True)
