@@ -20,7 +20,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
-from evenhand.audit import audit
+from evenhand.auditing import audit
 
 
 def make_people(n: int) -> tuple[pd.DataFrame, np.ndarray]:

@@ -20,7 +20,8 @@ import numpy as np
 
 from evenhand.baselines import ALFR, LFR, LR, Rawlsian
 from evenhand.datasets import DataUnavailableError, load_adult
-from evenhand.protocol.splits import prepare, split
+from evenhand.tables.preprocessing import prepare
+from evenhand.tables.splits import split
 
 
 def best_of(times: int, work: Any) -> float:

@@ -22,7 +22,8 @@ from functools import partial
 import numpy as np
 from scipy import sparse
 
-from evenhand import CooperativeBandits, contexts
+from evenhand import CooperativeBandits
+from evenhand.bandits import contexts
 
 ROWS, COLUMNS, FILLED, HIDDEN, WEIGHT, RATE = 34_189, 102, 13, 40, 10.0, 1e-3
 

@@ -11,7 +11,7 @@ from sklearn.model_selection import train_test_split
 
 from evenhand import CooperativeBandits, Likelihood, LogRatio, Parity, audit
 from evenhand.datasets import load
-from evenhand.protocol.splits import make_preprocessor
+from evenhand.tables.preprocessing import make_preprocessor
 
 
 def main() -> None:

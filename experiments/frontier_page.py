@@ -21,10 +21,10 @@ from frontier import COMPETITORS, DATASETS, DELTA, MAX_DISCRIMINATION, MAX_FLIP,
 from publish import TITLES
 
 from evenhand.datasets import Dataset, load
+from evenhand.metrics.measures import SHOWN
 from evenhand.protocol.compare import published
 from evenhand.protocol.trial import SPLITS
 from evenhand.report import write_html, write_summary
-from evenhand.report.measures import SHOWN
 from evenhand.report.summarise import Study, Summary, made, model_of, summary_of
 
 # What delta chooses from; all of ours together make the front.

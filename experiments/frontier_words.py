@@ -8,8 +8,8 @@ from typing import Any
 import pandas as pd
 from frontier import MAX_DISCRIMINATION, MAX_FLIP
 
+from evenhand.metrics.measures import SHOWN
 from evenhand.protocol.compare import interval
-from evenhand.report.measures import SHOWN
 
 OURS = "ours"
 # For the user more is better (1) or less is (−1).

@@ -3,3 +3,34 @@
 import os
 
 os.environ.setdefault("SCIPY_ARRAY_API", "1")
+
+
+import pytest
+
+from evenhand.datasets.sources import (
+    COMPAS_SCORES,
+    DAYS_IN_HOSPITAL_Y2,
+    DAYS_IN_HOSPITAL_Y3,
+    has_private,
+)
+from factories import FIT, Fitted, evenhand, make_people
+
+
+@pytest.fixture(autouse=True)
+def _private_data(request: pytest.FixtureRequest) -> None:
+    marked = request.node.get_closest_marker("private_data")
+    if marked and not has_private(COMPAS_SCORES, DAYS_IN_HOSPITAL_Y2, DAYS_IN_HOSPITAL_Y3):
+        pytest.skip("the files of ../shared/data are not there; EVENHAND_DATA can name their folder")
+
+
+@pytest.fixture(scope="session")
+def fitted(tmp_path_factory: pytest.TempPathFactory) -> Fitted:
+    folder = tmp_path_factory.mktemp("fitted")
+    people, model = folder / "people.csv", folder / "model.skops"
+    make_people().to_csv(people, index=False)
+    report, summary = folder / "report.html", folder / "summary.json"
+    result = evenhand(
+        "fit", people, "--label", "hired", "--sensitive", "sex", "-o", model, *FIT, "--report", report,
+        "--summary", summary,
+    )  # fmt: skip
+    return Fitted(folder, people, model, report, summary, result)

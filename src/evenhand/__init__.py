@@ -1,10 +1,8 @@
 """evenhand: metric-free individual fairness with cooperative contextual bandits."""
 
-from evenhand.audit import Audit, audit
-from evenhand.bandit import GradientBandit
-from evenhand.collapse import CollapseWarning
-from evenhand.cooperative import CooperativeBandits
-from evenhand.persistence import load, save
+from evenhand.auditing import Audit, audit
+from evenhand.bandits import CooperativeBandits, GradientBandit, TrainingDivergedError
+from evenhand.metrics.collapse import CollapseWarning
 from evenhand.rewards import (
     KL,
     Agreement,
@@ -17,8 +15,8 @@ from evenhand.rewards import (
     Parity,
     Reward,
 )
-from evenhand.training import TrainingDivergedError
 from evenhand.version import __version__
+from evenhand.workflow.persistence import load, save
 
 __all__ = [
     "KL",

@@ -8,8 +8,7 @@ import pandas as pd
 import pytest
 
 from evenhand.report import read_summary
-
-from .conftest import FIT, evenhand, make_people
+from factories import FIT, evenhand, make_people
 
 
 def test_a_saved_model_is_audited_with_its_own_columns(fitted, tmp_path):

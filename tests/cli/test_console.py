@@ -9,8 +9,7 @@ import pytest
 
 from evenhand import __version__
 from evenhand.cli.console import printable
-
-from .conftest import evenhand
+from factories import evenhand
 
 
 @pytest.mark.parametrize("command", ["fit", "predict", "audit", "reproduce", "datasets", "report"])

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import json
 
-from .conftest import evenhand
+from factories import evenhand
 
 
 def test_datasets_are_listed():

@@ -8,14 +8,13 @@ import pandas as pd
 import pytest
 
 from evenhand import CooperativeBandits, load
-from evenhand.cli import tradeoff
-from evenhand.cli.tradeoff import WEIGHTS
-from evenhand.cli.unfinished import Unfinished
 from evenhand.datasets import load_table
-from evenhand.deployed import Deployed
 from evenhand.report import read_summary
-
-from .conftest import FIT, evenhand, make_people
+from evenhand.workflow import tradeoff
+from evenhand.workflow.deployed import Deployed
+from evenhand.workflow.resuming import Unfinished
+from evenhand.workflow.tradeoff import WEIGHTS
+from factories import FIT, evenhand, make_people
 
 
 def test_it_shows_the_trade_off_and_the_chosen_model_with_intervals(fitted):

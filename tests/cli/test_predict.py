@@ -9,9 +9,8 @@ import pandas as pd
 import pytest
 
 from evenhand import CooperativeBandits, load, save
-from evenhand.datasets.files import MISSING_MARKS, read_table
-
-from .conftest import FIT, evenhand, make_people
+from evenhand.tables.files import MISSING_MARKS, read_table
+from factories import FIT, evenhand, make_people
 
 
 def test_every_row_gets_decision_probabilities_and_flip(fitted, tmp_path):

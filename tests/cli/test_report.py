@@ -5,7 +5,7 @@ import shutil
 
 import pytest
 
-from .conftest import evenhand
+from factories import evenhand
 
 
 def test_report_makes_page_and_figures_of_a_summary(fitted, tmp_path):

@@ -5,8 +5,7 @@ import json
 import pytest
 
 from evenhand.report import read_summary
-
-from .conftest import evenhand
+from factories import evenhand
 
 
 @pytest.mark.data

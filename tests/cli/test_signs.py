@@ -7,7 +7,7 @@ import json
 import numpy as np
 import pandas as pd
 
-from .conftest import FIT, evenhand, make_people
+from factories import FIT, evenhand, make_people
 
 
 def test_decisions_that_were_written_are_decided_and_audited_alike(tmp_path):

@@ -5,7 +5,8 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 
 from evenhand.datasets import MAJORS, Dataset, simulate_registrar
-from evenhand.protocol.splits import prepare, split
+from evenhand.tables.preprocessing import prepare
+from evenhand.tables.splits import split
 
 # The paper's statistics, read once more: students, courses, grades, men, women, African-American, not.
 PUBLISHED = {

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evenhand.divergence import DIVERGENCES
+from evenhand.metrics.divergence import DIVERGENCES
 from evenhand.metrics.gower import gower_neighbours
 from evenhand.metrics.individual import (
     consistency,

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from evenhand import CooperativeBandits
+from evenhand.bandits.policy import log_probabilities, probabilities
 from evenhand.network import Network
-from evenhand.policy import log_probabilities, probabilities
 from evenhand.protocol.selection import CRITERIA
 from evenhand.protocol.theorem import (
     GradientWatch,

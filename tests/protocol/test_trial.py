@@ -14,9 +14,10 @@ from evenhand import metrics as m
 from evenhand.datasets import Dataset
 from evenhand.protocol.grids import Method
 from evenhand.protocol.selection import CRITERIA
-from evenhand.protocol.splits import prepare, split
 from evenhand.protocol.sweep import Sweep
 from evenhand.protocol.trial import make_ready, measure, run_trial, submodels, train_and_select
+from evenhand.tables.preprocessing import prepare
+from evenhand.tables.splits import split
 
 BANDITS = Method("bandits", lambda seed, **point: CooperativeBandits(random_state=seed, **point))
 

@@ -10,7 +10,7 @@ import pytest
 
 from evenhand import CooperativeBandits
 from evenhand.metrics import person_flips
-from evenhand.report.measures import measure, published_reward
+from evenhand.metrics.measures import measure, published_reward
 from evenhand.report.summarise import group_rows, made, model_of, persons, summary_of
 
 HOSTILE = "</script><script>window.hacked=1</script>"

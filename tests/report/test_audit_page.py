@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from evenhand.audit import audit
+from evenhand.auditing import audit
 from evenhand.report.from_audit import summary_of_audit
 from evenhand.report.render import render
 from evenhand.report.summarise import made, model_of

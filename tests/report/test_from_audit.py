@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from sklearn.linear_model import LogisticRegression
 
-from evenhand.audit import audit
+from evenhand.auditing import audit
 from evenhand.report.from_audit import summary_of_audit, write_audit
 from evenhand.report.render import render
 from evenhand.report.summarise import made

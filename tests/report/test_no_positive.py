@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from evenhand.metrics import person_flips
-from evenhand.report.measures import measure
+from evenhand.metrics.measures import measure
 from evenhand.report.summarise import group_rows, persons
 
 LABELS = np.array(["A", "B", "C"])

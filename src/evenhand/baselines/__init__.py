@@ -7,7 +7,7 @@ from evenhand.baselines.alfr import ALFR
 from evenhand.baselines.lfr import LFR
 from evenhand.baselines.logistic import LR
 from evenhand.baselines.rawlsian import Rawlsian
-from evenhand.collapse import CollapseWarning
+from evenhand.metrics.collapse import CollapseWarning
 
 __all__ = [
     "ALFR",

@@ -15,8 +15,8 @@ from sklearn.utils import Tags, check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from evenhand.collapse import CollapseWarning, one_decision
 from evenhand.groups import codes_of, column_names, encode_groups
+from evenhand.metrics.collapse import CollapseWarning, one_decision
 
 Floats = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.int64]

@@ -13,13 +13,20 @@ import pandas as pd
 import typer
 
 from evenhand import load
-from evenhand.audit import Audit, audit
-from evenhand.audit.predictions import MOST_DECISIONS
-from evenhand.cells import CATEGORY, NUMBER, Reasons, reject
+from evenhand.auditing import Audit, audit
+from evenhand.auditing.predictions import MOST_DECISIONS
 from evenhand.checks import did_you_mean, one_of
 from evenhand.cli import options
 from evenhand.cli.console import JobFailedError, command_line, note, on_stdout, print_json, printable, say
-from evenhand.cli.tables import (
+from evenhand.datasets import Dataset
+from evenhand.report.from_audit import summary_of_audit
+from evenhand.report.render import write_html
+from evenhand.report.summarise import MOST_PERSONS, made, write_summary
+from evenhand.tables.files import sha256_of
+from evenhand.tables.load import without_blanks
+from evenhand.tables.matching import CATEGORY, NUMBER, Reasons, reject
+from evenhand.workflow.deployed import Deployed
+from evenhand.workflow.table import (
     PERSON_NUMBER,
     check_written,
     open_table,
@@ -28,14 +35,7 @@ from evenhand.cli.tables import (
     source_of,
     with_dates,
 )
-from evenhand.cli.unseen import Unseen
-from evenhand.datasets import Dataset
-from evenhand.datasets.files import sha256_of
-from evenhand.datasets.table import without_blanks
-from evenhand.deployed import Deployed
-from evenhand.report.from_audit import summary_of_audit
-from evenhand.report.render import write_html
-from evenhand.report.summarise import MOST_PERSONS, made, write_summary
+from evenhand.workflow.unseen import Unseen
 
 _NEIGHBOURS = 5  # of each person, for consistency
 _REASONS = 3  # named of those for which rows are left out

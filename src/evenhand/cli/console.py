@@ -16,8 +16,8 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 from typer.core import TyperGroup
 
+from evenhand.bandits.training import TrainingDivergedError
 from evenhand.datasets import DataUnavailableError, TamperedFileError
-from evenhand.training import TrainingDivergedError
 
 FAILED, MISUSED, INTERRUPTED = 1, 2, 130
 

@@ -21,9 +21,16 @@ from evenhand.cli.console import (
     say,
     warn,
 )
-from evenhand.cli.notes import on_bounds, on_columns, on_groups
-from evenhand.cli.study import study_of
-from evenhand.cli.tables import (
+from evenhand.report.render import in_numbers, interval
+from evenhand.report.summarise import made, summary_of
+from evenhand.tables.preprocessing import Part, prepare
+from evenhand.tables.splits import split
+from evenhand.workflow.deployed import Deployed
+from evenhand.workflow.notes import on_bounds, on_columns, on_groups
+from evenhand.workflow.output import card_for, card_path, write
+from evenhand.workflow.resuming import Unfinished
+from evenhand.workflow.study import study_of
+from evenhand.workflow.table import (
     PERSON_NUMBER,
     check_groups,
     check_written,
@@ -34,7 +41,7 @@ from evenhand.cli.tables import (
     rows_of,
     source_of,
 )
-from evenhand.cli.tradeoff import (
+from evenhand.workflow.tradeoff import (
     CRITERIA,
     PARITY_BOUND,
     WEIGHTS,
@@ -45,12 +52,6 @@ from evenhand.cli.tradeoff import (
     said_by_group,
     train_all,
 )
-from evenhand.cli.unfinished import Unfinished
-from evenhand.cli.written import card_for, card_path, write
-from evenhand.deployed import Deployed
-from evenhand.protocol.splits import Part, prepare, split
-from evenhand.report.render import in_numbers, interval
-from evenhand.report.summarise import made, summary_of
 
 EXAMPLES = (
     "[bold]Examples[/]\n\n"

@@ -12,11 +12,11 @@ from evenhand import load
 from evenhand.checks import one_of
 from evenhand.cli import options
 from evenhand.cli.console import JobFailedError, on_stdout, print_json, progress, warn
-from evenhand.cli.tables import check_written
-from evenhand.cli.unseen import Unseen
-from evenhand.datasets.files import kind_of_file
-from evenhand.deployed import Decisions, Deployed
-from evenhand.tables_io import CHUNK, Chunk, Writer, read_chunks, writing
+from evenhand.tables.files import kind_of_file
+from evenhand.tables.streaming import CHUNK, Chunk, Writer, read_chunks, writing
+from evenhand.workflow.deployed import Decisions, Deployed
+from evenhand.workflow.table import check_written
+from evenhand.workflow.unseen import Unseen
 
 EXAMPLES = (
     "[bold]Examples[/]\n\n"

@@ -10,11 +10,11 @@ import typer
 from evenhand.checks import one_of
 from evenhand.cli import options
 from evenhand.cli.console import on_stdout, print_json
-from evenhand.cli.tables import same_file
 from evenhand.report.render import render, write_html
 from evenhand.report.serve import serve
 from evenhand.report.static import FORMATS, write_figures
 from evenhand.report.summarise import read_summary
+from evenhand.workflow.table import same_file
 
 EXAMPLES = (
     "[bold]Examples[/]\n\n"

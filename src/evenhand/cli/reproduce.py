@@ -10,19 +10,20 @@ import typer
 from evenhand.checks import one_of
 from evenhand.cli import options
 from evenhand.cli.console import on_stdout, print_json, progress, warn
-from evenhand.cli.study import study_of
-from evenhand.cli.tradeoff import choose, train_all
-from evenhand.cli.unfinished import Unfinished
 from evenhand.datasets import Dataset
 from evenhand.protocol.engines import run_tasks
 from evenhand.protocol.progress import to_stderr
 from evenhand.protocol.reproduce import reproduce
-from evenhand.protocol.splits import prepare, published_split
+from evenhand.protocol.splits import published_split
 from evenhand.protocol.write import summary as summary_of_results
 from evenhand.report.from_reproduction import summary_of_reproduction
 from evenhand.report.render import write_html
 from evenhand.report.static import FORMATS, write_figures
 from evenhand.report.summarise import write_summary
+from evenhand.tables.preprocessing import prepare
+from evenhand.workflow.resuming import Unfinished
+from evenhand.workflow.study import study_of
+from evenhand.workflow.tradeoff import choose, train_all
 
 EXAMPLES = (
     "[bold]Examples[/]\n\n"

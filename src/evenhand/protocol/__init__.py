@@ -9,9 +9,11 @@ from evenhand.protocol.selection import (
     LowestDiscrimination,
     Scores,
 )
-from evenhand.protocol.splits import Parts, Split, prepare, published_split, split
+from evenhand.protocol.splits import published_split
 from evenhand.protocol.store import Store, StoreError
 from evenhand.protocol.sweep import Sweep
+from evenhand.tables.preprocessing import Parts, prepare
+from evenhand.tables.splits import Split, split
 
 __all__ = [
     "CRITERIA",

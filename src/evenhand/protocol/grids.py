@@ -7,9 +7,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from evenhand.bandits.cooperative import CooperativeBandits
 from evenhand.baselines import ALFR, LFR, LR, Rawlsian
 from evenhand.checks import integer
-from evenhand.cooperative import CooperativeBandits
 
 Point = dict[str, Any]
 

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 from evenhand.checks import integer, one_of
+from evenhand.code_version import code_version
 from evenhand.datasets import Dataset, load
 from evenhand.protocol.engines import Task, run_tasks
 from evenhand.protocol.grids import Method, Point
@@ -18,7 +19,6 @@ from evenhand.protocol.progress import Progress, Silent
 from evenhand.protocol.selection import CRITERIA, Criterion
 from evenhand.protocol.store import Result, Store, key_of
 from evenhand.protocol.trial import METRICS, SPLITS, Prepared, make_ready
-from evenhand.protocol.versions import code_version
 
 _LEAST_WORK = 10_000.0  # of any trial: its own overhead
 

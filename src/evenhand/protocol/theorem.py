@@ -12,12 +12,12 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from evenhand.cooperative import CooperativeBandits
+from evenhand.bandits.cooperative import CooperativeBandits
+from evenhand.bandits.training import pack_terms
 from evenhand.groups import codes_of
 from evenhand.network import Network, backward, forward, softmax
 from evenhand.protocol.grids import Method, Point
-from evenhand.rewards import Likelihood, LogRatio, as_reward
-from evenhand.training import pack_terms
+from evenhand.rewards.terms import Likelihood, LogRatio, as_reward
 
 KNOWN = ("correctness", "likelihood", "kl", "log_ratio")
 CHECKPOINTS = 60

@@ -18,14 +18,16 @@ from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from evenhand.baselines import CollapseWarning
 from evenhand.checks import one_of
-from evenhand.datasets.base import Dataset
 from evenhand.groups import codes_of, sorted_unique
 from evenhand.metrics import consistency_from_neighbours, gower_neighbours, metric_free_gap
 from evenhand.metrics.scores import rank_auc
 from evenhand.protocol.decisions import Floats, Frozen, freeze
 from evenhand.protocol.grids import Method, Point
 from evenhand.protocol.selection import Criterion, Judged, Selector, score
-from evenhand.protocol.splits import Part, Parts, Split, prepare, published_split, split
+from evenhand.protocol.splits import published_split
+from evenhand.tables.dataset import Dataset
+from evenhand.tables.preprocessing import Part, Parts, prepare
+from evenhand.tables.splits import Split, split
 
 NEIGHBOURS = 5
 # The paper's three first; the rest keep a constant classifier from passing for a fair one.

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
+from evenhand.code_version import versions
 from evenhand.datasets import Dataset
 from evenhand.protocol.compare import TITLES, markdown, published
 from evenhand.protocol.trial import PUBLISHED_METRICS
-from evenhand.protocol.versions import versions
 
 if TYPE_CHECKING:
     from evenhand.protocol.reproduce import Results

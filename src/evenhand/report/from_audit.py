@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from evenhand.audit import Audit
-from evenhand.audit.table import rate_of
-from evenhand.audit.words import widest_label
-from evenhand.report.measures import SHOWN, Measure
+from evenhand.auditing import Audit
+from evenhand.auditing.sentences import widest_label
+from evenhand.auditing.table import rate_of
+from evenhand.metrics.measures import SHOWN, Measure
 from evenhand.report.render import in_numbers, interval, write_html
 from evenhand.report.summarise import Summary, made, model_of, sentence, summary_of
 from evenhand.report.values import shown
@@ -23,7 +23,7 @@ def summary_of_audit(
 ) -> Summary:
     """Return the summary of an audit; `how` is what `summarise.made` returns.
 
-    >>> from evenhand.audit import audit
+    >>> from evenhand.auditing import audit
     >>> from evenhand.report.summarise import made
     >>> found = audit([0, 1, 1, 0], None, [0, 1, 0, 0], sensitive_features=["f", "f", "m", "m"])
     >>> how = made("python", seeds=[0], data=[])
@@ -53,7 +53,7 @@ def summary_of_audit(
 
 def write_audit(found: Audit, path: str | Path, *, name: str = "this model", label: str = "label") -> Path:
     """Write the report of an audit as one HTML file; return its path."""
-    how = made("evenhand.audit.audit", seeds=[], data=[])
+    how = made("evenhand.auditing.audit", seeds=[], data=[])
     return write_html(summary_of_audit(found, name=name, label=label, sensitive="group", how=how), path)
 
 

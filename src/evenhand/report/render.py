@@ -13,7 +13,7 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from evenhand.report.measures import SHARES, SHOWN
+from evenhand.metrics.measures import SHARES, SHOWN
 from evenhand.report.summarise import Summary, check_summary
 
 MOST_DATA = 900_000  # bytes of data in a page; Plotly takes five times as many

@@ -26,7 +26,7 @@ import pandas as pd
 
 from evenhand.checks import one_of
 from evenhand.metrics import person_flips, person_gaps
-from evenhand.report.measures import share
+from evenhand.metrics.measures import share
 from evenhand.report.values import shown
 from evenhand.version import __version__
 

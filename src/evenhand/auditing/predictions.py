@@ -1,0 +1,142 @@
+"""Bare predictions: decisions, scores, or one probability a label, told apart by what they hold."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from evenhand.auditing.labels import check_known
+from evenhand.checks import number
+from evenhand.groups import encode_groups
+from evenhand.metrics.counts import encode_labels, positive_label
+from evenhand.metrics.individual import check_distributions
+from evenhand.metrics.response import Response
+
+Array = npt.NDArray[Any]
+
+MOST_DECISIONS = 20  # without labels to compare with; more are rather scores
+
+
+def read_predictions(
+    predictions: Any,
+    y: Any,
+    *,
+    sensitive_features: Any,
+    pos_label: Any = None,
+    threshold: float | None = None,
+) -> Response:
+    """Return what the predictions say, as if a model had said it.
+
+    Two axes are a probability for each of y's sorted labels; columns that have the labels' names may come in
+    any order, and columns of other names are taken in theirs. One axis holds decisions if all its values are
+    labels of y or no numbers. Other numbers are scores of the positive label, decided at the threshold: 0.5
+    for numbers from 0 to 1; any others need one, and so do 0 and 1 alone, which may stand for either label.
+    Decisions must be labels of y, or `pos_label`; see `check_known` for labels that y may lack. If y is
+    None, they must be decisions.
+
+    >>> said = read_predictions([0.2, 0.7], ["no", "yes"], sensitive_features=["f", "m"])
+    >>> said.decisions.tolist(), said.how
+    (['no', 'yes'], 'given')
+    """
+    values = np.asarray(predictions)
+    if y is None:
+        return _unlabelled(values, sensitive_features, threshold)
+    _, _, labels = encode_labels(y, y)
+    if values.ndim not in (1, 2) or len(values) != len(np.asarray(y)):
+        raise ValueError(
+            f"Got predictions of shape {values.shape}, but expected one for each of {len(y)} labels."
+        )
+    scores: Array | None = None
+    note = ""
+    if values.ndim == 2 and values.shape[1] > 1:
+        if values.shape[1] != len(labels):
+            raise ValueError(f"Got {values.shape[1]} probabilities a person, but y has the labels {labels}.")
+        order = _columns_by_label(predictions, labels)
+        scores = check_distributions(values[:, order], "predictions", 2)
+        decisions = _named(labels, scores.argmax(axis=1))
+    else:
+        values = values.reshape(len(values))
+        known = labels if pos_label is None or pos_label in labels else [*labels, pos_label]
+        if threshold is None and _are_decisions(values, known):
+            decisions = values
+            _, _, decided = encode_labels(values, values)
+            note = check_known(decided, known, "decisions", "the labels")
+            _, _, labels = encode_labels(y, values)
+        else:
+            decisions, scores = _at_threshold(values, labels, pos_label, threshold)
+    groups = encode_groups(sensitive_features, len(values))
+    return Response(
+        labels, groups.names.tolist(), groups.codes, decisions, scores, None, None, "given", [], note
+    )
+
+
+def _columns_by_label(predictions: Any, labels: list[Any]) -> list[int]:
+    """Return where each label's column is: under its name, or else in its order."""
+    names = list(getattr(predictions, "columns", ()))
+    for named, wanted in ((names, labels), (list(map(str, names)), list(map(str, labels)))):
+        if set(named) == set(wanted):
+            return [named.index(label) for label in wanted]
+    return list(range(len(labels)))
+
+
+def _unlabelled(values: Array, sensitive_features: Any, threshold: float | None) -> Response:
+    """Take decisions as they are. What a score decides is not known without the labels' names."""
+    some = pd.unique(values.ravel())
+    whole = values.dtype.kind != "f" or bool(np.all(values == np.round(values)))
+    if values.ndim != 1 or threshold is not None or not whole or len(some) > MOST_DECISIONS:
+        raise ValueError(
+            "Got scores, or probabilities, and no labels (y=None), but without labels expected one decision "
+            f"a person, of at most {MOST_DECISIONS} kinds. Decide at the threshold first, or give the labels."
+        )
+    labels = encode_labels(values, values)[2]
+    groups = encode_groups(sensitive_features, len(values))
+    return Response(labels, groups.names.tolist(), groups.codes, values, None, None, None, "given", [])
+
+
+def _are_decisions(values: Array, labels: list[Any]) -> bool:
+    if values.dtype.kind not in "iuf":
+        return True
+    met = np.isin(values, np.asarray(labels))
+    if met.all():
+        return True
+    lacks_one = len(labels) == 1 and met.any() and len(np.unique(values)) == 2
+    return bool(lacks_one and np.all(values == np.round(values)))
+
+
+def _at_threshold(
+    values: Array, labels: list[Any], pos_label: Any, threshold: float | None
+) -> tuple[Array, Array]:
+    if values.dtype.kind not in "iuf" or not np.isfinite(values).all():
+        raise ValueError(
+            "Got missing, infinite or non-numeric scores, but expected a finite number a person."
+        )
+    likely = bool(((values >= 0) & (values <= 1)).all())
+    if threshold is None and not likely:
+        raise ValueError(
+            f"Got predictions from {values.min():g} to {values.max():g}, which are neither labels of y "
+            f"({labels}) nor probabilities; expected one of these, or a threshold for scores."
+        )
+    positive = positive_label(labels, pos_label)
+    if len(labels) != 2 or positive is None:
+        raise ValueError(f"Got one score a person for the labels {labels}, but expected two labels.")
+    if threshold is None and np.isin(values, (0, 1)).all():
+        # Rather decisions than probabilities; and 1 may well stand for the other label.
+        raise ValueError(
+            f"Got predictions of 0 and 1 only, but the labels are {', '.join(map(repr, labels))}; expected "
+            "the labels' names. If 1 stands for the positive label, "
+            f"{labels[positive]!r}, give the threshold 0.5 (--threshold 0.5, in Python threshold=0.5)."
+        )
+    bar = 0.5 if threshold is None else number("threshold", threshold)
+    decided = np.where(values >= bar, positive, 1 - positive)
+    if not likely:
+        return _named(labels, decided), values.astype(float)
+    scores = np.stack([1 - values, values] if positive == 1 else [values, 1 - values], axis=1)
+    return _named(labels, decided), scores
+
+
+def _named(labels: list[Any], codes: Array) -> Array:
+    named: Array = np.asarray(labels)[codes]
+    return named

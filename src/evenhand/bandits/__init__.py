@@ -1,0 +1,7 @@
+"""The estimators: a gradient contextual bandit, and one such policy per group, cooperating."""
+
+from evenhand.bandits.cooperative import CooperativeBandits
+from evenhand.bandits.gradient import GradientBandit
+from evenhand.bandits.training import TrainingDivergedError
+
+__all__ = ["CooperativeBandits", "GradientBandit", "TrainingDivergedError"]

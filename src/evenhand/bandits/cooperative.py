@@ -1,0 +1,285 @@
+"""CooperativeBandits: one policy a group, rewarded for being right and for agreeing. The paper's CCB."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any, Self
+
+import numpy as np
+from sklearn.metrics import accuracy_score
+from sklearn.utils.validation import check_is_fitted
+
+from evenhand import checks
+from evenhand.bandits.base import Callback, Codes, Floats, PolicyLearner
+from evenhand.bandits.contexts import as_rows
+from evenhand.bandits.gradient import NO_ACTIONS, NOTHING, GradientBandit
+from evenhand.bandits.kernels.structs import People
+from evenhand.bandits.training import Training
+from evenhand.groups import codes_of, column_names, encode_groups, group_values, sorted_unique
+from evenhand.network import Network
+from evenhand.rewards.terms import Likelihood, LogRatio, Reward, Term, as_reward
+
+
+class CooperativeBandits(PolicyLearner):
+    """One gradient bandit a group; each person's decision is their own group's, and the groups cooperate.
+
+    The default reward is `Likelihood() + LogRatio()`: learn the labels, and pay for every nat by which the
+    acting policy parts from the others on the same person. `CooperativeBandits.published()` is Algorithm 1
+    of Hu and Rangwala (2020).
+
+    Parameters
+    ----------
+    divergence_weight : the paper's λ, for the terms of the reward that have no weight of their own. 0 is one
+        policy a group; large values make one policy of all.
+    reward : reward terms, or their names joined by '+': `Correctness() + LogRatio() + Parity(bound=0.01)`.
+    cooperation : 'mutual' lets the other policies listen and move too, 'acting' moves the person's own
+        group's policy only, as published.
+    shared_start : begin with equal policies.
+    optimizer : 'sgd', 'adam', or 'joint_adam': policies that start equal and cooperate mutually with a weight
+        of at least 5 on `LogRatio` are moved together, their mean by Adam, their differences 1 + λ times
+        slower. However large λ is, they learn as fast as one policy would. Otherwise it is 'adam', for each
+        policy alone.
+    hidden, estimator, learning_rate, schedule, epochs, steps, batch_size, weight_decay, order,
+    importance_clip, checkpoint_every, random_state : as for `GradientBandit`.
+
+    Attributes
+    ----------
+    classes_, groups_ : the labels, and the groups: values of `sensitive_features` or their combinations.
+    sensitive_names_ : the names of several sensitive columns, which later calls may give in any order; None
+        for one column, and for columns without names, which keep their order.
+    policies_ : the parameters, stacked over the groups.
+    history_ : step, accumulated reward, mean reward and mean divergence of each interval.
+    n_steps_ : people met.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> s = rng.choice(["f", "m"], 2000)
+    >>> X = rng.normal(size=(2000, 3))
+    >>> y = np.where(X[:, 0] + 0.5 * (s == "m") > 0, "yes", "no")
+    >>> model = CooperativeBandits(random_state=0).fit(X, y, sensitive_features=s)
+    >>> by_group = model.probabilities_by_group(X)
+    >>> decisions = by_group.argmax(2)
+    >>> bool((decisions[:, 0] != decisions[:, 1]).mean() < 0.05)  # for hardly anyone it hangs on the group
+    True
+    """
+
+    def __init__(
+        self,
+        divergence_weight: float = 20.0,
+        *,
+        reward: Reward | Term | str | None = None,
+        cooperation: str = "mutual",
+        shared_start: bool = True,
+        hidden: int = 20,
+        estimator: str = "expected",
+        optimizer: str = "joint_adam",
+        learning_rate: float | str = "auto",
+        schedule: str = "linear",
+        epochs: float | str = "auto",
+        steps: int | None = None,
+        batch_size: int = 32,
+        weight_decay: float = 0.0,
+        order: str = "shuffled",
+        importance_clip: float = 10.0,
+        checkpoint_every: int = 1000,
+        random_state: Any = None,
+    ) -> None:
+        self.divergence_weight = divergence_weight
+        self.reward = reward
+        self.cooperation = cooperation
+        self.shared_start = shared_start
+        self.hidden = hidden
+        self.estimator = estimator
+        self.optimizer = optimizer
+        self.learning_rate = learning_rate
+        self.schedule = schedule
+        self.epochs = epochs
+        self.steps = steps
+        self.batch_size = batch_size
+        self.weight_decay = weight_decay
+        self.order = order
+        self.importance_clip = importance_clip
+        self.checkpoint_every = checkpoint_every
+        self.random_state = random_state
+
+    @classmethod
+    def published(
+        cls, divergence_weight: float = 10.0, *, variant: str = "algorithm", **options: Any
+    ) -> CooperativeBandits:
+        """Return Algorithm 1 as published: sampled actions, a KL blind to the action, only the actor moves.
+
+        `variant='algorithm'` draws people with replacement and ascends plainly, as the paper's listing says;
+        'authors' meets them in the file's order with Adam at 1e-4 for two epochs, as the authors' code does.
+        Other options override either.
+
+        >>> CooperativeBandits.published(20).reward
+        Correctness(gains=None) + KL(weight=None, divergence='kl')
+        """
+        checks.one_of("variant", variant, ("algorithm", "authors"))
+        preset: dict[str, Any] = {
+            "reward": as_reward("correctness + kl"),
+            "cooperation": "acting",
+            "shared_start": False,
+            "estimator": "sampled",
+            "schedule": "constant",
+            "batch_size": 1,
+            "epochs": 20,
+        }
+        if variant == "algorithm":
+            preset |= {"order": "drawn", "optimizer": "sgd", "learning_rate": 0.01}
+        else:
+            preset |= {"order": "file", "optimizer": "adam", "learning_rate": 1e-4, "epochs": 2}
+        return cls(divergence_weight, **{**preset, **options})
+
+    def _reward(self) -> Reward:
+        return as_reward(Likelihood() + LogRatio() if self.reward is None else self.reward)
+
+    # Learning ------------------------------------------------------------------------------------------
+
+    def fit(
+        self, X: Any, y: Any, *, sensitive_features: Any = None, callback: Callback | None = None
+    ) -> Self:
+        """Learn one policy a group from labels; `callback(step, model)` may return True to stop early."""
+        self._forget()
+        X, y = self._contexts_and_labels(X, y, reset=True)
+        labels = self._learn_classes(y)
+        groups, self.groups_ = encode_groups(sensitive_features, X.shape[0])
+        self.sensitive_names_ = column_names(sensitive_features)
+        self._enough_people(groups)
+        self._begin(X.shape[1], len(self.groups_))
+        people = People(groups, labels, NO_ACTIONS, NOTHING, NOTHING)
+        n_steps = self._total_steps(X.shape[0])
+        return self._train(
+            as_rows(X), people, n_steps=n_steps, decays=True, order=self.order, callback=callback
+        )
+
+    def partial_fit(
+        self, X: Any, y: Any, classes: Any = None, *, sensitive_features: Any = None, groups: Any = None
+    ) -> Self:
+        """Meet these people once, in the given order; the last batch of a call closes, full or not.
+
+        The first call needs every class there will ever be, and `groups`, if not all of them are in it.
+        """
+        first = not hasattr(self, "policies_")
+        X, y = self._contexts_and_labels(X, y, reset=first)
+        self._first_time(first, classes, groups, sensitive_features, X)
+        codes = self._codes(sensitive_features, X.shape[0])
+        people = People(codes, self._known_codes(y, "label"), NO_ACTIONS, NOTHING, NOTHING)
+        return self._train(as_rows(X), people, n_steps=X.shape[0], decays=False, order="file", callback=None)
+
+    def update(
+        self,
+        X: Any,
+        actions: Any,
+        rewards: Any,
+        propensities: Any = None,
+        *,
+        sensitive_features: Any = None,
+        classes: Any = None,
+        groups: Any = None,
+    ) -> Self:
+        """Learn online from actions taken: what each paid, and the probability it was taken with.
+
+        Fairness terms are added to the rewards; correctness is what the rewards say. Without propensities the
+        actions were this model's own.
+        """
+        first = not hasattr(self, "policies_")
+        X = self._contexts(X, reset=first)
+        self._first_time(first, classes, groups, sensitive_features, X)
+        codes = self._codes(sensitive_features, X.shape[0])
+        people = self._log(X, actions, rewards, propensities, codes, own=True)
+        return self._train(as_rows(X), people, n_steps=X.shape[0], decays=False, order="file", callback=None)
+
+    def _first_time(self, first: bool, classes: Any, groups: Any, sensitive_features: Any, X: Any) -> None:
+        self._settle_classes(first, classes)
+        named = [] if groups is None else list(groups)
+        if first:
+            seen = group_values(sensitive_features, X.shape[0])
+            self.groups_ = sorted_unique(np.concatenate([seen, np.asarray(named, dtype=object)]))[0]
+            self.sensitive_names_ = column_names(sensitive_features)
+            self._begin(X.shape[1], len(self.groups_))
+        for group in named:
+            self._group_number(group)  # one that has no policy is an error
+
+    def _codes(self, sensitive_features: Any, n_people: int) -> Codes:
+        columns = getattr(self, "sensitive_names_", None)  # older model files have none
+        return codes_of(sensitive_features, n_people, self.groups_, columns)
+
+    def _enough_people(self, groups: Codes) -> None:
+        counts = np.bincount(groups, minlength=len(self.groups_))
+        if len(counts) > 1 and counts.min() < 2:
+            alone = self.groups_[counts.argmin()]
+            raise ValueError(
+                f"Group {alone!r} has {counts.min()} person, but expected at least 2 in each group: "
+                "a policy can't be learned from one. Merge small groups or leave them out."
+            )
+
+    # Deciding ------------------------------------------------------------------------------------------
+
+    def probabilities_by_group(self, X: Any) -> Floats:
+        """Return what each group's policy says of each person: (people, groups, actions)."""
+        return self._by_group(X)
+
+    def predict_proba(self, X: Any, *, sensitive_features: Any = None) -> Floats:
+        """Return each person's action probabilities under their own group's policy."""
+        by_group = self._by_group(X)
+        if sensitive_features is None and len(self.groups_) > 1:
+            known = ", ".join(repr(name) for name in self.groups_)
+            raise ValueError(
+                f"Got no sensitive_features, but expected each person's group, one of {known}. "
+                "To decide without it, deploy one policy for all: model.compress(group)."
+            )
+        codes = self._codes(sensitive_features, len(by_group))
+        return by_group[np.arange(len(by_group)), codes]
+
+    def predict(self, X: Any, *, sensitive_features: Any = None) -> Any:
+        """Return the most probable action under each person's own group's policy."""
+        probabilities = self.predict_proba(X, sensitive_features=sensitive_features)
+        return self.classes_[probabilities.argmax(1)]
+
+    def sample_actions(
+        self, X: Any, *, sensitive_features: Any = None, random_state: Any = None
+    ) -> tuple[Any, Floats]:
+        """Draw an action for each person; return the actions and their probabilities, to be logged."""
+        return self._sample(self.predict_proba(X, sensitive_features=sensitive_features), random_state)
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None, *, sensitive_features: Any = None) -> float:
+        """Return the accuracy of `predict`."""
+        predicted = self.predict(X, sensitive_features=sensitive_features)
+        return float(accuracy_score(y, predicted, sample_weight=sample_weight))
+
+    # The paper's submodel study ------------------------------------------------------------------------
+
+    def compress(self, group: Any) -> GradientBandit:
+        """Return one group's policy as a bandit of its own, for everyone: it needs no sensitive attribute."""
+        check_is_fitted(self, "policies_")
+        at = self._group_number(group)
+        shared = GradientBandit().get_params()
+        bandit = GradientBandit(**{name: getattr(self, name) for name in shared})
+        for name in ("classes_", "n_features_in_", "feature_names_in_"):
+            if hasattr(self, name):
+                setattr(bandit, name, getattr(self, name))
+        policy = Network(*(part[at : at + 1].copy() for part in self.policies_))
+        bandit._training = Training.of(policy, self._training.seed, self.n_steps_)
+        bandit._publish()
+        return bandit
+
+    def reversed(self) -> CooperativeBandits:
+        """Return a model that decides each group by the next group's policy; of two, by the other's."""
+        check_is_fitted(self, "policies_")
+        model = copy.deepcopy(self)
+        policies = Network(*(np.roll(part, -1, axis=0) for part in self.policies_))
+        # The optimiser's averages and the running rates were the other policies'.
+        model._training = Training.of(policies, self._training.seed, self.n_steps_)
+        model._training.history = copy.deepcopy(self._training.history)
+        model._publish()
+        return model
+
+    def _group_number(self, group: Any) -> int:
+        found = [at for at, name in enumerate(self.groups_) if name == group]
+        if not found:
+            known = ", ".join(repr(name) for name in self.groups_)
+            near = checks.did_you_mean(group, self.groups_)
+            raise ValueError(f"Got group={group!r}, but fit saw only {known}.{near}")
+        return found[0]

@@ -1,0 +1,212 @@
+"""GradientBandit: one softmax policy that learns from labels, or from what a log says was done and paid."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from evenhand import checks
+from evenhand.bandits import offpolicy
+from evenhand.bandits.base import Callback, Codes, Floats, PolicyLearner, distinct_classes
+from evenhand.bandits.contexts import as_rows
+from evenhand.bandits.kernels.structs import People
+from evenhand.bandits.offpolicy import ValueEstimate
+from evenhand.rewards.terms import Likelihood, Reward, Term, as_reward
+
+NOTHING = np.zeros(0)
+NO_ACTIONS = np.zeros(0, dtype=np.int64)
+
+
+class GradientBandit(PolicyLearner):
+    """A gradient contextual bandit: a stochastic policy over any number of actions.
+
+    It learns from labels (`fit`, `partial_fit`), where every action's reward is known, or from logged
+    feedback (`fit_logged`, `update`), where only the taken action's is, with the probability it was taken.
+
+    Parameters
+    ----------
+    reward : reward terms, or their names joined by '+'. Default: `Likelihood()`, whose expected gradient is
+        that of maximum likelihood; the paper's is `Correctness()`. Logged feedback brings its own rewards.
+    hidden : units of the hidden layer.
+    estimator : 'expected' sums over the actions, 'sampled' draws one, as Algorithm 1 of the paper does.
+    optimizer : 'sgd', 'adam', or 'joint_adam', which differs where policies listen to each other.
+    learning_rate, schedule : the step size ('auto': 0.01 / √features), and how it changes: 'constant',
+        'linear' or 'cosine' (both fall to a hundredth over `fit`, and stay constant in `partial_fit` and
+        `update`), or 'inverse_sqrt'.
+    epochs, steps : how often `fit` meets everybody ('auto': 20 times, but at least 20,000 and at most 400,000
+        people in all, everybody once); or, if `steps` is given, how many people it meets.
+    batch_size : people whose gradients are averaged into one move.
+    weight_decay : the share of the weights, times the step size, that each move takes away.
+    order : 'shuffled' anew each epoch, 'file' order, or 'drawn' with replacement.
+    importance_clip : the largest weight π(a)/propensity of a logged action.
+    checkpoint_every : steps between callbacks and between rows of the history.
+    random_state : same seed, same policy, bit for bit.
+
+    Attributes
+    ----------
+    classes_ : the actions.
+    policies_ : the parameters, stacked over one group.
+    history_ : step, accumulated reward, mean reward and mean divergence of each interval.
+    n_steps_ : people met.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> X, y = load_iris(return_X_y=True)
+    >>> bandit = GradientBandit(random_state=0).fit(X, y)
+    >>> bandit.score(X, y) > 0.95
+    True
+    """
+
+    def __init__(
+        self,
+        reward: Reward | Term | str | None = None,
+        *,
+        hidden: int = 20,
+        estimator: str = "expected",
+        optimizer: str = "adam",
+        learning_rate: float | str = "auto",
+        schedule: str = "linear",
+        epochs: float | str = "auto",
+        steps: int | None = None,
+        batch_size: int = 32,
+        weight_decay: float = 0.0,
+        order: str = "shuffled",
+        importance_clip: float = 10.0,
+        checkpoint_every: int = 1000,
+        random_state: Any = None,
+    ) -> None:
+        self.reward = reward
+        self.hidden = hidden
+        self.estimator = estimator
+        self.optimizer = optimizer
+        self.learning_rate = learning_rate
+        self.schedule = schedule
+        self.epochs = epochs
+        self.steps = steps
+        self.batch_size = batch_size
+        self.weight_decay = weight_decay
+        self.order = order
+        self.importance_clip = importance_clip
+        self.checkpoint_every = checkpoint_every
+        self.random_state = random_state
+
+    def _reward(self) -> Reward:
+        return as_reward(Likelihood() if self.reward is None else self.reward)
+
+    def fit(self, X: Any, y: Any, *, callback: Callback | None = None) -> Self:
+        """Learn a policy from labels; `callback(step, bandit)` may return True to stop early."""
+        self._forget()
+        X, y = self._contexts_and_labels(X, y, reset=True)
+        people = _labelled(self._learn_classes(y))
+        self._begin(X.shape[1], 1)
+        n_steps = self._total_steps(X.shape[0])
+        return self._train(
+            as_rows(X), people, n_steps=n_steps, decays=True, order=self.order, callback=callback
+        )
+
+    def partial_fit(self, X: Any, y: Any, classes: Any = None) -> Self:
+        """Meet these people once, in the given order; the first call needs every class there will ever be."""
+        first = not hasattr(self, "policies_")
+        X, y = self._contexts_and_labels(X, y, reset=first)
+        self._first_time(first, classes, X.shape[1])
+        people = _labelled(self._known_codes(y, "label"))
+        return self._train(as_rows(X), people, n_steps=X.shape[0], decays=False, order="file", callback=None)
+
+    def fit_logged(
+        self,
+        X: Any,
+        actions: Any,
+        rewards: Any,
+        propensities: Any,
+        *,
+        classes: Any = None,
+        callback: Callback | None = None,
+    ) -> Self:
+        """Learn from another policy's log: who came, what was done, what it paid, how likely it was.
+
+        `classes` names actions beyond those in the log.
+        """
+        self._forget()
+        X = self._contexts(X, reset=True)
+        self.classes_ = distinct_classes(actions if classes is None else classes)
+        self._begin(X.shape[1], 1)
+        people = self._log(X, actions, rewards, propensities, np.zeros(X.shape[0], dtype=np.int64))
+        n_steps = self._total_steps(X.shape[0])
+        return self._train(
+            as_rows(X), people, n_steps=n_steps, decays=True, order=self.order, callback=callback
+        )
+
+    def update(
+        self, X: Any, actions: Any, rewards: Any, propensities: Any = None, *, classes: Any = None
+    ) -> Self:
+        """Learn online from feedback on actions taken; without propensities they were this policy's own."""
+        first = not hasattr(self, "policies_")
+        X = self._contexts(X, reset=first)
+        self._first_time(first, classes, X.shape[1])
+        everyone = np.zeros(X.shape[0], dtype=np.int64)
+        people = self._log(X, actions, rewards, propensities, everyone, own=True)
+        return self._train(as_rows(X), people, n_steps=X.shape[0], decays=False, order="file", callback=None)
+
+    def _first_time(self, first: bool, classes: Any, n_features: int) -> None:
+        self._settle_classes(first, classes)
+        if first:
+            self._begin(n_features, 1)
+
+    def predict_proba(self, X: Any) -> Floats:
+        """Return π(a|x) for each person and action."""
+        return self._by_group(X)[:, 0]
+
+    def predict(self, X: Any) -> Any:
+        """Return the most probable action of each person."""
+        probabilities = self.predict_proba(X)
+        return self.classes_[probabilities.argmax(1)]
+
+    def sample_actions(self, X: Any, *, random_state: Any = None) -> tuple[Any, Floats]:
+        """Draw an action for each person; return the actions and their probabilities, to be logged."""
+        return self._sample(self.predict_proba(X), random_state)
+
+    def estimate_value(
+        self,
+        X: Any,
+        actions: Any,
+        rewards: Any,
+        propensities: Any,
+        *,
+        method: str = "doubly_robust",
+        clip: float = np.inf,
+    ) -> ValueEstimate:
+        """Estimate what this policy would have earned on people whose feedback another policy logged.
+
+        The log must be one that this policy did not learn from (`fit_logged`, `update`): on its own it comes
+        out too high.
+
+        `method` is 'doubly_robust' (ridge regression, cross-fitted), 'inverse_propensity',
+        'self_normalised', or 'direct' (the regression alone, biased where it is wrong, by how much is not
+        known: its standard error is NaN).
+        """
+        check_is_fitted(self, "policies_")
+        checks.one_of("method", method, offpolicy.METHODS)
+        policy = self.predict_proba(X)
+        X = self._contexts(X, reset=False)
+        log = self._log(X, actions, rewards, propensities, np.zeros(X.shape[0], dtype=np.int64))
+        if method in ("inverse_propensity", "self_normalised"):
+            taken = policy[np.arange(len(policy)), log.actions]
+            return offpolicy.inverse_propensity_value(
+                taken, log.rewards, log.propensities, clip=clip, self_normalised=method == "self_normalised"
+            )
+        predicted = offpolicy.cross_fitted_rewards(X, log.actions, log.rewards, policy.shape[1])
+        return offpolicy.doubly_robust_value(
+            policy,
+            log.actions,
+            log.rewards,
+            log.propensities,
+            predicted,
+            clip=0 if method == "direct" else clip,
+        )
+
+
+def _labelled(labels: Codes) -> People:
+    return People(np.zeros(len(labels), dtype=np.int64), labels, NO_ACTIONS, NOTHING, NOTHING)

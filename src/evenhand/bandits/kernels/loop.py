@@ -1,0 +1,183 @@
+"""The training loop: Algorithm 1 of the paper, its cure, and everything between, one person a step."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from evenhand.bandits.kernels.layers import FAST, add_gradient, forward, softmax
+from evenhand.bandits.kernels.optimisers import close_batch, learning_rate
+from evenhand.bandits.kernels.reward import TINY, mean_divergence, reward_of, watch_rates
+from evenhand.bandits.randomness import scramble, shuffled, uniform
+from evenhand.jit import jit
+
+ORDERS = ("shuffled", "file", "drawn")
+_PERSON, _ACTION = 0, 1  # streams of random numbers; the groups' own draws follow
+
+
+@jit(inline="always")
+def next_person(options: Any, step: int, n_people: int) -> Any:
+    """Return who is met: a fresh shuffle each epoch, the file's order, or drawn with replacement."""
+    met = step - options.origin
+    if options.order == 0:
+        epoch = options.origin + met // n_people
+        return shuffled(met % n_people, n_people, scramble(options.seed, epoch))
+    if options.order == 1:
+        return met % n_people
+    return int(uniform(options.seed, step, _PERSON) * n_people)
+
+
+@jit(inline="always")
+def draw(policies: Any, g: int, u: float) -> Any:
+    """Return the action that a uniform number picks from group g's policy."""
+    n_actions = policies.shape[1]
+    below = 0.0
+    for k in range(n_actions - 1):
+        below += policies[g, k]
+        if u < below:
+            return k
+    return n_actions - 1
+
+
+@jit(inline="always")
+def acting_gradient(
+    expected: bool, logged: bool, action: int, weight: float, earned: float, g: int,
+    policies: Any, rewards: Any, out: Any,
+) -> Any:  # fmt: skip
+    """Fill the acting policy's logit gradient; return the reward to write down.
+
+    Expected: Σ_a π(a)·r(a)·∇log π(a). Sampled: r(a)·∇log π(a) for the action taken. A log's action counts
+    with its importance `weight` π(a)/propensity, and what it `earned` is known for that action alone.
+    """
+    n_actions = policies.shape[1]
+    if not expected:
+        reward = rewards[action] + earned
+        for k in range(n_actions):
+            out[k] = weight * reward * ((1.0 if k == action else 0.0) - policies[g, k])
+        return reward
+    if logged:
+        rewards[action] += earned * weight / max(policies[g, action], TINY)
+    mean = 0.0
+    for k in range(n_actions):
+        mean += policies[g, k] * rewards[k]
+    for k in range(n_actions):
+        out[k] = policies[g, k] * (rewards[k] - mean)
+    return mean
+
+
+@jit(inline="always")
+def listening_gradient(
+    ratio: float, agree: float, expected: bool, action: int, heard: int, weight: float, acting: int, g: int,
+    policies: Any, out: Any,
+) -> None:  # fmt: skip
+    """Fill listener g's logit gradient: its half of the divergence, or of the disagreement, from a reward.
+
+    `heard` is the listener's own draw, which `agreement` compares with the action taken.
+    """
+    n_actions = policies.shape[1]
+    if expected:
+        mean = 0.0
+        for k in range(n_actions):
+            mean += policies[g, k] * policies[acting, k]
+        for k in range(n_actions):
+            out[k] = ratio * (policies[acting, k] - policies[g, k])
+            out[k] += agree * policies[g, k] * (policies[acting, k] - mean)
+    else:
+        lost = 0.0 if heard == action else -agree
+        for k in range(n_actions):
+            towards = (1.0 if k == action else 0.0) - policies[g, k]
+            own = (1.0 if k == heard else 0.0) - policies[g, k]
+            out[k] = weight * (ratio * towards + lost * own)
+
+
+@jit(fastmath=FAST)
+def train(
+    policies: Any, moments: Any, rows: Any, people: Any, terms: Any, state: Any, options: Any, custom: Any,
+    first_step: int, n_steps: int, history: Any,
+) -> int:  # fmt: skip
+    """Take `n_steps` steps from `first_step` on; return how many were taken before a reward was not finite.
+
+    history[row] sums reward and divergence and counts the steps of one interval.
+    """
+    W1, b1, W2, b2 = policies
+    values, indices, starts = rows.values, rows.indices, rows.starts
+    groups, labels, pending = people.groups, people.labels, moments.pending
+    n_people = groups.shape[0]
+    n_groups, n_hidden = b1.shape
+    n_actions = b2.shape[1]
+    direct = options.batch_size == 1 and not options.adam and options.weight_decay == 0.0
+    expected, logged = options.expected, people.actions.shape[0] > 0
+    ratio = terms.log_ratio_weight / max(n_groups - 1, 1)
+    agree = terms.agreement_weight / max(n_groups - 1, 1)
+    listens = options.mutual and n_groups > 1 and ratio + agree > 0.0
+    target_W1, target_b1, target_W2, target_b2 = policies if direct else moments.gradient
+
+    hidden = np.zeros((n_groups, n_hidden), b1.dtype)
+    logits = np.zeros((n_groups, n_actions), b1.dtype)
+    scratch = np.zeros(n_hidden, b1.dtype)
+    said, logs = np.zeros((n_groups, n_actions)), np.zeros((n_groups, n_actions))
+    rewards, gradient = np.zeros(n_actions), np.zeros(n_actions)
+    draws = np.zeros(n_groups, np.int64)
+
+    for step in range(first_step, first_step + n_steps):
+        person = next_person(options, step, n_people)
+        group, label = groups[person], labels[person]
+        at, count = starts[person], starts[person + 1] - starts[person]
+        index_at = at if rows.sparse else 0
+        for g in range(n_groups):
+            forward(W1, b1, W2, b2, g, values, indices, at, index_at, count, hidden, logits)
+            softmax(logits, g, logs, said)
+        rate = learning_rate(options, step)
+        if state.rates.shape[0] > 0:
+            watch_rates(terms, state, group, label, said, rate / options.learning_rate)
+
+        action, weight, earned = -1, 1.0, 0.0
+        if logged:
+            action, earned = people.actions[person], people.rewards[person]
+            weight = min(said[group, action] / people.propensities[person], options.importance_clip)
+        elif not expected:
+            action = draw(said, group, uniform(options.seed, step, _ACTION))
+        if agree > 0.0 and not expected:
+            for g in range(n_groups):
+                draws[g] = draw(said, g, uniform(options.seed, step, _ACTION + 1 + g))
+
+        apart = mean_divergence(0, group, said, logs)
+        kl = apart if terms.kl_kind == 0 else mean_divergence(terms.kl_kind, group, said, logs)
+        for k in range(n_actions):
+            if expected or k == action:
+                rewards[k] = reward_of(
+                    k, label, group, said, logs, draws, kl, expected, not logged, terms, state, custom
+                )
+        reward = acting_gradient(expected, logged, action, weight, earned, group, said, rewards, gradient)
+        if not np.isfinite(reward):
+            return step - first_step
+        row = (step - first_step) // options.interval
+        history[row, 0] += reward
+        history[row, 1] += apart
+        history[row, 2] += 1.0
+
+        scale = rate if direct else 1.0
+        pending[0] += 1
+        pending[1 + group] = 1
+        add_gradient(
+            target_W1, target_b1, target_W2, target_b2, W2, group, values, indices, at, index_at, count,
+            hidden, gradient, scale, scratch,
+        )  # fmt: skip
+        if listens:
+            # `said` is what the policies said before anyone moved: the order of the groups does not matter.
+            for g in range(n_groups):
+                if g != group:
+                    listening_gradient(
+                        ratio, agree, expected, action, draws[g], weight, group, g, said, gradient
+                    )
+                    pending[1 + g] = 1
+                    add_gradient(
+                        target_W1, target_b1, target_W2, target_b2, W2, g, values, indices, at, index_at,
+                        count, hidden, gradient, scale, scratch,
+                    )  # fmt: skip
+        if direct:
+            pending[0] = 0
+        elif pending[0] >= options.batch_size or step + 1 == options.end:
+            close_batch(policies, moments, rate, options.adam, options.apart, options.weight_decay)
+    return n_steps

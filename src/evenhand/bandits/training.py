@@ -1,0 +1,258 @@
+"""A training run: what it owns, how it starts, how it goes on chunk by chunk, with checkpoints between."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from evenhand import network
+from evenhand.bandits import kernels
+from evenhand.bandits.kernels.loop import ORDERS
+from evenhand.bandits.kernels.optimisers import SCHEDULES
+from evenhand.bandits.kernels.structs import Moments, Options, People, Rates, Rows, Terms
+from evenhand.network import Network
+from evenhand.rewards.terms import KL, RateTerm, Reward
+
+ESTIMATORS = ("expected", "sampled")
+COOPERATIONS = ("mutual", "acting")
+OPTIMIZERS = ("sgd", "adam", "joint_adam")
+FULL_PACE = 2.5  # a group with 1/2.5 of an equal share, or more, needs no slower prices
+
+__all__ = [
+    "COOPERATIONS",
+    "ESTIMATORS",
+    "OPTIMIZERS",
+    "ORDERS",
+    "SCHEDULES",
+    "Training",
+    "TrainingDivergedError",
+]
+
+
+class TrainingDivergedError(ArithmeticError):
+    """The policies or the reward left the finite numbers; the message names the remedy."""
+
+
+@dataclass
+class Training:
+    """Policies in training with all they need to go on: optimiser, running rates, random seed, history."""
+
+    policies: Network
+    moments: Moments
+    rates: Rates
+    seed: int
+    step: int = 0
+    kind: str = ""  # of the moves that the moments belong to: 'sgd', 'adam' or 'joint'
+    history: dict[str, list[float]] = field(
+        default_factory=lambda: {"step": [], "reward": [], "mean_reward": [], "mean_divergence": []}
+    )
+
+    @classmethod
+    def begin(
+        cls,
+        *,
+        n_features: int,
+        n_hidden: int,
+        n_actions: int,
+        n_groups: int,
+        seed: int,
+        shared_start: bool,
+        dtype: Any = np.float32,
+    ) -> Training:
+        """Draw the first policies, one a group or one for all, and clear the rest."""
+        rng = np.random.default_rng(seed)
+        first = [
+            network.start(n_features, n_hidden, n_actions, rng)
+            for _ in range(1 if shared_start else n_groups)
+        ]
+        starts = first * n_groups if shared_start else first
+        policies = Network(*(np.stack(parts).astype(dtype) for parts in zip(*starts, strict=True)))
+        return cls.of(policies, seed)
+
+    @classmethod
+    def of(cls, policies: Network, seed: int, step: int = 0) -> Training:
+        """Return a training run that goes on from policies and remembers nothing else."""
+        return cls(policies, _no_moments(policies), _no_rates(0, *policies.b2.shape), seed, step)
+
+    def make_room(self, *, n_rate_terms: int, buffers: bool, kind: str = "") -> None:
+        """Allocate what this reward and optimiser need, at first or after they were changed between calls.
+
+        Moments of another kind of moves, and running rates of a reward with another number of bounded terms,
+        begin anew.
+        """
+        if kind != self.kind:
+            self.moments, self.kind = _no_moments(self.policies), kind
+        if buffers and self.moments.gradient.W1.shape != self.policies.W1.shape:
+            gradient, first, second = (_like(self.policies, kept=True, more=more) for more in (0, 1, 1))
+            self.moments = self.moments._replace(gradient=gradient, first=first, second=second)
+        if len(self.rates.rates) != n_rate_terms:
+            self.rates = _no_rates(n_rate_terms, *self.policies.b2.shape)
+
+    def check(self, n_features: int, n_actions: int, n_groups: int) -> None:
+        """Raise unless every array has the shape and type that the loops, which check nothing, rely on."""
+        n_hidden = self.policies.b1.shape[-1]
+        shapes = ((n_groups, n_features, n_hidden), (n_groups, n_hidden), (n_groups, n_actions, n_hidden))
+        full = (*shapes, (n_groups, n_actions))
+        n_terms = len(self.rates.rates)
+        rates = (n_terms, n_groups, n_actions + 1, n_actions)
+        wanted: list[tuple[Any, tuple[Any, ...], Any]] = [
+            (self.rates, (rates, rates, (n_groups, n_actions + 1)), np.float64),
+            (self.moments[3:], ((n_groups,), (1 + n_groups,)), np.int64),
+            (self.policies, full, self.policies.b1.dtype),
+        ]
+        for part, more in zip(self.moments[:3], (0, 1, 1), strict=True):
+            kept = bool(part.W1.size)
+            sizes = tuple((n_groups + more, *(kept * size for size in shape[1:])) for shape in full)
+            wanted.append((part, sizes, self.policies.b1.dtype))
+        for arrays, expected, kind in wanted:
+            for array, shape in zip(arrays, expected, strict=True):
+                if array.shape != shape or array.dtype != kind or not array.flags.c_contiguous:
+                    raise ValueError(
+                        f"The model is damaged: it holds an array of shape {array.shape} of {array.dtype}, "
+                        f"but {n_features} features, {n_actions} labels and {n_groups} groups need {shape} "
+                        f"of {kind}."
+                    )
+
+    def run(
+        self,
+        rows: Rows,
+        people: People,
+        terms: Terms,
+        custom: Any,
+        options: Options,
+        *,
+        remedy: str,
+        checkpoint: Callable[[int], bool | None] | None = None,
+    ) -> None:
+        """Go on to `options.end`, writing history; a checkpoint that returns True ends it early."""
+        every = options.interval
+        direct = options.batch_size == 1 and not options.adam and options.weight_decay == 0
+        kind = "joint" if options.apart > 0 else "adam" if options.adam else "sgd"
+        self.make_room(n_rate_terms=len(terms.bound), buffers=not direct, kind=kind)
+        # A fit that fails leaves no model; learning without end may be caught and go on from here.
+        before = None if options.horizon else copy.deepcopy((self.policies, self.moments, self.rates))
+        while self.step < options.end:
+            # With nobody watching, the whole run is one call.
+            until = (
+                options.end if checkpoint is None else min(self.step - self.step % every + every, options.end)
+            )
+            n_steps = until - self.step
+            history = np.zeros((-(-n_steps // every), 3))
+            done = kernels.train(
+                self.policies, self.moments, rows, people, terms, self.rates, options, custom,
+                self.step, n_steps, history,
+            )  # fmt: skip
+            if done < n_steps or not all(np.isfinite(part).all() for part in self.policies):
+                if before is not None:
+                    self.policies, self.moments, self.rates = before
+                raise TrainingDivergedError(
+                    f"Training diverged at step {self.step + done + 1}: the reward or the policies are no "
+                    f"longer finite numbers. {remedy}"
+                )
+            self._write_down(history, every)
+            self.step += done
+            if checkpoint is not None and checkpoint(self.step):
+                break
+
+    def _write_down(self, history: Any, every: int) -> None:
+        accumulated = self.history["reward"][-1] if self.history["reward"] else 0.0
+        step = self.step
+        for reward, divergence, count in history:
+            if count:
+                step += int(count)
+                accumulated += reward
+                self.history["step"].append(step)
+                self.history["reward"].append(accumulated)
+                self.history["mean_reward"].append(reward / count)
+                self.history["mean_divergence"].append(divergence / count)
+
+
+def _like(policies: Network, *, kept: bool, more: int = 0) -> Network:
+    """Return zeros shaped like the policies and so many more, or empty arrays that stand for them."""
+    shapes = ((len(part) + more, *(kept * size for size in part.shape[1:])) for part in policies)
+    return Network(*(np.zeros(shape, policies.b1.dtype) for shape in shapes))
+
+
+def _no_moments(policies: Network) -> Moments:
+    """Return the optimiser's memory before any move; buffers come when they are needed."""
+    n_groups = len(policies.b2)
+    return Moments(
+        _like(policies, kept=False),
+        _like(policies, kept=False, more=1),
+        _like(policies, kept=False, more=1),
+        np.zeros(n_groups, np.int64),
+        np.zeros(1 + n_groups, np.int64),
+    )
+
+
+def _no_rates(n_terms: int, n_groups: int, n_actions: int) -> Rates:
+    """Return running rates before anybody was met."""
+    shape = (n_terms, n_groups, n_actions + 1, n_actions)
+    return Rates(np.full(shape, 1 / n_actions), np.zeros(shape), np.zeros((n_groups, n_actions + 1)))
+
+
+def pace(group_sizes: npt.ArrayLike) -> npt.NDArray[np.float64]:
+    """Return how fast each group's prices may move: 1, or less for a group that is rarely met.
+
+    A small group's rate tells late what a price did, and its price weighs more; both by 1/share. Prices that
+    rose as fast as those of a large group would be far too high by then, and all of the small group get the
+    same decision. Of two groups, a fifth of the people is enough for full pace; a group that nobody was met
+    of yet slows nothing.
+
+    >>> pace([800, 200]), pace([980, 20]), pace([10, 0])
+    (array([1., 1.]), array([1. , 0.1]), array([1., 1.]))
+    """
+    sizes = np.asarray(group_sizes, dtype=np.float64)
+    shares = FULL_PACE * len(sizes) * sizes / max(sizes.sum(), 1.0)
+    return np.where(sizes > 0, np.minimum(shares, 1.0), 1.0)
+
+
+def pack_terms(
+    reward: Reward,
+    divergence_weight: float,
+    n_labels: int,
+    n_steps: int = 0,
+    group_sizes: npt.ArrayLike = (1,),
+) -> Terms:
+    """Turn a reward into the numbers that the loop reads; a weight of None is the divergence weight.
+
+    `n_steps` is how many people a fit meets; 0 for learning without end. `group_sizes` are the people of each
+    group: where one is small, prices rise slower, and its running rates forget faster.
+    """
+    for term in reward.terms:
+        term.check(n_labels)
+
+    def weight(name: str) -> float:
+        term = reward.get(name)
+        if term is None:
+            return 0.0
+        return float(divergence_weight if term.weight is None else term.weight)
+
+    correctness, likelihood, published = reward.get("correctness"), reward.get("likelihood"), reward.get("kl")
+    bounded = [term for term in reward.terms if isinstance(term, RateTerm)]
+    masks = [term.mask(n_labels) for term in bounded]
+    if reward.get("custom") is not None:
+        # A user's own term may read the running rates: keep them, bounding nothing.
+        bounded, masks = [RateTerm(), *bounded], [np.zeros((n_labels + 1, n_labels), np.bool_), *masks]
+    speed = pace(group_sizes)
+    averaging = np.array([term.averaging for term in bounded], dtype=np.float64)
+    return Terms(
+        gains=np.zeros((n_labels, n_labels)) if correctness is None else correctness.matrix(n_labels),
+        likelihood_clip=0.0 if likelihood is None else float(likelihood.clip),
+        kl_weight=weight("kl"),
+        kl_kind=0 if published is None else KL.kinds.index(published.divergence),
+        log_ratio_weight=weight("log_ratio"),
+        agreement_weight=weight("agreement"),
+        mask=np.array(masks, dtype=np.bool_).reshape(len(masks), n_labels + 1, n_labels),
+        bound=np.array([term.bound for term in bounded], dtype=np.float64),
+        dual_step=speed.min() * np.array([term.step(n_steps) for term in bounded], dtype=np.float64),
+        pull=np.array([term.pull for term in bounded], dtype=np.float64),
+        averaging=np.minimum(averaging[:, None] / speed, 1.0),
+        decisions=np.array([term.measure == "decisions" for term in bounded], dtype=np.bool_),
+        custom=reward.get("custom") is not None,
+    )

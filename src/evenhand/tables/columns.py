@@ -1,0 +1,219 @@
+"""Columns of a user's table, made fit to be contexts: what is text, date, number, identifier or constant."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from evenhand.tables.files import MISSING_MARKS, codes_in, line_of_row
+
+# What says, in any case, that there is no value among numbers and dates; among text, '?' is a category.
+NO_NUMBER = (*dict.fromkeys(map(str.lower, MISSING_MARKS)), "?", "-", ".", "none", "missing", "unknown")
+LARGEST = float(np.finfo(np.float32).max)  # of the numbers that models compute with
+_SOME_DISTINCT = 20  # fewer distinct values than this are never taken for an identifier
+_MANY_CATEGORIES = 100
+_MOSTLY = 0.5  # more numbers than this among text are meant as numbers
+_SIGN = "(?:[€$£¥₹]|EUR|USD|GBP|CHF)"
+# A number as people and spreadsheets write it: '€ 2,433.67', '2433,67', '15.0 %'.
+_WRITTEN_NUMBER = rf"[+-]?{_SIGN}?\s?[+-]?(?:\d{{1,3}}(?:[.,'’\s]\d{{3}})+|\d+)(?:[.,]\d*)?\s?(?:%|{_SIGN})?"
+_NOT_PLAIN = r"[^\W\d_]+|[^\d.+-]"  # a sign, or letters in a row, that no plain number has
+_DATE_SHAPE = r"\s*\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}(?:[T ].*)?"
+_MONTH_FIRST, _DAY_FIRST = "%m/%d/%Y", "%d/%m/%Y"
+_DATE_FORMATS = ("ISO8601", "%Y/%m/%d", "%d.%m.%Y", _MONTH_FIRST, _DAY_FIRST)
+
+
+def tidy_columns(
+    frame: pd.DataFrame,
+    origin: str,
+    notes: list[str],
+    *,
+    codes: Sequence[str] = (),
+    path: Path | None = None,
+    encoding: str = "utf-8",
+) -> tuple[pd.DataFrame, dict[str, str]]:
+    """Return the columns as numbers and categories, and how those of dates are written.
+
+    Whatever is changed or left out is added to the notes.
+
+    Only the kind of a column is decided on the whole table. Whatever is *measured* (means, deviations,
+    frequent categories) waits for the preprocessing, which sees the training part alone.
+
+    >>> notes = []
+    >>> people = pd.DataFrame({"born": ["1990-01-01", "1990-01-31"], "kind": ["a", "a"]})
+    >>> contexts, dates = tidy_columns(people, "the DataFrame", notes)
+    >>> contexts["born"].tolist(), dates
+    ([7305.0, 7335.0], {'born': 'ISO8601'})
+    >>> notes[1]
+    "'kind' is always 'a' and is left out."
+    """
+    kept: dict[str, pd.Series[Any]] = {}
+    dates: dict[str, str] = {}
+    for name in frame.columns:
+        column = frame[name]
+        missing = int(column.isna().sum())
+        if column.nunique() <= 1 and (missing in (0, len(column))):
+            only = "empty" if missing else f"always {column.iloc[0]!r}"
+            notes.append(f"{name!r} is {only} and is left out.")
+            continue
+        coded = isinstance(column.dtype, pd.CategoricalDtype) or pd.api.types.is_bool_dtype(column)
+        if name in codes or coded:
+            tidied: pd.Series[Any] | None = _categories(column, notes)
+        elif pd.api.types.is_numeric_dtype(column):
+            tidied = _numbers(column, origin, notes, path, encoding)
+        elif (how := _date_format(column)) is not None:
+            tidied = _days(column, how, notes)
+            dates[str(name)] = how
+        else:
+            tidied = _text(column, origin, notes, path, encoding)
+        if tidied is not None:
+            kept[str(name)] = tidied
+    return pd.DataFrame(kept).reset_index(drop=True), dates
+
+
+def _numbers(
+    column: pd.Series[Any], origin: str, notes: list[str], path: Path | None, encoding: str
+) -> pd.Series[Any] | None:
+    whole = pd.api.types.is_integer_dtype(column)
+    called = str(column.name).lower()
+    called_id = called in ("id", "index", "unnamed: 0") or called.endswith("_id")
+    if whole and column.is_unique and len(column) > _SOME_DISTINCT and called_id:
+        notes.append(
+            f"{column.name!r} has a number of its own for every person (an identifier) and is left out."
+        )
+        return None
+    values = column.to_numpy(dtype=np.float64, na_value=np.nan)
+    if np.isinf(values).any():
+        where = _where(column, int(np.flatnonzero(np.isinf(values))[0]), origin, path, encoding)
+        raise ValueError(f"{where}: got an infinite number; expected finite numbers or nothing.")
+    large = np.abs(values) > LARGEST
+    if large.any():
+        at = int(large.argmax())
+        where = _where(column, at, origin, path, encoding)
+        raise ValueError(f"{where}: got {values[at]:g}; expected numbers up to {LARGEST:.2g}, or nothing.")
+    missing = int(np.isnan(values).sum())
+    if missing:
+        notes.append(
+            f"{column.name!r} has {missing} missing numbers; a model takes each as the mean of its training "
+            "part, with a mark."
+        )
+    return column if whole and not missing else pd.Series(values, index=column.index, name=column.name)
+
+
+def _text(
+    column: pd.Series[Any], origin: str, notes: list[str], path: Path | None, encoding: str
+) -> pd.Series[Any] | None:
+    values = _written(column)
+    # A value like '?' says that there is none; but in a column of text it stays the category that it is.
+    spoken = _spoken(values)
+    codes = codes_in(column.to_frame())
+    numbers = pd.to_numeric(spoken, errors="coerce")
+    if codes:
+        code = codes[str(column.name)]
+        notes.append(f"{column.name!r} has leading zeros, as in {code!r}: codes, no amounts.")
+    elif len(numbers) and numbers.notna().all():
+        if len(spoken) < len(values):
+            marks = ", ".join(sorted({repr(value) for value in values[~values.index.isin(spoken.index)]}))
+            notes.append(f"{column.name!r} is a column of numbers in which {marks} counts as missing.")
+        return _numbers(numbers.reindex(column.index), origin, notes, path, encoding)
+    elif (numbers.notna() | spoken.str.fullmatch(_WRITTEN_NUMBER)).mean() > _MOSTLY:
+        odd = numbers.index[numbers.isna()][0]
+        where = _where(column, column.index.get_loc(odd), origin, path, encoding)
+        raise ValueError(
+            f"{where}: got {column[odd]!r}{_written_with(spoken[odd])} in a column of numbers "
+            f"({int(numbers.isna().sum())} such values). Mend the values, drop the column, or name it in "
+            "`categorical` if the numbers are codes."
+        )
+    distinct = values.nunique()
+    if distinct > _SOME_DISTINCT and distinct > len(values) / 2:
+        notes.append(
+            f"{column.name!r} has {distinct} distinct texts for {len(values)} people and is left out."
+        )
+        return None
+    return _categories(column, notes)
+
+
+def _written_with(text: str) -> str:
+    """Say what keeps a number as people write it from being read as one, '' if it is no number.
+
+    >>> _written_with("€ 2,433.67")
+    ", written with '€', ' ' and ',' (expected numbers like 2433.67)"
+    """
+    if not re.fullmatch(_WRITTEN_NUMBER, text):
+        return ""
+    signs = [repr(sign) for sign in dict.fromkeys(re.findall(_NOT_PLAIN, text)) or ["."]]
+    listed = " and ".join(filter(None, [", ".join(signs[:-1]), signs[-1]]))
+    return f", written with {listed} (expected numbers like 2433.67)"
+
+
+def _categories(column: pd.Series[Any], notes: list[str]) -> pd.Series[Any]:
+    missing = column.isna()
+    if missing.any():
+        notes.append(
+            f"{column.name!r} has {int(missing.sum())} missing values; they are the category 'missing'."
+        )
+    values = column.astype(object).where(~missing, "missing").astype(str)
+    distinct = values.nunique()
+    if distinct > _MANY_CATEGORIES:
+        notes.append(
+            f"{column.name!r} has {distinct} categories; those that are rare in the training part share one "
+            "column."
+        )
+    return values.astype("category")
+
+
+def _date_format(column: pd.Series[Any]) -> str | None:
+    """Return how the dates of a column are written, if every value is one, in one of the usual ways."""
+    if pd.api.types.is_datetime64_any_dtype(column):
+        return _DATE_FORMATS[0]
+    values = _spoken(_written(column))
+    if len(values) == 0 or not values.str.fullmatch(_DATE_SHAPE).all():
+        return None
+    return next((how for how in _DATE_FORMATS if _fits(values, how)), None)
+
+
+def _fits(values: pd.Series[str], how: str) -> bool:
+    return bool(pd.to_datetime(values, format=how, errors="coerce", utc=True).notna().all())
+
+
+def _days(column: pd.Series[Any], how: str, notes: list[str]) -> pd.Series[float]:
+    """Return days since 1970: one number for one column, so that a similarity counts the date once."""
+    values = column if pd.api.types.is_datetime64_any_dtype(column) else _spoken(_written(column))
+    dates = pd.to_datetime(values, format=how, utc=True).reindex(column.index)
+    missing = int(dates.isna().sum())
+    gaps = f"; {missing} missing, which a model takes as the mean, with a mark" if missing else ""
+    notes.append(f"{column.name!r} holds dates, used as days since 1970-01-01{gaps}.")
+    if how == _MONTH_FIRST and _fits(values, _DAY_FIRST):
+        notes[-1] += f" They are read as {how}; {_DAY_FIRST} would fit as well."
+    return days_of(dates)
+
+
+def days_of(dates: pd.Series[Any]) -> pd.Series[float]:
+    """Return dates as days since 1970, with the time of day as a fraction.
+
+    >>> days_of(pd.Series([pd.Timestamp("1970-01-02 12:00")])).tolist()
+    [1.5]
+    """
+    since = pd.to_datetime(dates, utc=True) - pd.Timestamp(0, tz="UTC")
+    return (since / pd.Timedelta(days=1)).astype(float)
+
+
+def _written(column: pd.Series[Any]) -> pd.Series[str]:
+    return column.dropna().astype(str).str.strip()
+
+
+def _spoken(values: pd.Series[str]) -> pd.Series[str]:
+    """Return the values that don't say that there is none."""
+    return values[~values.str.lower().isin(NO_NUMBER)]
+
+
+def _where(column: pd.Series[Any], at: Any, origin: str, path: Path | None, encoding: str) -> str:
+    """Say where a value stands: file, line and column, or the row of a DataFrame."""
+    row = column.index[at]
+    if path is not None and path.suffix.lower() != ".parquet":
+        return f"{origin}, line {line_of_row(path, int(row), encoding=encoding)}, column {column.name!r}"
+    return f"{origin}, row {row!r}, column {column.name!r}"

@@ -1,0 +1,112 @@
+"""Cells of a file as training met them: the same number, date, category or group, however it is written."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from evenhand.tables.columns import LARGEST, NO_NUMBER, days_of
+from evenhand.tables.files import MISSING_MARKS
+
+Reasons = npt.NDArray[Any]  # why a row can't be scored, '' where it can
+
+NUMBER, CATEGORY = "number", "category"
+
+
+def as_learned(column: pd.Series[Any], kind: str, known: dict[str, str], reasons: Reasons) -> pd.Series[Any]:
+    """Return a column as numbers or categories that training knows; what is neither gets a reason.
+
+    >>> reasons = np.full(3, "", dtype=object)
+    >>> as_learned(pd.Series(["7", "", "x"], name="age"), NUMBER, {}, reasons).tolist()
+    [7.0, nan, nan]
+    >>> reasons.tolist()
+    ['', '', "column 'age': got 'x', expected a number"]
+    """
+    if kind == CATEGORY:
+
+        def category(value: str) -> str:
+            return met(value, known, "missing" if value in MISSING_MARKS else value)
+
+        return each_once(text_of(column).where(column.notna(), "missing"), category)
+    if kind == NUMBER:
+        if pd.api.types.is_numeric_dtype(column) and not pd.api.types.is_bool_dtype(column):
+            numbers = pd.Series(column.to_numpy(dtype=np.float64, na_value=np.nan), index=column.index)
+            missing = numbers.isna()
+        else:
+            text = text_of(column).str.strip()
+            missing = text.str.lower().isin(NO_NUMBER)
+            numbers = pd.to_numeric(text.where(~missing), errors="coerce").astype(np.float64)
+        wanted = "a number"
+    else:
+        dates = column
+        missing = column.isna()
+        if not pd.api.types.is_datetime64_any_dtype(column):
+            text = text_of(column).str.strip()
+            missing = text.str.lower().isin(NO_NUMBER)
+            dates = text.where(~missing)
+        when = pd.to_datetime(dates, format=None if dates is column else kind, errors="coerce", utc=True)
+        numbers = days_of(when)
+        wanted = "a date" if kind == "ISO8601" else f"a date like {kind}"
+    bad = (~missing & ~(numbers.abs() <= LARGEST)).to_numpy()
+
+    def why(at: int) -> str:
+        bound = f" up to {LARGEST:.2g}" if np.isfinite(numbers.iloc[at]) else ""
+        return f"column {column.name!r}: got {str(column.iloc[at])!r}, expected {wanted}{bound}"
+
+    reject(reasons, bad, why)
+    return numbers
+
+
+def reject(reasons: Reasons, bad: npt.NDArray[np.bool_], why: Callable[[int], str]) -> None:
+    """Give a reason to rows that have none yet."""
+    for at in np.flatnonzero(bad & (reasons == "")):
+        reasons[at] = why(int(at))
+
+
+def each_once(column: pd.Series[Any], change: Callable[[str], Any]) -> pd.Series[Any]:
+    """Return the column with every value changed; one that comes a thousand times is changed once."""
+    codes, values = pd.factorize(column)
+    changed = np.array([change(str(value)) for value in values], dtype=object)
+    return pd.Series(changed[codes], index=column.index, name=column.name, dtype=object)
+
+
+def text_of(column: pd.Series[Any]) -> pd.Series[Any]:
+    """Return a column as text, '' where it is missing."""
+    missing = column.isna()
+    return column.astype(object).where(~missing, "").astype(str)
+
+
+def spellings(names: Any, between: str | None = None) -> dict[str, str]:
+    """Map each name, and the same value written as another kind of number or truth value, to the name."""
+    spelled: dict[str, str] = {}
+    for name in map(str, names):
+        spelled.setdefault(_plain(name, between), name)
+        if name in ("True", "False"):
+            spelled |= {name.lower(): name, name.upper(): name}
+    return spelled | {str(name): str(name) for name in names}
+
+
+def met(value: str, known: dict[str, str], unmet: str, between: str | None = None) -> str:
+    """Return the name that training met for a value, which may be written as another kind of number.
+
+    `known` is what `spellings` returns, for the same `between`.
+
+    >>> [met(value, spellings(["f", "f "]), "?") for value in ("f", "f ", " f", "g")]
+    ['f', 'f ', 'f', '?']
+    """
+    return known.get(value, known.get(_plain(value, between), unmet))
+
+
+def _plain(text: str, between: str | None) -> str:
+    """Return a name with each of the values that it joins written plainly."""
+    return plain_number(text) if between is None else between.join(map(plain_number, text.split(between)))
+
+
+def plain_number(text: str) -> str:
+    """Return '1' for '1.0': a code is the same code, whether or not its column has gaps elsewhere."""
+    whole, point, decimals = text.strip().partition(".")
+    return whole if point and whole.lstrip("-").isdigit() and not decimals.strip("0") else text.strip()

@@ -1,0 +1,80 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from evenhand import metrics
+from evenhand.bandits.policy import expected_logit_gradient
+from evenhand.metrics.measures import SHOWN, measure, published_reward, share, value_of
+
+
+def _said(n=200, groups=3, actions=2, seed=0):
+    rng = np.random.default_rng(seed)
+    said = rng.dirichlet(np.ones(actions), size=(n, groups))
+    return said, rng.integers(groups, size=n), np.array([f"l{i}" for i in range(actions)]), rng
+
+
+@pytest.mark.parametrize("actions", [2, 3])
+def test_every_value_is_that_of_the_metrics(actions):
+    said, own, labels, rng = _said(actions=actions)
+    y = labels[rng.integers(actions, size=len(own))]
+    found = measure(y, said, own, labels=labels, pos_label="l1")
+    mine = said[np.arange(len(own)), own]
+    decided = labels[mine.argmax(1)]
+    common = {"sensitive_features": own, "pos_label": "l1"}
+    assert value_of(found, "accuracy") == pytest.approx(np.mean(decided == y))
+    assert value_of(found, "discrimination") == pytest.approx(metrics.discrimination(y, decided, **common))
+    assert value_of(found, "delta") == pytest.approx(
+        value_of(found, "accuracy") - value_of(found, "discrimination")
+    )
+    assert value_of(found, "flip_rate") == metrics.flip_rate(said.argmax(2), own)
+    assert value_of(found, "positive_rate") == np.mean(decided == "l1")
+    assert value_of(found, "auc") == pytest.approx(
+        metrics.auc(y, mine, pos_label="l1", labels=labels.tolist())
+    )
+    assert value_of(found, "gap") == pytest.approx(metrics.metric_free_gap(said, own).mean)
+    assert list(found) == [name for name in SHOWN if name in found]
+    for name in ("accuracy", "flip_rate", "gap"):
+        assert found[name]["low"] <= found[name]["value"] <= found[name]["high"]
+
+
+def test_without_intervals_the_values_are_the_same():
+    said, own, labels, rng = _said()
+    y = labels[rng.integers(2, size=len(own))]
+    full, bare = (measure(y, said, own, labels=labels, pos_label="l1", intervals=i) for i in (True, False))
+    assert {name: found["value"] for name, found in full.items()} == pytest.approx(
+        {name: found["value"] for name, found in bare.items()}
+    )
+    assert {found["low"] for found in bare.values()} == {None}
+
+
+def test_nobody_flipping_among_few_is_not_certain_but_one_policy_for_all_is():
+    said = np.tile([[0.9, 0.1], [0.8, 0.2]], (20, 1, 1))
+    own, labels = np.arange(20) % 2, np.array(["l0", "l1"])
+    y = labels[own]
+    assert measure(y, said, own, labels=labels, pos_label="l1")["flip_rate"]["high"] > 0.1
+    alike = np.repeat(said[:, :1], 2, axis=1)
+    assert measure(y, alike, own, labels=labels, pos_label="l1")["flip_rate"]["high"] == 0
+    assert share(np.ones(50, dtype=bool))["low"] < 0.95
+    assert share(np.zeros(0, dtype=bool)) == {"value": None, "low": None, "high": None}
+
+
+def test_one_label_has_no_auc():
+    said, own, labels, _ = _said()
+    assert "auc" not in measure(["l0"] * len(own), said, own, labels=labels, pos_label="l1")
+
+
+def test_the_published_push_is_zero_and_the_cure_is_the_gradient_of_the_divergence():
+    said, own, _, _ = _said(n=50, groups=2, actions=3)
+    found = published_reward(said, own)
+    assert found["published_push"] < 1e-15
+    pushes, noises = [], []
+    for person, group in enumerate(own):
+        mine, other = said[person, group], said[person, 1 - group]
+        ratio = np.log(mine / other)
+        pushes.append(np.linalg.norm(expected_logit_gradient(mine, ratio)))
+        kl = mine @ ratio
+        steps = [np.sum((kl * (np.eye(3)[a] - mine)) ** 2) for a in range(3)]
+        noises.append(np.sqrt(mine @ steps))
+    assert found["log_ratio_push"] == pytest.approx(np.mean(pushes))
+    assert found["published_noise"] == pytest.approx(np.mean(noises))

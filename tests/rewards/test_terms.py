@@ -1,0 +1,72 @@
+import numpy as np
+import pytest
+
+from evenhand.bandits.training import pack_terms
+from evenhand.rewards.terms import (
+    KL,
+    Agreement,
+    Correctness,
+    Custom,
+    EqualizedOdds,
+    EqualOpportunity,
+    Likelihood,
+    LogRatio,
+    Parity,
+    RateTerm,
+    Reward,
+    as_reward,
+)
+
+
+def test_terms_add_up_in_any_bracketing():
+    a, b, c = Correctness(), LogRatio(weight=2), Parity()
+    assert (a + b) + c == a + (b + c) == Reward((a, b, c))
+
+
+def test_a_term_without_weight_takes_the_estimators():
+    terms = pack_terms(Correctness() + LogRatio() + KL(weight=3) + Agreement(weight=0.5), 7.0, 2)
+    assert (terms.log_ratio_weight, terms.kl_weight, terms.agreement_weight) == (7, 3, 0.5)
+
+
+@pytest.mark.parametrize(
+    ("term", "wanted"),
+    [
+        (Parity(), {(2, 1)}),
+        (EqualOpportunity(), {(1, 1)}),
+        (EqualizedOdds(), {(0, 1), (1, 1)}),
+    ],
+)
+def test_with_two_labels_the_second_is_bounded(term, wanted):
+    assert set(zip(*(at.tolist() for at in np.nonzero(term.mask(2))), strict=True)) == wanted
+
+
+def test_with_more_labels_all_are_bounded():
+    assert Parity().mask(3)[3].all()
+    assert not Parity().mask(3)[:3].any()
+    assert np.array_equal(EqualOpportunity().mask(3)[:3], np.eye(3, dtype=bool))
+    assert EqualizedOdds().mask(3)[:3].all()
+
+
+@pytest.mark.parametrize(
+    ("term", "message"),
+    [
+        (Likelihood(clip=0.5), "Got clip=0.5"),
+        (KL(divergence="euclid"), "Got divergence='euclid'"),
+        (Parity(averaging=0), "Got averaging=0"),
+        (Parity(measure="counts"), "expected one of 'decisions', 'probabilities'"),
+        (Parity(dual_step=-1), "Got dual_step=-1"),
+        (Parity(dual_step="fast"), "Got dual_step='fast'"),
+        (Correctness(gains=[[1, np.inf], [0, 1]]), "finite"),
+        (Custom(function=3), "expected a function Numba can compile"),
+    ],
+)
+def test_bad_parameters_are_named(term, message):
+    with pytest.raises(ValueError, match=message):
+        pack_terms(as_reward(term), 1.0, 2)
+
+
+def test_adding_something_else_is_an_error():
+    with pytest.raises(TypeError):
+        Correctness() + LogRatio() + 3
+    with pytest.raises(TypeError, match="no reward of its own"):
+        RateTerm().mask(2)

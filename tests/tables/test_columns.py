@@ -1,0 +1,232 @@
+from __future__ import annotations
+
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from evenhand.datasets import load_table
+from evenhand.tables.columns import tidy_columns
+
+
+def tidy(column: Any, **options: Any) -> tuple[pd.DataFrame, list[str]]:
+    notes: list[str] = []
+    frame, _ = tidy_columns(pd.DataFrame({"c": column}), "the DataFrame", notes, **options)
+    return frame, notes
+
+
+def test_numbers_stay_and_text_becomes_categories() -> None:
+    frame, notes = tidy([1, 2, 3])
+    assert frame["c"].tolist() == [1, 2, 3]
+    frame, notes = tidy(["a", "b", "a"])
+    assert frame["c"].cat.categories.tolist() == ["a", "b"]
+    assert notes == []
+
+
+def test_missing_values_are_said() -> None:
+    frame, notes = tidy([1.0, np.nan, 3.0])
+    assert frame["c"].isna().tolist() == [False, True, False]
+    assert notes == [
+        "'c' has 1 missing numbers; a model takes each as the mean of its training part, with a mark."
+    ]
+    frame, notes = tidy(["a", None, "b"])
+    assert frame["c"].tolist() == ["a", "missing", "b"]
+    assert notes == ["'c' has 1 missing values; they are the category 'missing'."]
+
+
+def test_a_sign_for_no_value_among_numbers_is_missing_but_among_text_a_category() -> None:
+    frame, notes = tidy(["1", "?", "3", "n/a"])
+    assert frame["c"].fillna(-1).tolist() == [1, -1, 3, -1]
+    assert notes[0] == "'c' is a column of numbers in which '?', 'n/a' counts as missing."
+    frame, _ = tidy(["a", "?", "b"])
+    assert set(frame["c"]) == {"a", "?", "b"}
+    frame, _ = tidy(["?", "-", "?"])
+    assert set(frame["c"]) == {"?", "-"}
+
+
+def test_a_column_with_one_value_is_left_out_but_not_if_some_are_missing() -> None:
+    frame, notes = tidy(["a", "a"])
+    assert frame.shape[1] == 0
+    assert notes == ["'c' is always 'a' and is left out."]
+    frame, notes = tidy([None, None])
+    assert notes == ["'c' is empty and is left out."]
+    frame, _ = tidy(["a", None])
+    assert frame.shape[1] == 1
+
+
+def test_identifiers_are_left_out() -> None:
+    frame, notes = tidy([f"person {number}" for number in range(30)])
+    assert frame.shape[1] == 0
+    assert notes == ["'c' has 30 distinct texts for 30 people and is left out."]
+    notes = []
+    frame, _ = tidy_columns(pd.DataFrame({"member_id": range(30), "age": range(30)}), "", notes)
+    assert list(frame) == ["age"]
+    assert "an identifier" in notes[0]
+
+
+def test_many_categories_are_kept_and_said() -> None:
+    frame, notes = tidy([f"town {number % 150}" for number in range(1_000)])
+    assert frame["c"].nunique() == 150
+    assert notes == ["'c' has 150 categories; those that are rare in the training part share one column."]
+
+
+@pytest.mark.parametrize(
+    "dates",
+    [
+        ["1970-01-02", "1970-02-01"],
+        ["1970/01/02", "1970/02/01"],
+        ["02.01.1970", "01.02.1970"],
+        ["01/02/1970", "02/01/1970"],  # month first, unless that is impossible
+        ["1970-01-02T00:00:00", "1970-02-01T00:00:00"],
+        ["1970-01-02 00:00:00+00:00", "1970-02-01 00:00:00+00:00"],
+        pd.to_datetime(["1970-01-02", "1970-02-01"]),
+    ],
+)
+def test_dates_become_days(dates: Any) -> None:
+    frame, notes = tidy(dates)
+    assert frame["c"].tolist() == [1.0, 31.0]
+    assert notes[0].startswith("'c' holds dates, used as days since 1970-01-01.")
+
+
+@pytest.mark.parametrize(
+    ("dates", "how", "said"),
+    [
+        (["2/1/1970", " 1/2/1970 "], "%m/%d/%Y", " They are read as %m/%d/%Y; %d/%m/%Y would fit as well."),
+        (["12/31/1970", "01/02/1970"], "%m/%d/%Y", ""),
+        (["31/12/1970", "01/02/1970"], "%d/%m/%Y", ""),
+        (["02.01.1970", "01.02.1970"], "%d.%m.%Y", ""),
+        ([date(1970, 1, 2), date(1970, 2, 1)], "ISO8601", ""),
+        (pd.to_datetime(["1970-01-02", "1970-02-01"]), "ISO8601", ""),
+    ],
+)
+def test_how_dates_were_read_is_kept_and_said_where_another_order_would_fit(
+    dates: Any, how: str, said: str
+) -> None:
+    notes: list[str] = []
+    frame = pd.DataFrame({"c": dates, "age": [20, 30]})
+    assert tidy_columns(frame, "the DataFrame", notes)[1] == {"c": how}
+    assert notes == [f"'c' holds dates, used as days since 1970-01-01.{said}"]
+
+
+def test_day_first_where_the_month_can_not_be() -> None:
+    frame, _ = tidy(["31/01/1970", "01/02/1970"])
+    assert frame["c"].tolist() == [30.0, 31.0]
+
+
+def test_a_missing_date_is_said() -> None:
+    frame, notes = tidy(["1970-01-02", None, "1970-01-04"])
+    assert frame["c"].isna().tolist() == [False, True, False]
+    assert "1 missing, which a model takes as the mean" in notes[0]
+
+
+@pytest.mark.parametrize("texts", [["1.2.3.4", "5.6.7.8"], ["2013", "spring"], ["99-99-99", "12-13-14"]])
+def test_what_only_looks_like_a_date_is_text(texts: list[str]) -> None:
+    frame, _ = tidy(texts)
+    assert frame["c"].tolist() == texts
+
+
+def test_codes_are_categories_on_request_and_so_are_true_and_false() -> None:
+    frame, _ = tidy([10115, 20095, 10115], codes=["c"])
+    assert frame["c"].cat.categories.tolist() == ["10115", "20095"]
+    frame, _ = tidy([True, False, True])
+    assert frame["c"].cat.categories.tolist() == ["False", "True"]
+
+
+def test_text_among_numbers_names_file_line_and_column(tmp_path: Path) -> None:
+    path = tmp_path / "people.csv"
+    path.write_text("age\n" + "25\n" * 20 + "old\n" + "31\n" * 20)
+    with pytest.raises(
+        ValueError, match=r"people.csv, line 22, column 'age': got 'old' in a column of numbers"
+    ):
+        tidy_columns(pd.read_csv(path), str(path), [], path=path)
+    with pytest.raises(ValueError, match=r"the DataFrame, row 2, column 'c': got 'old' .*1 such values"):
+        tidy([1, 2, "old", *range(20)])
+
+
+@pytest.mark.parametrize(
+    ("texts", "wanted"),
+    [
+        (
+            ["2433,67", "12,5", "7"],
+            "row 0, .*got '2433,67', written with ',' .expected numbers like 2433.67. in",
+        ),
+        (["€ 2,433.67", "€ 5"], "got '€ 2,433.67', written with '€', ' ' and ',' "),
+        (["2 433 EUR", "5 EUR"], "got '2 433 EUR', written with ' ' and 'EUR' "),
+        (["15,0 %", "7,5 %"], "got '15,0 %', written with ',', ' ' and '%' "),
+        (["1.234.567", "2.345.678"], r"got '1.234.567', written with '\.' "),
+        (["2'433.67", "-5.1"], r"written with \"'\" .*20 such values"),
+        (
+            ["25", "31", "47", "old"],
+            r"row 3, column 'c': got 'old' in a column of numbers \(20 such values\)",
+        ),
+    ],
+)
+def test_numbers_as_spreadsheets_write_them_are_to_be_mended(texts: list[str], wanted: str) -> None:
+    with pytest.raises(ValueError, match=wanted):
+        tidy(texts * 20)
+    frame, _ = tidy(texts * 20, codes=["c"])
+    assert set(frame["c"]) == set(texts)
+
+
+@pytest.mark.parametrize(
+    "texts", [["10-20", "20-30"], ["3 rooms", "1", "two"], ["12:30", "14:00"], ["1,5,7", "2,3,5"]]
+)
+def test_text_with_digits_is_text(texts: list[str]) -> None:
+    assert tidy(texts)[0]["c"].tolist() == texts
+
+
+@pytest.mark.parametrize("mark", ["#N/A", "#NULL!", "#DIV/0!", "n.a.", "-", "unknown"])
+def test_marks_of_spreadsheets_are_missing_among_numbers_and_dates(tmp_path: Path, mark: str) -> None:
+    people = pd.DataFrame(
+        {
+            "age": ["25", mark, "31", "47"] * 5,
+            "born": ["1970-01-02", "1970-02-01", mark, mark] * 5,
+            "y": ["a", "b"] * 10,
+            "s": ["f", "m"] * 10,
+        }
+    )
+    people.to_csv(tmp_path / "p.csv", index=False)
+    for source in (people, tmp_path / "p.csv"):
+        loaded = load_table(source, label="y", sensitive="s")
+        assert loaded.contexts["age"].fillna(-1).tolist() == [25, -1, 31, 47] * 5
+        assert loaded.contexts["born"].fillna(-1).tolist() == [1, 31, -1, -1] * 5
+        assert loaded.dates == {"born": "ISO8601"}
+
+
+def test_an_infinite_number_is_refused() -> None:
+    with pytest.raises(ValueError, match="row 1, column 'c': got an infinite number"):
+        tidy([1.0, np.inf])
+
+
+def test_a_number_too_large_for_a_model_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "people.csv"
+    path.write_text("age\n25\n31\n-1e300\n")
+    with pytest.raises(
+        ValueError, match=r"line 4, column 'age': got -1e\+300; expected numbers up to 3.4e\+38"
+    ):
+        tidy_columns(pd.read_csv(path), str(path), [], path=path)
+    assert tidy([1.0, 3e38])[1] == []
+
+
+def test_lines_are_right_after_people_were_left_out(tmp_path: Path) -> None:
+    path = tmp_path / "people.csv"
+    path.write_text("age\n" + "25\n" * 20 + "old\n" + "31\n" * 20)
+    with pytest.raises(ValueError, match="line 22, column 'age'"):
+        tidy_columns(pd.read_csv(path).iloc[5:], str(path), [], path=path)
+
+
+def test_numbers_with_leading_zeros_are_codes() -> None:
+    frame = pd.DataFrame(
+        {
+            "ward": ["01", "02", "10", "01"] * 5,
+            "age": ["30", "0", "41", "-0.5"] * 5,
+            "y": ["a", "b"] * 10,
+            "s": ["f", "m"] * 10,
+        }
+    )
+    loaded = load_table(frame, label="y", sensitive="s")
+    assert set(loaded.contexts["ward"]) == {"01", "02", "10"}
+    assert loaded.contexts["age"].dtype.kind == "f"
