@@ -5,8 +5,8 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from evenhand.progress import to_stderr
 from evenhand.protocol.compare import TITLES, markdown
-from evenhand.protocol.progress import to_stderr
 from evenhand.protocol.reproduce import Results, reproduce
 
 PUBLIC = ("adult", "compas", "german", "health")

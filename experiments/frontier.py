@@ -28,9 +28,9 @@ import pandas as pd
 from evenhand import CooperativeBandits, Likelihood, LogRatio, Parity
 from evenhand.baselines import ExponentiatedGradientClassifier, OxonFairClassifier
 from evenhand.datasets import Dataset, load
+from evenhand.progress import to_stderr
 from evenhand.protocol import compare
 from evenhand.protocol.grids import Method, grid, make_lr, paper_methods
-from evenhand.protocol.progress import to_stderr
 from evenhand.protocol.selection import HighestDelta, Scores
 from evenhand.protocol.store import Store
 from evenhand.protocol.sweep import Sweep

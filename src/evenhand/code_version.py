@@ -13,7 +13,7 @@ from evenhand import version
 LIBRARIES = ("numpy", "scipy", "scikit-learn", "pandas", "numba")
 # Code that only shows or transports results: changing it makes no finished trial stale.
 _ONLY_SHOWS = (
-    "report", "cli", "auditing", "protocol/compare", "protocol/progress", "protocol/store",
+    "report", "cli", "auditing", "progress", "protocol/compare", "protocol/store",
     "protocol/engines", "protocol/reproduce", "protocol/findings", "protocol/write",
 )  # fmt: skip
 

@@ -11,8 +11,8 @@ from evenhand.checks import one_of
 from evenhand.cli import options
 from evenhand.cli.console import on_stdout, print_json, progress, warn
 from evenhand.datasets import Dataset
+from evenhand.progress import to_stderr
 from evenhand.protocol.engines import run_tasks
-from evenhand.protocol.progress import to_stderr
 from evenhand.protocol.reproduce import reproduce
 from evenhand.protocol.splits import published_split
 from evenhand.protocol.write import summary as summary_of_results

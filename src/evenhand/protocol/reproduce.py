@@ -11,10 +11,10 @@ import pandas as pd
 
 from evenhand.checks import integer, one_of
 from evenhand.datasets import MAJORS, Dataset, load, load_health, simulate_registrar
+from evenhand.progress import Progress, Silent
 from evenhand.protocol import findings
 from evenhand.protocol.compare import beside, by_major
 from evenhand.protocol.grids import Method, our_methods, paper_methods
-from evenhand.protocol.progress import Progress, Silent
 from evenhand.protocol.store import Store
 from evenhand.protocol.sweep import Sweep
 from evenhand.protocol.theorem import CURED, PUBLISHED, against_steps, theorem_methods

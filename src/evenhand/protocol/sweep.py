@@ -13,9 +13,9 @@ import pandas as pd
 from evenhand.checks import integer, one_of
 from evenhand.code_version import code_version
 from evenhand.datasets import Dataset, load
+from evenhand.progress import Progress, Silent
 from evenhand.protocol.engines import Task, run_tasks
 from evenhand.protocol.grids import Method, Point
-from evenhand.protocol.progress import Progress, Silent
 from evenhand.protocol.selection import CRITERIA, Criterion
 from evenhand.protocol.store import Result, Store, key_of
 from evenhand.protocol.trial import METRICS, SPLITS, Prepared, make_ready

@@ -5,8 +5,8 @@ import io
 import pytest
 from rich.console import Console
 
-from evenhand.protocol import progress
-from evenhand.protocol.progress import Bar, Lines, Silent
+from evenhand import progress
+from evenhand.progress import Bar, Lines, Silent
 
 
 @pytest.fixture

@@ -1,0 +1,44 @@
+"""Small pieces of text and plain data that errors, notes and reports share."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection
+from typing import Any
+
+import numpy as np
+
+
+def listed(values: Collection[Any], most: int | None = None) -> str:
+    """Return the values in quotes, with commas between; of more than `most`, the rest is counted.
+
+    >>> listed(["a", 1]), listed("abcd", most=2)
+    ("'a', 1", "'a', 'b' and 2 more")
+    """
+    shown = list(values)[:most]
+    more = len(values) - len(shown)
+    return ", ".join(map(repr, shown)) + (f" and {more} more" if more else "")
+
+
+def people(count: int) -> str:
+    """Return a number of people in words.
+
+    >>> people(1), people(2_000)
+    ('1 person', '2,000 people')
+    """
+    return f"{count:,} {'person' if count == 1 else 'people'}"
+
+
+def as_plain(value: Any) -> Any:
+    """Return a value as JSON has it: NumPy's scalars and arrays as Python's, what is not finite as None.
+
+    >>> as_plain({"a": (np.float64(1.5), float("nan"))})
+    {'a': [1.5, None]}
+    """
+    if isinstance(value, dict):
+        return {str(key): as_plain(inner) for key, inner in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [as_plain(inner) for inner in value]
+    if isinstance(value, (np.generic, np.ndarray)):
+        return as_plain(value.tolist())
+    return None if isinstance(value, float) and not math.isfinite(value) else value
