@@ -276,7 +276,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path("results/elsewhere"))
     arguments = parser.parse_args()
     arguments.out.mkdir(parents=True, exist_ok=True)
-    version = version_of(sys.modules[__name__], frontier) + code_version()[:12]
+    version = version_of(sys.modules[__name__], frontier) + code_version("evenhand.protocol.trial")[:12]
     done = arguments.out / version
     done.mkdir(exist_ok=True)
     jobs = [

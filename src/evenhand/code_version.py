@@ -1,9 +1,11 @@
-"""What determines a result besides its parameters: the code, and the libraries that do the arithmetic."""
+"""What determines a result besides its parameters: the code that made it, and the libraries that compute."""
 
 from __future__ import annotations
 
+import ast
 import hashlib
 import platform
+from collections.abc import Iterator
 from functools import cache
 from importlib import metadata
 from pathlib import Path
@@ -11,29 +13,62 @@ from pathlib import Path
 from evenhand import version
 
 LIBRARIES = ("numpy", "scipy", "scikit-learn", "pandas", "numba")
-# Code that only shows or transports results: changing it makes no finished trial stale.
-_ONLY_SHOWS = (
-    "report", "cli", "auditing", "progress", "protocol/compare", "protocol/store",
-    "protocol/engines", "protocol/reproduce", "protocol/findings", "protocol/write",
-)  # fmt: skip
+_PACKAGE = "evenhand"
 
 
 @cache
-def code_version() -> str:
-    """Return a sha256 of the code that can change a result, and of the versions of the libraries it uses.
+def code_version(*modules: str) -> str:
+    """Return a hash of the code that some modules run, and of the versions of the libraries it uses.
 
-    >>> len(code_version())
+    The code is that of the modules and of everything in evenhand that they import, directly or not.
+    Docstrings, comments and layout don't count.
+
+    Parameters
+    ----------
+    *modules : str
+        The modules that train or measure, by their full names. One from outside evenhand adds nothing.
+
+    Returns
+    -------
+    str
+        A sha256.
+
+    Raises
+    ------
+    ModuleNotFoundError
+        If evenhand has no such module.
+
+    Examples
+    --------
+    >>> len(code_version("evenhand.bandits.cooperative"))
     64
     """
-    root = Path(version.__file__).parent
     digest = hashlib.sha256()
-    for file in sorted(root.rglob("*.py")):
-        name = file.relative_to(root).as_posix()
-        if not any(name == f"{part}.py" or name.startswith(f"{part}/") for part in _ONLY_SHOWS):
-            digest.update(f"{name}\n".encode())
-            digest.update(file.read_bytes())
+    for module in sorted(modules_behind(*modules)):
+        digest.update(f"{module} {_read(_file_of(module))[0]}\n".encode())
     digest.update(repr(sorted(library_versions().items())).encode())
     return digest.hexdigest()
+
+
+def modules_behind(*modules: str) -> set[str]:
+    """Return these modules and all that they import from evenhand, directly or not.
+
+    Imports for type checkers alone are left out; imports inside functions are not.
+
+    Examples
+    --------
+    >>> behind = modules_behind("evenhand.protocol.trial")
+    >>> "evenhand.metrics.group" in behind, "evenhand.report.render" in behind
+    (True, False)
+    """
+    found: set[str] = set()
+    waiting = [module for module in modules if module.split(".")[0] == _PACKAGE]
+    while waiting:
+        module = waiting.pop()
+        if module not in found:
+            found.add(module)
+            waiting += _read(_file_of(module))[1]
+    return found
 
 
 def library_versions() -> dict[str, str]:
@@ -41,12 +76,60 @@ def library_versions() -> dict[str, str]:
     return {name: metadata.version(name) for name in LIBRARIES}
 
 
-def versions() -> dict[str, str]:
-    """Return what a report says of where its numbers were made."""
+def versions(code: str) -> dict[str, str]:
+    """Return what a report says about where its numbers were made; `code` is a `code_version`."""
     return {
         "evenhand": version.__version__,
-        "code": code_version(),
+        "code": code,
         "python": platform.python_version(),
         "machine": platform.machine(),
         **library_versions(),
     }
+
+
+def _file_of(module: str) -> Path:
+    root = Path(version.__file__).parent
+    stem = root.joinpath(*module.split(".")[1:])
+    for path in (stem / "__init__.py", stem.with_suffix(".py")):
+        if path.is_file():
+            return path
+    raise ModuleNotFoundError(
+        f"Got the module {module!r}, but expected one of evenhand's; there is none in {root}."
+    )
+
+
+@cache
+def _read(path: Path) -> tuple[str, tuple[str, ...]]:
+    """Return the hash of a file's code, and the modules of evenhand that it imports."""
+    tree = ast.parse(path.read_bytes())
+    imported = tuple(dict.fromkeys(_imports(tree)))
+    for node in ast.walk(tree):
+        if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)) and (
+            ast.get_docstring(node, clean=False) is not None
+        ):
+            node.body = node.body[1:]
+    return hashlib.sha256(ast.dump(tree).encode()).hexdigest(), imported
+
+
+def _imports(node: ast.AST) -> Iterator[str]:
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.Import):
+            yield from (alias.name for alias in child.names if alias.name.split(".")[0] == _PACKAGE)
+        elif isinstance(child, ast.ImportFrom) and (child.module or "").split(".")[0] == _PACKAGE:
+            yield from (_home_of(str(child.module), alias.name) for alias in child.names)
+        elif not (isinstance(child, ast.If) and ast.unparse(child.test) == "TYPE_CHECKING"):
+            yield from _imports(child)
+
+
+def _home_of(module: str, name: str) -> str:
+    """Return the module that `from module import name` needs."""
+    try:
+        _file_of(f"{module}.{name}")
+        return f"{module}.{name}"
+    except ModuleNotFoundError:
+        pass
+    if module == _PACKAGE:  # it offers everything: follow this one name, not all of them
+        for node in ast.walk(ast.parse(_file_of(module).read_bytes())):
+            if isinstance(node, ast.ImportFrom) and node.module and name in {a.name for a in node.names}:
+                return _home_of(node.module, name)
+    return module

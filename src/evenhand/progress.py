@@ -1,149 +1,208 @@
-"""What runs, how many of how many, and the time left: a bar on a terminal, plain lines elsewhere."""
+"""What is running, how much of it is done, and the time left: a bar on a terminal, plain lines elsewhere."""
 
 from __future__ import annotations
 
 import sys
 import time
-from typing import Protocol, TextIO
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, TextIO
 
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, TextColumn
-from rich.progress import Progress as RichBar
+from evenhand.wording import printable
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.progress import Progress as RichBar
 
 _SECONDS_BETWEEN_LINES = 10.0
 
 
-class Progress(Protocol):
-    """What a long job tells."""
+class Progress:
+    """What a long job reports as it runs. This one shows nothing; `Bar` and `Lines` do.
+
+    Examples
+    --------
+    >>> with Lines(sys.stdout).stage("Trials", 2) as done:
+    ...     done("LR on adult")
+    ...     done("CCB on adult")
+    Trials: 2 to do
+    Trials: 2 of 2 in 0 s
+    """
 
     def say(self, text: str) -> None:
-        """Say what happens now."""
+        """Say what is happening now."""
 
-    def start(self, what: str, total: int, work: float) -> None:
-        """Begin a stage of so many pieces, which together are so much work."""
+    def start(self, what: str, total: int | None = None, work: float | None = None) -> None:
+        """Begin a stage.
 
-    def done(self, label: str, work: float) -> None:
-        """Tell that one piece is finished, and how much of the work it was."""
+        Parameters
+        ----------
+        what : str
+            Its name.
+        total : int, optional
+            How many pieces it has, if that is known.
+        work : float, optional
+            How much work the pieces are together, in any unit; by default each is as long as any other.
+        """
+
+    def done(self, label: str, work: float | None = None, pieces: int = 1) -> None:
+        """Report finished pieces.
+
+        Parameters
+        ----------
+        label : str
+            What was finished.
+        work : float, optional
+            How much of the stage's work it was; by default the number of pieces.
+        pieces : int
+            How many pieces it was.
+        """
 
     def stop(self) -> None:
         """End the stage."""
 
-
-class Silent:
-    """Says nothing."""
-
-    def say(self, text: str) -> None:
-        """Say nothing."""
-
-    def start(self, what: str, total: int, work: float) -> None:
-        """Say nothing."""
-
-    def done(self, label: str, work: float) -> None:
-        """Say nothing."""
-
-    def stop(self) -> None:
-        """Say nothing."""
+    @contextmanager
+    def stage(
+        self, what: str, total: int | None = None, work: float | None = None
+    ) -> Iterator[Callable[..., None]]:
+        """Begin a stage that ends with the block; yields `done`."""
+        self.start(what, total, work)
+        try:
+            yield self.done
+        finally:
+            self.stop()
 
 
-class _Stage:
-    """How far a stage is; the time left goes by work, since pieces differ in size."""
+class _Shown(Progress):
+    """Counts the pieces of a stage; the time left is estimated by work, since pieces differ in size."""
 
-    def __init__(self, what: str, total: int, work: float) -> None:
-        self.what, self.total, self.work = what, total, work
-        self.pieces, self.finished, self.begun = 0, 0.0, time.monotonic()
+    def start(self, what: str, total: int | None = None, work: float | None = None) -> None:
+        self._what, self._total, self._work = what, total, total if work is None else work
+        self._pieces, self._finished, self._begun = 0, 0.0, time.monotonic()
 
-    def add(self, work: float) -> None:
-        self.pieces += 1
-        self.finished += work
+    def done(self, label: str, work: float | None = None, pieces: int = 1) -> None:
+        self._pieces += pieces
+        self._finished += pieces if work is None else work
 
-    def left(self) -> str:
-        if not self.finished or self.pieces >= self.total:
+    def _left(self) -> str:
+        if self._total is None or not self._work or not self._finished or self._pieces >= self._total:
             return ""
-        seconds = (time.monotonic() - self.begun) * (self.work / self.finished - 1)
+        seconds = (time.monotonic() - self._begun) * (self._work / self._finished - 1)
         return f"about {clock(max(0.0, seconds))} left"
 
 
-class Lines:
-    """Plain lines, for logs and pipes: one every ten seconds."""
+class Lines(_Shown):
+    """Plain lines, for logs and pipes: one every ten seconds.
+
+    Parameters
+    ----------
+    file : text file, optional
+        Where they go; standard error by default.
+    """
 
     def __init__(self, file: TextIO | None = None) -> None:
         self._file = file if file is not None else sys.stderr
-        self._stage = _Stage("", 0, 0.0)
-        self._told = time.monotonic()
 
     def say(self, text: str) -> None:
         """Write a line."""
-        print(text, file=self._file, flush=True)
+        print(printable(text), file=self._file, flush=True)
 
-    def start(self, what: str, total: int, work: float) -> None:
+    def start(self, what: str, total: int | None = None, work: float | None = None) -> None:
         """Write how much there is to do."""
-        self._stage, self._told = _Stage(what, total, work), time.monotonic()
-        self.say(f"{what}: {total} to do")
+        super().start(what, total, work)
+        self._told = self._begun
+        if total is not None:
+            self.say(f"{what}: {total} to do")
 
-    def done(self, label: str, work: float) -> None:
+    def done(self, label: str, work: float | None = None, pieces: int = 1) -> None:
         """Write a line if the last one is ten seconds old."""
-        stage = self._stage
-        stage.add(work)
+        super().done(label, work, pieces)
         if time.monotonic() - self._told >= _SECONDS_BETWEEN_LINES:
             self._told = time.monotonic()
-            left = stage.left()
-            self.say(f"{stage.what}: {stage.pieces} of {stage.total}{left and ', ' + left} · {label}")
+            left = self._left()
+            self.say(f"{self._so_far()}{left and ', ' + left} · {label}")
 
     def stop(self) -> None:
         """Write how long the stage took."""
-        stage = self._stage
-        took = clock(time.monotonic() - stage.begun)
-        self.say(f"{stage.what}: {stage.pieces} of {stage.total} in {took}")
+        self.say(f"{self._so_far()} in {clock(time.monotonic() - self._begun)}")
+
+    def _so_far(self) -> str:
+        of = "" if self._total is None else f" of {self._total}"
+        return f"{self._what}: {self._pieces}{of}"
 
 
-class Bar:
-    """A bar with what runs, how many of how many, and the time left."""
+class Bar(_Shown):
+    """A bar with what is running, how much of it is done, and the time left.
 
-    def __init__(self, console: Console) -> None:
-        self._console = console
+    Parameters
+    ----------
+    console : rich.console.Console
+        Where it is drawn.
+    transient : bool
+        Whether the bar disappears when its stage ends.
+    """
+
+    def __init__(self, console: Console, *, transient: bool = False) -> None:
+        self._console, self._transient = console, transient
         self._bar: RichBar | None = None
-        self._stage = _Stage("", 0, 0.0)
 
     def say(self, text: str) -> None:
         """Write a line, above the bar if there is one."""
-        self._console.print(text, highlight=False)
+        self._console.print(printable(text), highlight=False, markup=False)
 
-    def start(self, what: str, total: int, work: float) -> None:
+    def start(self, what: str, total: int | None = None, work: float | None = None) -> None:
         """Show an empty bar."""
-        self._stage = _Stage(what, total, work)
+        from rich.progress import BarColumn, MofNCompleteColumn, TextColumn
+        from rich.progress import Progress as RichBar
+
+        super().start(what, total, work)
         self._bar = RichBar(
-            TextColumn("{task.description}"),
+            TextColumn("{task.description}", markup=False),
             BarColumn(),
             MofNCompleteColumn(),
             TextColumn("{task.fields[left]}"),
-            TextColumn("[dim]{task.fields[label]}"),
+            TextColumn("{task.fields[label]}", style="dim", markup=False),
             console=self._console,
+            transient=self._transient,
         )
-        self._task = self._bar.add_task(what, total=total, left="", label="")
+        self._task = self._bar.add_task(printable(what), total=total, left="", label="")
         self._bar.start()
 
-    def done(self, label: str, work: float) -> None:
+    def done(self, label: str, work: float | None = None, pieces: int = 1) -> None:
         """Move the bar."""
-        self._stage.add(work)
+        super().done(label, work, pieces)
         if self._bar is not None:
-            self._bar.update(self._task, advance=1, left=self._stage.left(), label=label)
+            self._bar.update(self._task, advance=pieces, left=self._left(), label=printable(label))
 
     def stop(self) -> None:
-        """Leave the bar as it is."""
+        """Leave the bar as it is, or remove a transient one."""
         if self._bar is not None:
             self._bar.stop()
             self._bar = None
 
 
-def to_stderr() -> Progress:
-    """Return a bar if standard error is a terminal, else plain lines."""
+def to_stderr(*, lines: bool = True) -> Progress:
+    """Return a bar if standard error is a terminal, else plain lines.
+
+    Parameters
+    ----------
+    lines : bool
+        Whether to write lines where there is no terminal. Without, nothing is written there, and a bar
+        disappears when its stage ends.
+    """
+    from rich.console import Console
+
     console = Console(stderr=True)
-    return Bar(console) if console.is_terminal else Lines()
+    if console.is_terminal:
+        return Bar(console, transient=not lines)
+    return Lines() if lines else Progress()
 
 
 def clock(seconds: float) -> str:
     """Return a time for people.
 
+    Examples
+    --------
     >>> clock(7), clock(95), clock(7300)
     ('7 s', '1:35 min', '2:01 h')
     """

@@ -42,3 +42,15 @@ def as_plain(value: Any) -> Any:
     if isinstance(value, (np.generic, np.ndarray)):
         return as_plain(value.tolist())
     return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def printable(text: str) -> str:
+    """Return a text that can't move the cursor, colour the terminal or turn the direction of writing.
+
+    >>> printable("a\\x1b[31mb")
+    'a\\\\x1b[31mb'
+    """
+    return "".join(
+        sign if sign.isprintable() or sign == "\n" else sign.encode("unicode_escape").decode()
+        for sign in text
+    )

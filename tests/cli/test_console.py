@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from evenhand import __version__
-from evenhand.cli.console import printable
+from evenhand.wording import printable
 from factories import evenhand
 
 

@@ -17,7 +17,7 @@ from evenhand.auditing import Audit, audit
 from evenhand.auditing.predictions import MOST_DECISIONS
 from evenhand.checks import did_you_mean, one_of
 from evenhand.cli import options
-from evenhand.cli.console import JobFailedError, command_line, note, on_stdout, print_json, printable, say
+from evenhand.cli.console import JobFailedError, command_line, note, on_stdout, print_json, say
 from evenhand.datasets import Dataset
 from evenhand.report.from_audit import summary_of_audit
 from evenhand.report.render import write_html
@@ -25,6 +25,7 @@ from evenhand.report.summarise import MOST_PERSONS, made, write_summary
 from evenhand.tables.files import sha256_of
 from evenhand.tables.load import without_blanks
 from evenhand.tables.matching import CATEGORY, NUMBER, Reasons, reject
+from evenhand.wording import printable
 from evenhand.workflow.deployed import Deployed
 from evenhand.workflow.table import (
     PERSON_NUMBER,

@@ -18,6 +18,7 @@ from typer.core import TyperGroup
 
 from evenhand.bandits.training import TrainingDivergedError
 from evenhand.datasets import DataUnavailableError, TamperedFileError
+from evenhand.wording import printable
 
 FAILED, MISUSED, INTERRUPTED = 1, 2, 130
 
@@ -115,18 +116,6 @@ def progress(what: str, total: int | None) -> Iterator[Callable[[str, int], None
             bar.update(task, advance=by, now=printable(now))
 
         yield advance
-
-
-def printable(text: str) -> str:
-    """Return a text that can't move the cursor, colour the terminal or turn the direction of writing.
-
-    >>> printable("a\\x1b[31mb")
-    'a\\\\x1b[31mb'
-    """
-    return "".join(
-        sign if sign.isprintable() or sign == "\n" else sign.encode("unicode_escape").decode()
-        for sign in text
-    )
 
 
 def command_line() -> str:

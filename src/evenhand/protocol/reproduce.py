@@ -11,7 +11,7 @@ import pandas as pd
 
 from evenhand.checks import integer, one_of
 from evenhand.datasets import MAJORS, Dataset, load, load_health, simulate_registrar
-from evenhand.progress import Progress, Silent
+from evenhand.progress import Progress
 from evenhand.protocol import findings
 from evenhand.protocol.compare import beside, by_major
 from evenhand.protocol.grids import Method, our_methods, paper_methods
@@ -91,7 +91,7 @@ def reproduce(
     integer("seeds", seeds)
     chosen = DATASETS if datasets is None else [one_of("datasets", name, DATASETS) for name in datasets]
     asked = select_methods([*paper_methods(full=full), *our_methods(full=full)], methods)
-    shown = Silent() if progress is None else progress
+    shown = Progress() if progress is None else progress
     how: dict[str, Any] = {"engine": engine, "workers": workers, "address": address, "progress": shown}
     folder = Path(out)
     settings = {

@@ -13,12 +13,12 @@ import pandas as pd
 from evenhand.checks import integer, one_of
 from evenhand.code_version import code_version
 from evenhand.datasets import Dataset, load
-from evenhand.progress import Progress, Silent
+from evenhand.progress import Progress
 from evenhand.protocol.engines import Task, run_tasks
 from evenhand.protocol.grids import Method, Point
 from evenhand.protocol.selection import CRITERIA, Criterion
 from evenhand.protocol.store import Result, Store, key_of
-from evenhand.protocol.trial import METRICS, SPLITS, Prepared, make_ready
+from evenhand.protocol.trial import METRICS, SPLITS, Prepared, make_ready, run_trial
 
 _LEAST_WORK = 10_000.0  # of any trial: its own overhead
 
@@ -129,7 +129,7 @@ class Sweep:
         A row for each data set, seed, method and criterion: the chosen point of the grid (`parameters`) and
         checkpoint (`step`), and the metrics on the test part.
         """
-        shown = Silent() if progress is None else progress
+        shown = Progress() if progress is None else progress
         store, trials = self._opened[0], self.trials
         pending = [trial for trial in trials if not store.succeeded(trial.key)]
         if pending:
@@ -193,7 +193,7 @@ class Sweep:
         return key_of(
             {
                 "data": dataset.fingerprint,
-                "code": code_version(),
+                "code": code_version(run_trial.__module__, method.make.__module__),
                 "method": [method.name, method.version, method.most_people],
                 "parameters": point,
                 "seed": seed,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from evenhand.code_version import versions
+from evenhand.code_version import code_version, versions
 from evenhand.datasets import Dataset
 from evenhand.protocol.compare import TITLES, markdown, published
 from evenhand.protocol.trial import PUBLISHED_METRICS
@@ -58,7 +58,7 @@ def summary(results: Results) -> dict[str, Any]:
         {
             "settings": results.settings,
             "command": results.settings["command"],
-            "versions": versions(),
+            "versions": versions(code_version("evenhand.protocol.trial")),
             "datasets": [
                 {
                     "name": dataset.name,

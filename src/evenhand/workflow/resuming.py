@@ -29,7 +29,7 @@ class Unfinished:
 
     def __init__(self, output: Path, *about: Any) -> None:
         self.folder = output.with_name(f".{output.name}.unfinished")
-        told = json.dumps([code_version(), *about], default=str)
+        told = json.dumps([code_version("evenhand.workflow.tradeoff"), *about], default=str)
         self._key = hashlib.sha256(told.encode()).hexdigest()[:16]
 
     def read(self, weight: float, parity: bool) -> tuple[Any, dict[str, Any]] | None:
