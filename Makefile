@@ -16,7 +16,7 @@ help:
 setup: .venv/.ready
 
 test: setup
-	$(BIN)/python -m pytest -q
+	$(BIN)/python -m pytest -q -n auto
 
 check: setup
 	$(BIN)/ruff check .

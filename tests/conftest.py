@@ -1,8 +1,13 @@
-"""Set before SciPy is imported, so that scikit-learn's array-API check runs rather than skips."""
+"""What is set before anything is imported, and the fixtures that several rooms share."""
 
 import os
 
+# So that scikit-learn's array-API check runs rather than skips.
 os.environ.setdefault("SCIPY_ARRAY_API", "1")
+if "PYTEST_XDIST_WORKER" in os.environ:
+    # Workers share the cores: more threads in each would only wait for one another.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 
 import pytest
