@@ -9,7 +9,8 @@ import pandas as pd
 import pytest
 
 from evenhand import CooperativeBandits, load, save
-from evenhand.tables.files import MISSING_MARKS, read_table
+from evenhand.tables.csv_format import MISSING_MARKS
+from evenhand.tables.files import read_table
 from factories import FIT, evenhand, make_people
 
 

@@ -10,11 +10,12 @@ import pytest
 
 from evenhand.datasets import load_table
 from evenhand.tables.columns import tidy_columns
+from evenhand.tables.files import Table
 
 
 def tidy(column: Any, **options: Any) -> tuple[pd.DataFrame, list[str]]:
     notes: list[str] = []
-    frame, _ = tidy_columns(pd.DataFrame({"c": column}), "the DataFrame", notes, **options)
+    frame, _ = tidy_columns(pd.DataFrame({"c": column}), notes, **options)
     return frame, notes
 
 
@@ -62,7 +63,7 @@ def test_identifiers_are_left_out() -> None:
     assert frame.shape[1] == 0
     assert notes == ["'c' has 30 distinct texts for 30 people and is left out."]
     notes = []
-    frame, _ = tidy_columns(pd.DataFrame({"member_id": range(30), "age": range(30)}), "", notes)
+    frame, _ = tidy_columns(pd.DataFrame({"member_id": range(30), "age": range(30)}), notes)
     assert list(frame) == ["age"]
     assert "an identifier" in notes[0]
 
@@ -107,7 +108,7 @@ def test_how_dates_were_read_is_kept_and_said_where_another_order_would_fit(
 ) -> None:
     notes: list[str] = []
     frame = pd.DataFrame({"c": dates, "age": [20, 30]})
-    assert tidy_columns(frame, "the DataFrame", notes)[1] == {"c": how}
+    assert tidy_columns(frame, notes)[1] == {"c": how}
     assert notes == [f"'c' holds dates, used as days since 1970-01-01.{said}"]
 
 
@@ -141,7 +142,7 @@ def test_text_among_numbers_names_file_line_and_column(tmp_path: Path) -> None:
     with pytest.raises(
         ValueError, match=r"people.csv, line 22, column 'age': got 'old' in a column of numbers"
     ):
-        tidy_columns(pd.read_csv(path), str(path), [], path=path)
+        tidy_columns(pd.read_csv(path), [], place=Table(pd.DataFrame(), str(path), path=path).place)
     with pytest.raises(ValueError, match=r"the DataFrame, row 2, column 'c': got 'old' .*1 such values"):
         tidy([1, 2, "old", *range(20)])
 
@@ -207,7 +208,7 @@ def test_a_number_too_large_for_a_model_is_refused(tmp_path: Path) -> None:
     with pytest.raises(
         ValueError, match=r"line 4, column 'age': got -1e\+300; expected numbers up to 3.4e\+38"
     ):
-        tidy_columns(pd.read_csv(path), str(path), [], path=path)
+        tidy_columns(pd.read_csv(path), [], place=Table(pd.DataFrame(), str(path), path=path).place)
     assert tidy([1.0, 3e38])[1] == []
 
 
@@ -215,7 +216,7 @@ def test_lines_are_right_after_people_were_left_out(tmp_path: Path) -> None:
     path = tmp_path / "people.csv"
     path.write_text("age\n" + "25\n" * 20 + "old\n" + "31\n" * 20)
     with pytest.raises(ValueError, match="line 22, column 'age'"):
-        tidy_columns(pd.read_csv(path).iloc[5:], str(path), [], path=path)
+        tidy_columns(pd.read_csv(path).iloc[5:], [], place=Table(pd.DataFrame(), str(path), path=path).place)
 
 
 def test_numbers_with_leading_zeros_are_codes() -> None:

@@ -7,7 +7,8 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from evenhand.tables.files import codes_in, line_of_row, read_table
+from evenhand.tables.csv_format import codes_in, line_of_row
+from evenhand.tables.files import read_table
 
 Write = Callable[..., Path]
 
@@ -23,7 +24,8 @@ def write(tmp_path: Path) -> Write:
 
 
 def test_reads_csv(write: Write) -> None:
-    frame, origin, notes = read_table(write("age,job\n25,a\n,None\n"))
+    table = read_table(write("age,job\n25,a\n,None\n"))
+    frame, origin, notes = table.frame, table.origin, table.notes
     assert frame["age"].isna().tolist() == [False, True]
     assert frame["job"].tolist() == ["a", "None"]  # a category called None is no missing value
     assert origin.endswith("people.csv")
@@ -32,9 +34,9 @@ def test_reads_csv(write: Write) -> None:
 
 @pytest.mark.parametrize(("separator", "word"), [(";", "semicolon"), ("\t", "tab"), ("|", "bar")])
 def test_other_separators_are_seen_and_said(separator: str, word: str, write: Write) -> None:
-    frame, _, notes = read_table(write(f"age{separator}job\n25{separator}a,b\n"))
-    assert frame["job"].tolist() == ["a,b"]
-    assert notes == [f"Columns of people.csv are separated by a {word}."]
+    table = read_table(write(f"age{separator}job\n25{separator}a,b\n"))
+    assert table.frame["job"].tolist() == ["a,b"]
+    assert table.notes == [f"Columns of people.csv are separated by a {word}."]
 
 
 def test_a_spreadsheets_mark_is_no_part_of_the_first_name(write: Write) -> None:
@@ -147,7 +149,7 @@ def test_bad_files_are_named_with_their_line(kind: str, write: Write) -> None:
 def test_a_cut_off_parquet_file(write: Write, tmp_path: Path) -> None:
     whole = tmp_path / "whole.parquet"
     pd.DataFrame({"age": range(1_000)}).to_parquet(whole)
-    with pytest.raises(ValueError, match=r"cut.parquet is no whole Parquet file"):
+    with pytest.raises(ValueError, match=r"cut.parquet is not a complete Parquet file"):
         read_table(write(whole.read_bytes()[:500], "cut.parquet"))
 
 

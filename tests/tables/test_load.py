@@ -118,7 +118,7 @@ def test_people_without_label_or_group_are_left_out_and_said() -> None:
         ({"categorical": "idd"}, r"Got categorical='idd'"),
         ({"label": "gender"}, "'gender' both as label and as sensitive"),
         ({"label": "age"}, "'age' of the DataFrame has 30 values; expected classes, at most 20"),
-        ({"pos_label": "maybe"}, "Got pos_label='maybe'"),
+        ({"pos_label": "maybe"}, "Got the positive label 'maybe'"),
         ({"drop": ["id", "age", "race"]}, "no column left to learn from"),
         ({"drop": ["gender"]}, "Got 'gender' both as sensitive and to drop; expected one of the two"),
         ({"drop": "hired"}, "Got 'hired' both as label and to drop"),

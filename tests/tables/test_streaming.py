@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evenhand.tables.files import line_of_row, read_table, unguarded
+from evenhand.tables.csv_format import line_of_row, unguarded
+from evenhand.tables.files import read_table
 from evenhand.tables.streaming import read_chunks, safe_cell, writing
 
 FORMULA = "=+-@\t\r\n＝＋－＠"
@@ -251,7 +252,7 @@ def test_files_that_are_not_there_or_no_table(tmp_path):
         read_chunks(tmp_path / "t.xls")
     with pytest.raises(ValueError, match=r"expected one of '.csv'"):
         read_chunks(tmp_path / "t.xlsx")
-    with pytest.raises(ValueError, match="no whole Parquet file"):
+    with pytest.raises(ValueError, match="not a complete Parquet file"):
         _all(tmp_path / "t.parquet", 10)
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from evenhand import CooperativeBandits, load, save
 from evenhand.metrics import respond
-from evenhand.tables.files import MISSING_MARKS
+from evenhand.tables.csv_format import MISSING_MARKS
 from evenhand.tables.preprocessing import make_preprocessor
 from evenhand.workflow.deployed import Deployed
 

@@ -1,10 +1,15 @@
 from __future__ import annotations
 
+import hashlib
+import os
+import sys
+
 import numpy as np
 import pandas as pd
 import pytest
 
-from evenhand.workflow.table import check_written, kinds_of, open_table, with_dates
+from evenhand.workflow.table import check_written, kinds_of, open_table, source_of, with_dates
+from factories import FIT, evenhand
 
 NOTHING = {"positive": None, "drop": None, "categorical": None, "encoding": "utf-8"}
 
@@ -27,22 +32,22 @@ def path(tmp_path):
 
 
 def test_several_sensitive_columns_become_one(path):
-    dataset, columns = open_table(path, label="y", sensitive=["sex", "race"], **NOTHING)
-    assert columns == ["sex", "race"]
+    dataset = open_table(path, label="y", sensitive=["sex", "race"], **NOTHING)
+    assert dataset.sensitive_columns == ["sex", "race"]
     assert dataset.sensitive_features.unique().tolist() == ["f & a", "m & a", "f & b", "m & b"]
     assert "race" not in dataset.contexts
 
 
 def test_the_positive_label_is_found_by_its_text(path):
-    dataset, _ = open_table(path, label="y", sensitive=["sex"], **(NOTHING | {"positive": "0"}))
+    dataset = open_table(path, label="y", sensitive=["sex"], **(NOTHING | {"positive": "0"}))
     assert dataset.pos_label == 0
     assert not any("positive label" in note for note in dataset.notes)
-    with pytest.raises(ValueError, match="Got --positive '2', but the label has 0, 1"):
+    with pytest.raises(ValueError, match="Got the positive label '2', but 'y' has the values 0, 1"):
         open_table(path, label="y", sensitive=["sex"], **(NOTHING | {"positive": "2"}))
 
 
 def test_kinds_tell_numbers_categories_and_how_dates_are_written(path):
-    dataset, _ = open_table(path, label="y", sensitive=["sex"], **NOTHING)
+    dataset = open_table(path, label="y", sensitive=["sex"], **NOTHING)
     assert kinds_of(dataset) == {"age": "number", "joined": "%d/%m/%Y", "race": "category"}
 
 
@@ -57,16 +62,74 @@ def test_dates_are_read_as_they_were_learned_whatever_people_left_out_have(tmp_p
         }
     )
     pd.concat([people, pd.DataFrame({"when": [when], "sex": ["f"]})]).to_csv(tmp_path / "p.csv", index=False)
-    dataset, _ = open_table(tmp_path / "p.csv", label="y", sensitive=["sex"], **NOTHING)
+    dataset = open_table(tmp_path / "p.csv", label="y", sensitive=["sex"], **NOTHING)
     assert kinds_of(dataset) == {"when": "%m/%d/%Y"}
     shown = with_dates(dataset.contexts, dataset.dates)["when"]
     assert shown.tolist() == pd.to_datetime(people["when"], format="%m/%d/%Y").tolist()
 
 
+@pytest.fixture
+def opened():
+    """Count how often each file is opened, from Python, while the list is read."""
+    seen: list[str] = []
+    watching = True
+
+    def hook(event, arguments):
+        if watching and event == "open" and isinstance(arguments[0], (str, os.PathLike)):
+            seen.append(os.fspath(arguments[0]))
+
+    sys.addaudithook(hook)  # which can't be removed: it stops listening
+    yield seen
+    watching = False
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_a_file_is_opened_once_for_all_that_is_known_of_it(path, opened, ending):
+    frame = pd.read_csv(path)
+    frame.loc[[3, 7], "sex"] = None
+    data = path.with_name(f"gaps.{ending}")
+    frame.to_csv(data, index=False) if ending == "csv" else frame.to_parquet(data)
+    digest = hashlib.sha256(data.read_bytes()).hexdigest()
+    opened.clear()
+    dataset = open_table(data, label="y", sensitive=["sex", "race"])
+    source = source_of(dataset)
+    assert opened.count(str(data)) == 1
+    assert source["sha256"] == digest
+    assert source["source"] == str(data)
+    assert dataset.row_numbers.tolist() == [row for row in range(40) if row not in (3, 7)]
+    assert frame["age"].iloc[dataset.row_numbers].tolist() == dataset.contexts["age"].tolist()
+
+
+def test_each_command_opens_a_users_file_once(fitted, opened, tmp_path):
+    data = tmp_path / "mine.csv"
+    data.write_bytes(fitted.people.read_bytes())
+    roles = ("--label", "hired", "--sensitive", "sex")
+    commands = {
+        "fit": ("fit", data, *roles, "-o", tmp_path / "m.skops", *FIT, "--report", tmp_path / "m.html"),
+        "predict": ("predict", fitted.model, data),
+        "audit with a model": ("audit", data, "--model", fitted.model, "--json"),
+        "audit with decisions": ("audit", data, *roles, "--predictions", "hired", "--json"),
+    }
+    for name, command in commands.items():
+        opened.clear()
+        result = evenhand(*command)
+        assert result.exit_code == 0, result.output
+        assert (name, opened.count(str(data))) == (name, 1)
+
+
+def test_a_frame_has_rows_but_no_file(path):
+    frame = pd.read_csv(path).set_index("id")
+    frame.iloc[0, frame.columns.get_loc("y")] = np.nan
+    dataset = open_table(frame, label="y", sensitive="sex")
+    assert dataset.row_numbers.tolist() == list(range(1, 40))
+    assert source_of(dataset)["sha256"] == ""
+    assert dataset.sensitive_columns == ["sex"]
+
+
 def test_true_and_false_in_parquet_are_labels(tmp_path):
     people = pd.DataFrame({"age": [20, 30, 40, 20], "sex": ["f", "m"] * 2, "y": [True, False, True, True]})
     people.to_parquet(tmp_path / "p.parquet")
-    dataset, _ = open_table(tmp_path / "p.parquet", label="y", sensitive=["sex"], **NOTHING)
+    dataset = open_table(tmp_path / "p.parquet", label="y", sensitive=["sex"], **NOTHING)
     assert dataset.pos_label == "True"
 
 

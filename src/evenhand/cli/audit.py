@@ -22,7 +22,7 @@ from evenhand.datasets import Dataset
 from evenhand.report.from_audit import summary_of_audit
 from evenhand.report.render import write_html
 from evenhand.report.summarise import MOST_PERSONS, made, write_summary
-from evenhand.tables.files import sha256_of
+from evenhand.tables.files import Table, read_table
 from evenhand.tables.load import without_blanks
 from evenhand.tables.matching import CATEGORY, NUMBER, Reasons, reject
 from evenhand.wording import printable
@@ -31,8 +31,6 @@ from evenhand.workflow.table import (
     PERSON_NUMBER,
     check_written,
     open_table,
-    read_columns,
-    rows_of,
     source_of,
     with_dates,
 )
@@ -96,7 +94,8 @@ def run(
         _check_deployed(held, sensitive, drop, categorical)
         found, about = _audit_deployed(held, data, label, positive, encoding, given)
     else:
-        frame = read_columns(data, encoding)
+        table = read_table(data, encoding=encoding)
+        frame = table.frame.rename(columns=str)
         if predictions is not None and predictions not in frame.columns:
             raise ValueError(
                 f"Got --predictions {predictions}, but {data} has no such column."
@@ -115,12 +114,12 @@ def run(
         added = [name for name in _added_by_predict(frame) if name not in (label, *(sensitive or []))]
         also = [predictions] if predictions and predictions != label else []
         left_out = dict.fromkeys([*(drop or []), *added, *also])
-        dataset, columns = open_table(
-            data, label=label, sensitive=sensitive, positive=positive, categorical=categorical,
-            drop=list(left_out), encoding=encoding,
+        dataset = open_table(
+            table, label=label, sensitive=sensitive, positive=positive, categorical=categorical,
+            drop=list(left_out),
         )  # fmt: skip
         note(repr(dataset))
-        rows = rows_of(dataset, frame, columns)
+        rows = dataset.row_numbers
         asked = held if predictions is None else _predictions(frame, rows, predictions, dataset)
         contexts = with_dates(dataset.contexts, dataset.dates)
         y = None if unlabelled else dataset.label
@@ -130,7 +129,7 @@ def run(
             found.notes.append(f"Left out as made by `evenhand predict`: {', '.join(map(repr, added))}.")
         about = {
             "label": str(dataset.label.name), "sensitive": str(dataset.sensitive.columns[0]),
-            "source": source_of(dataset, data),
+            "source": source_of(dataset),
         }  # fmt: skip
     whole = summary_of_audit(
         found, name=data.stem, label=about["label"], sensitive=about["sensitive"],
@@ -197,7 +196,8 @@ def _audit_deployed(
     if positive is not None:
         known_as = {str(value): value for value in held.classes_.tolist()}
         pos_label = known_as[one_of("--positive", positive, known_as)]
-    rows = read_columns(path, encoding)
+    table = read_table(path, encoding=encoding)
+    rows = table.frame.rename(columns=str)
     name = label or held.label
     if name not in rows.columns:
         raise ValueError(f"{path} has no column {name!r} to compare with.{did_you_mean(name, rows.columns)}")
@@ -225,8 +225,8 @@ def _audit_deployed(
         found.notes.append(f"{int((~known).sum()):,} of {len(rows):,} rows are left out: {left_out}.")
     strange = Unseen({}, {})
     strange.add(held.unseen(contexts[known]))
-    found.notes.extend([*strange.notes(), *_met_in_training(held, path, rows, encoding)])
-    source = {"name": path.stem, "people": len(y), "sha256": sha256_of(path), "source": str(path)}
+    found.notes.extend([*strange.notes(), *_met_in_training(held, table)])
+    source = {"name": path.stem, "people": len(y), "sha256": table.sha256, "source": str(path)}
     return found, {"label": name, "sensitive": " & ".join(held.sensitive), "source": source}
 
 
@@ -237,16 +237,17 @@ def _left_out(reasons: Reasons) -> str:
     return "; ".join([*(f"{why} ({count:,})" for why, count in told[:_REASONS]), *more])
 
 
-def _met_in_training(held: Deployed, path: Path, frame: pd.DataFrame, encoding: str) -> list[str]:
+def _met_in_training(held: Deployed, table: Table) -> list[str]:
     """Return a note if the file holds the very people that the model was made with."""
+    frame = table.frame.rename(columns=str)
     made_with = held.card.get("data", {})
     kept = {*held.columns, held.label, *held.sensitive}
     if not made_with or len(frame) < made_with["people"] or held.label not in frame.columns:
         return []
     numbers = [name for name in held.columns if pd.api.types.is_numeric_dtype(frame[name])]
     try:
-        dataset, _ = open_table(
-            path, label=held.label, sensitive=held.sensitive, positive=None, encoding=encoding,
+        dataset = open_table(
+            table, label=held.label, sensitive=held.sensitive,
             drop=[str(name) for name in frame.columns if name not in kept],
             categorical=[name for name in numbers if held.columns[name] == CATEGORY],
         )  # fmt: skip

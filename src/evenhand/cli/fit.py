@@ -37,8 +37,6 @@ from evenhand.workflow.table import (
     describe,
     kinds_of,
     open_table,
-    read_columns,
-    rows_of,
     source_of,
 )
 from evenhand.workflow.tradeoff import (
@@ -112,11 +110,11 @@ def run(
     one_of("--criterion", by, CRITERIA)
     cards = [card_path(output, kind) for kind in ("md", "json")]
     check_written(output, *cards, report, summary, inputs=[data])
-    dataset, columns = open_table(
+    dataset = open_table(
         data, label=label, sensitive=sensitive, positive=positive, drop=drop, categorical=categorical,
         encoding=encoding,
     )  # fmt: skip
-    source = source_of(dataset, data)
+    source = source_of(dataset)
     rows = split(dataset, seed=seed, stratify="both")
     dataset.notes.extend([*on_columns(dataset), *on_groups(dataset, rows)])
     if not as_json:  # there, the notes are in the document
@@ -140,7 +138,7 @@ def run(
         _show_what_was_trained(found, dataset.notes, by, as_json)
         raise
     say("Measuring on the test part …")
-    tested = rows_of(dataset, read_columns(data, encoding), columns)[rows.test].tolist()
+    tested = dataset.row_numbers[rows.test].tolist()
     measured = study_of(dataset, parts, found, chosen, tested, seed=seed, epochs=times)
     best = next(model for model in measured["models"] if model["chosen"])
     bounds = bounds_of(max_discrimination, max_flip)
@@ -155,8 +153,8 @@ def run(
         source=source, made=how,
     )  # fmt: skip
     deployed = Deployed(
-        parts.preprocessor, chosen.model, kinds_of(dataset), str(dataset.label.name), columns,
-        dataset.pos_label, json.loads(json.dumps(card, default=str)),
+        parts.preprocessor, chosen.model, kinds_of(dataset), str(dataset.label.name),
+        dataset.sensitive_columns, dataset.pos_label, json.loads(json.dumps(card, default=str)),
     )  # fmt: skip
     written = write(deployed, card, whole, output, report, summary)
     unfinished.clear()

@@ -227,7 +227,8 @@ def _term_number(term: Any) -> float:
 
 
 def _columns(table: str | Path | pd.DataFrame, role: str, wanted: tuple[str, ...]) -> pd.DataFrame:
-    frame, origin, _ = read_table(table)
+    read = read_table(table)
+    frame, origin = read.frame, read.origin
     for column in wanted:
         if column not in frame.columns:
             raise ValueError(

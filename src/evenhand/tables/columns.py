@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from pathlib import Path
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from evenhand.tables.files import MISSING_MARKS, codes_in, line_of_row
+from evenhand.tables.csv_format import MISSING_MARKS, codes_in
+from evenhand.tables.files import Table
+
+Place = Callable[[Any], str]  # where a row stands, in words
 
 # What says, in any case, that there is no value among numbers and dates; among text, '?' is a category.
 NO_NUMBER = (*dict.fromkeys(map(str.lower, MISSING_MARKS)), "?", "-", ".", "none", "missing", "unknown")
@@ -28,29 +30,47 @@ _DATE_FORMATS = ("ISO8601", "%Y/%m/%d", "%d.%m.%Y", _MONTH_FIRST, _DAY_FIRST)
 
 
 def tidy_columns(
-    frame: pd.DataFrame,
-    origin: str,
-    notes: list[str],
-    *,
-    codes: Sequence[str] = (),
-    path: Path | None = None,
-    encoding: str = "utf-8",
+    frame: pd.DataFrame, notes: list[str], *, codes: Sequence[str] = (), place: Place | None = None
 ) -> tuple[pd.DataFrame, dict[str, str]]:
-    """Return the columns as numbers and categories, and how those of dates are written.
-
-    Whatever is changed or left out is added to the notes.
+    """Return the columns as numbers and categories, and how dates are written.
 
     Only the kind of a column is decided on the whole table. Whatever is *measured* (means, deviations,
     frequent categories) waits for the preprocessing, which sees the training part alone.
 
+    Parameters
+    ----------
+    frame : DataFrame
+        Columns as they were read.
+    notes : list of str
+        What is changed or left out is added here.
+    codes : list of str
+        Columns whose numbers are codes, not amounts.
+    place : function, optional
+        Returns where a row stands, for errors: by default, the row of the DataFrame.
+
+    Returns
+    -------
+    DataFrame
+        Numbers and categories, without constant columns and identifiers.
+    dict
+        The format of each column of dates, which are now days since 1970.
+
+    Raises
+    ------
+    ValueError
+        If a number is infinite, or most values of a column are numbers, but not all.
+
+    Examples
+    --------
     >>> notes = []
     >>> people = pd.DataFrame({"born": ["1990-01-01", "1990-01-31"], "kind": ["a", "a"]})
-    >>> contexts, dates = tidy_columns(people, "the DataFrame", notes)
+    >>> contexts, dates = tidy_columns(people, notes)
     >>> contexts["born"].tolist(), dates
     ([7305.0, 7335.0], {'born': 'ISO8601'})
     >>> notes[1]
     "'kind' is always 'a' and is left out."
     """
+    place = place or Table(frame).place
     kept: dict[str, pd.Series[Any]] = {}
     dates: dict[str, str] = {}
     for name in frame.columns:
@@ -64,20 +84,18 @@ def tidy_columns(
         if name in codes or coded:
             tidied: pd.Series[Any] | None = _categories(column, notes)
         elif pd.api.types.is_numeric_dtype(column):
-            tidied = _numbers(column, origin, notes, path, encoding)
+            tidied = _numbers(column, notes, place)
         elif (how := _date_format(column)) is not None:
             tidied = _days(column, how, notes)
             dates[str(name)] = how
         else:
-            tidied = _text(column, origin, notes, path, encoding)
+            tidied = _text(column, notes, place)
         if tidied is not None:
             kept[str(name)] = tidied
     return pd.DataFrame(kept).reset_index(drop=True), dates
 
 
-def _numbers(
-    column: pd.Series[Any], origin: str, notes: list[str], path: Path | None, encoding: str
-) -> pd.Series[Any] | None:
+def _numbers(column: pd.Series[Any], notes: list[str], place: Place) -> pd.Series[Any] | None:
     whole = pd.api.types.is_integer_dtype(column)
     called = str(column.name).lower()
     called_id = called in ("id", "index", "unnamed: 0") or called.endswith("_id")
@@ -88,13 +106,17 @@ def _numbers(
         return None
     values = column.to_numpy(dtype=np.float64, na_value=np.nan)
     if np.isinf(values).any():
-        where = _where(column, int(np.flatnonzero(np.isinf(values))[0]), origin, path, encoding)
-        raise ValueError(f"{where}: got an infinite number; expected finite numbers or nothing.")
+        where = place(column.index[np.isinf(values).argmax()])
+        raise ValueError(
+            f"{where}, column {column.name!r}: got an infinite number; expected finite numbers or nothing."
+        )
     large = np.abs(values) > LARGEST
     if large.any():
         at = int(large.argmax())
-        where = _where(column, at, origin, path, encoding)
-        raise ValueError(f"{where}: got {values[at]:g}; expected numbers up to {LARGEST:.2g}, or nothing.")
+        raise ValueError(
+            f"{place(column.index[at])}, column {column.name!r}: got {values[at]:g}; expected numbers up to "
+            f"{LARGEST:.2g}, or nothing."
+        )
     missing = int(np.isnan(values).sum())
     if missing:
         notes.append(
@@ -104,9 +126,7 @@ def _numbers(
     return column if whole and not missing else pd.Series(values, index=column.index, name=column.name)
 
 
-def _text(
-    column: pd.Series[Any], origin: str, notes: list[str], path: Path | None, encoding: str
-) -> pd.Series[Any] | None:
+def _text(column: pd.Series[Any], notes: list[str], place: Place) -> pd.Series[Any] | None:
     values = _written(column)
     # A value like '?' says that there is none; but in a column of text it stays the category that it is.
     spoken = _spoken(values)
@@ -119,14 +139,13 @@ def _text(
         if len(spoken) < len(values):
             marks = ", ".join(sorted({repr(value) for value in values[~values.index.isin(spoken.index)]}))
             notes.append(f"{column.name!r} is a column of numbers in which {marks} counts as missing.")
-        return _numbers(numbers.reindex(column.index), origin, notes, path, encoding)
+        return _numbers(numbers.reindex(column.index), notes, place)
     elif (numbers.notna() | spoken.str.fullmatch(_WRITTEN_NUMBER)).mean() > _MOSTLY:
         odd = numbers.index[numbers.isna()][0]
-        where = _where(column, column.index.get_loc(odd), origin, path, encoding)
         raise ValueError(
-            f"{where}: got {column[odd]!r}{_written_with(spoken[odd])} in a column of numbers "
-            f"({int(numbers.isna().sum())} such values). Mend the values, drop the column, or name it in "
-            "`categorical` if the numbers are codes."
+            f"{place(odd)}, column {column.name!r}: got {column[odd]!r}{_written_with(spoken[odd])} in "
+            f"a column of numbers ({int(numbers.isna().sum())} such values). Correct the values, "
+            "drop the column, or name it in `categorical` if the numbers are codes."
         )
     distinct = values.nunique()
     if distinct > _SOME_DISTINCT and distinct > len(values) / 2:
@@ -209,11 +228,3 @@ def _written(column: pd.Series[Any]) -> pd.Series[str]:
 def _spoken(values: pd.Series[str]) -> pd.Series[str]:
     """Return the values that don't say that there is none."""
     return values[~values.str.lower().isin(NO_NUMBER)]
-
-
-def _where(column: pd.Series[Any], at: Any, origin: str, path: Path | None, encoding: str) -> str:
-    """Say where a value stands: file, line and column, or the row of a DataFrame."""
-    row = column.index[at]
-    if path is not None and path.suffix.lower() != ".parquet":
-        return f"{origin}, line {line_of_row(path, int(row), encoding=encoding)}, column {column.name!r}"
-    return f"{origin}, row {row!r}, column {column.name!r}"

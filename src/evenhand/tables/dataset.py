@@ -9,10 +9,11 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
+from evenhand.arrays import Codes, Flags
 from evenhand.checks import did_you_mean, one_of
+from evenhand.wording import listed
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -42,6 +43,12 @@ class Dataset:
         What was decided on the way, in words for the user.
     dates : dict
         The contexts that were dates and are days since 1970, each with the format that it was read by.
+    kept_rows : array of int, optional
+        The rows of the source that these people come from, counted from 0; None for all of them.
+    crossed : tuple of str
+        The columns that the one sensitive column joins, where there are several.
+    sha256 : str
+        The digest of the file; '' where it was no file of the user's.
 
     Examples
     --------
@@ -60,9 +67,12 @@ class Dataset:
     source: str = ""
     licence: str = ""
     rows: str = "all"
-    test_rows: npt.NDArray[np.bool_] | None = None
+    test_rows: Flags | None = None
     notes: list[str] = field(default_factory=list)
     dates: dict[str, str] = field(default_factory=dict)
+    kept_rows: Codes | None = None
+    crossed: tuple[str, ...] = ()
+    sha256: str = ""
 
     def __post_init__(self) -> None:
         people = len(self.contexts)
@@ -70,8 +80,8 @@ class Dataset:
             raise ValueError(f"Data set {self.name!r} has no rows; expected at least one person.")
         if self.sensitive.shape[1] == 0:
             raise ValueError(f"Data set {self.name!r} has no sensitive column; expected at least one.")
-        parts = {"label": self.label, "sensitive": self.sensitive, "test_rows": self.test_rows}
-        for part, values in parts.items():
+        for part in ("label", "sensitive", "test_rows", "kept_rows"):
+            values = getattr(self, part)
             if values is not None and len(values) != people:
                 raise ValueError(f"Got {len(values)} rows in {part}, but contexts has {people}.")
         for column in (self.label.name, self.sensitive.columns[0]):
@@ -86,14 +96,24 @@ class Dataset:
         labels = self.label.unique().tolist()
         if self.pos_label not in labels and not (self.pos_label is None and len(labels) > 2):
             raise ValueError(
-                f"Got pos_label={self.pos_label!r}, but the label {self.label.name!r} has the values "
-                f"{_listed(labels)}.{did_you_mean(self.pos_label, labels)}"
+                f"Got the positive label {self.pos_label!r}, but {self.label.name!r} has the values "
+                f"{listed(labels, most=8)}.{did_you_mean(self.pos_label, labels)}"
             )
 
     @property
     def sensitive_features(self) -> pd.Series[Any]:
-        """The default sensitive column, one value a person."""
+        """The default sensitive column, one value per person."""
         return self.sensitive.iloc[:, 0]
+
+    @property
+    def sensitive_columns(self) -> list[str]:
+        """The names of the columns that the groups come from: one, or those that were crossed."""
+        return list(self.crossed) or [str(self.sensitive.columns[0])]
+
+    @property
+    def row_numbers(self) -> Codes:
+        """Each person's row in the source, counted from 0; people left out have none."""
+        return np.arange(len(self)) if self.kept_rows is None else self.kept_rows
 
     @cached_property
     def fingerprint(self) -> str:
@@ -167,7 +187,3 @@ def _bytes_of(column: pd.Series[Any]) -> bytes:
         return numbers.tobytes()
     codes, values = pd.factorize(column.astype(object))
     return codes.astype("<i8").tobytes() + "\n".join(repr(str(value)) for value in values).encode()
-
-
-def _listed(values: list[Any]) -> str:
-    return ", ".join(repr(value) for value in values[:8]) + (", ..." if len(values) > 8 else "")

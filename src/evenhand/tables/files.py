@@ -2,129 +2,117 @@
 
 from __future__ import annotations
 
-import codecs
-import csv
 import hashlib
-import re
+import io
 import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
-from itertools import chain
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple, TextIO
+from typing import Any
 
 import pandas as pd
 
 from evenhand.checks import did_you_mean, one_of
+from evenhand.tables.csv_format import (
+    MISSING_MARKS,
+    SEPARATORS,
+    check_lines,
+    line_of_row,
+    read_header,
+    unguarded,
+    with_mark,
+)
 
-# What says in any CSV field that there is no value. Other text stays as it stands: "None" can be a category.
-MISSING_MARKS = ("", "NA", "NaN", "nan", "N/A", "n.a.", "null", "NULL", "#N/A", "#NULL!", "#DIV/0!")
-_LONGEST_LINE = 1_000_000
-_LONGEST_FIELD = 131_072
-_SEPARATORS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "bar"}
-_SEPARATOR_LINE = re.compile(r'"?sep=([^\w\s"]|\t)"?[\r\n]*', re.IGNORECASE)  # before the names, for Excel
-_INDEX = "Unnamed: 0"  # what pandas calls a first column without a name: the index that it wrote itself
 TEXT_FILES = (".csv", ".tsv", ".txt")
-# A number to a machine; but people who write amounts leave leading zeros out.
-_CODE = re.compile(r"\s*0\d+(\.\d*)?([eE][+-]?\d+)?\s*")
-# A text that begins with one may be a formula to a spreadsheet: evenhand writes an apostrophe before it.
-FORMULA_SIGNS = "=+-@\t\r\n＝＋－＠"
-_GUARDED = re.compile(f"'+[{re.escape(FORMULA_SIGNS)}]")
-# Of fields in lines: one search a row, as most rows hold neither.
-_MAY_HOLD_EITHER = re.compile(rf"\n(\s*0\d|{_GUARDED.pattern})")
 
 
-class Table(NamedTuple):
-    """A table as it was read: its columns, where it came from, and what there is to say of the reading."""
+@dataclass(frozen=True, eq=False)
+class Table:
+    """A table as it was read.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        All rows and columns.
+    origin : str
+        Where it comes from: the file's path, or 'the DataFrame'.
+    notes : list of str
+        What there is to say about the reading.
+    path : Path, optional
+        The file.
+    encoding : str
+        The encoding of a CSV file.
+    sha256 : str
+        The digest of the file's bytes, as `sha256sum` prints it; '' for a DataFrame.
+    """
 
     frame: pd.DataFrame
-    origin: str
-    notes: list[str]
+    origin: str = "the DataFrame"
+    notes: list[str] = field(default_factory=list)
+    path: Path | None = None
+    encoding: str = "utf-8"
+    sha256: str = ""
 
-
-class Header(NamedTuple):
-    """What the beginning of a CSV file says: the separator, the columns' names, the lines that they take."""
-
-    separator: str
-    names: list[str]
-    lines: int
+    def place(self, row: Any) -> str:
+        """Return where a row of the frame stands: file and line, or the row of a DataFrame."""
+        if self.path is None or self.path.suffix.lower() == ".parquet":
+            return f"{self.origin}, row {getattr(row, 'item', lambda: row)()!r}"
+        return f"{self.origin}, line {line_of_row(self.path, int(row), encoding=self.encoding)}"
 
 
 def read_table(source: Any, *, encoding: str = "utf-8") -> Table:
-    """Read a CSV or Parquet file, or take a DataFrame (pandas, Polars, or with the dataframe interchange).
+    """Read a CSV or Parquet file, or take a DataFrame.
 
-    A column of a CSV file in which a number has a leading zero ('01', '007') is text: these are codes. Its
-    first column may have no name, as pandas writes an index; it is then called 'Unnamed: 0', as pandas does.
+    A file is read from the disk once. A column of a CSV file in which a number has a leading zero ('01',
+    '007') is text: these are codes. A first column without a name, as pandas writes an index, is called
+    'Unnamed: 0', as in pandas.
 
+    Parameters
+    ----------
+    source : path, DataFrame or Table
+        A CSV or Parquet file; a DataFrame of pandas, Polars, or with the dataframe interchange; a table that
+        was read before is returned as it is.
+    encoding : str
+        The encoding of a CSV file.
+
+    Returns
+    -------
+    Table
+        The columns, and where they come from.
+
+    Raises
+    ------
+    ValueError
+        If the file is damaged, or has no rows, no columns, or a column name twice.
+
+    Examples
+    --------
     >>> read_table(pd.DataFrame({"age": [25, 31]})).origin
     'the DataFrame'
     """
-    if isinstance(source, (str, Path)):
-        path = Path(source)
-        frame, notes = _read_file(path, encoding)
-        origin = str(path)
-    else:
-        frame, notes, origin = _as_pandas(source), [], "the DataFrame"
-    names = pd.Index(frame.columns)
+    if isinstance(source, Table):
+        return source
+    is_file = isinstance(source, (str, Path))
+    table = _read_file(Path(source), encoding) if is_file else Table(_as_pandas(source))
+    names = pd.Index(table.frame.columns)
     if names.has_duplicates:
+        twice = names[names.duplicated()][0]
+        raise ValueError(f"{table.origin} has the column {twice!r} more than once; expected each name once.")
+    rows, columns = table.frame.shape
+    if rows == 0 or columns == 0:
         raise ValueError(
-            f"{origin} has the column {names[names.duplicated()][0]!r} more than once; expected names once."
+            f"{table.origin} has {columns} columns and {rows} rows; expected at least one of each."
         )
-    if frame.shape[1] == 0 or len(frame) == 0:
-        raise ValueError(
-            f"{origin} has {frame.shape[1]} columns and {len(frame)} rows; expected at least one of each."
-        )
-    return Table(frame, origin, notes)
-
-
-def codes_in(frame: pd.DataFrame) -> dict[str, str]:
-    """Return the columns of codes, each with an example: text, half of it numbers, some with a leading zero.
-
-    >>> people = {"branch": ["10", "01", "?"], "age": ["7", "0", "0.5"], "agent": ["007", "M", "Q"]}
-    >>> codes_in(pd.DataFrame(people))
-    {'branch': '01'}
-    """
-    found = {}
-    for name in frame.columns:
-        if pd.api.types.is_string_dtype(frame[name].dtype):
-            values = frame[name].dropna().astype(str)
-            codes = values[values.str.fullmatch(_CODE)]
-            if len(codes) and pd.to_numeric(values, errors="coerce").notna().mean() >= 0.5:
-                found[str(name)] = str(codes.iloc[0])
-    return found
-
-
-def unguarded(text: str) -> str:
-    """Return a field without the apostrophe that keeps a spreadsheet from taking it for a formula.
-
-    >>> [unguarded(text) for text in ("'=1+1", "'+", "'tis", "=1+1")]
-    ['=1+1', '+', "'tis", '=1+1']
-    """
-    return text[1:] if text.startswith("'") and _GUARDED.match(text) else text
-
-
-def line_of_row(path: Path, row: int, *, encoding: str = "utf-8") -> int:
-    """Return the line where a data row (from 0) begins, past quoted line breaks and empty lines."""
-    with _open(path, encoding) as file:
-        header = read_header(path, file)
-        reader = csv.reader(file, delimiter=header.separator)
-        begins, position = header.lines + 1, 0
-        for fields in reader:
-            if fields and position == row:
-                break
-            position += bool(fields)
-            begins = header.lines + reader.line_num + 1
-    return begins
+    return table
 
 
 def sha256_of(path: Path) -> str:
-    """Return the digest of a file as it lies on the disk, which `sha256sum` tells too."""
+    """Return the digest of a file's bytes, as `sha256sum` prints it."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def kind_of_file(path: Path) -> str:
-    """Return the ending of a table's file, which must be there and be one that can be read."""
+    """Return the ending of a table's file, which must exist and have a format that can be read."""
     if path.is_dir():
         raise IsADirectoryError(f"{path} is a folder; expected a CSV or Parquet file.")
     if not path.is_file():
@@ -133,47 +121,20 @@ def kind_of_file(path: Path) -> str:
     return one_of(f"the ending of {path.name}", path.suffix.lower(), (*TEXT_FILES, ".parquet"))
 
 
-def read_header(path: Path, file: TextIO) -> Header:
-    """Read the names of a CSV file's columns, each once; the file is left where its rows begin."""
-    line, first = 1, file.readline(_LONGEST_LINE)
-    told = _SEPARATOR_LINE.fullmatch(first)
-    if told:
-        line, first = 2, file.readline(_LONGEST_LINE)
-    if not first:
-        raise ValueError(f"{path} is empty; expected a table with column names.")
-    if len(first) >= _LONGEST_LINE:
-        raise ValueError(
-            f"{path}, line {line} is longer than {_LONGEST_LINE:,} characters; expected column names, and "
-            "then one row a line."
-        )
-    separator = told[1] if told else max(_SEPARATORS, key=first.count)
-    more = iter(lambda: file.readline(_LONGEST_LINE), "")
-    reader = csv.reader(chain([first], more), delimiter=separator, strict=True)
-    try:
-        names = [unguarded(name) for name in next(reader)]
-    except csv.Error as error:
-        raise ValueError(f"{path}, line {line - 1 + reader.line_num}: {_explained(error)}") from error
-    if not names:
-        raise ValueError(f"{path}, line {line} is empty; expected column names.")
-    if len(names) > 1 and not names[0].strip():
-        names[0] = _INDEX
-    for position, name in enumerate(names, start=1):
-        if not name.strip():
-            raise ValueError(
-                f"{path}, line {line}: column {position} has no name; expected a name for every column."
-            )
-        if names.index(name) != position - 1:
-            raise ValueError(
-                f"{path}, line {line}: the column {name!r} comes twice; expected each name once."
-            )
-    return Header(separator, names, line - 1 + reader.line_num)
+def _read_file(path: Path, encoding: str) -> Table:
+    kind = kind_of_file(path)
+    content = path.read_bytes()
+    digest = hashlib.sha256(content).hexdigest()
+    if kind == ".parquet":
+        return Table(_read_parquet(path, content), str(path), path=path, sha256=digest)
+    frame, notes = _read_csv(path, content, encoding)
+    return Table(frame, str(path), notes, path, encoding, digest)
 
 
-def _read_file(path: Path, encoding: str) -> tuple[pd.DataFrame, list[str]]:
-    if kind_of_file(path) == ".parquet":
-        return _read_parquet(path), []
-    coded, guarded = _check_lines(path, encoding)
-    with _open(path, encoding) as file:
+def _read_csv(path: Path, content: bytes, encoding: str) -> tuple[pd.DataFrame, list[str]]:
+    with io.TextIOWrapper(io.BytesIO(content), with_mark(encoding), newline="") as file:
+        coded, guarded = check_lines(path, file, encoding)
+        file.seek(0)
         header = read_header(path, file)
         frame = pd.read_csv(
             file,
@@ -189,16 +150,16 @@ def _read_file(path: Path, encoding: str) -> tuple[pd.DataFrame, list[str]]:
         frame[name] = frame[name].map(unguarded, na_action="ignore")
     if header.separator == ",":
         return frame, []
-    called = _SEPARATORS.get(header.separator, repr(header.separator))
+    called = SEPARATORS.get(header.separator, repr(header.separator))
     return frame, [f"Columns of {path.name} are separated by a {called}."]
 
 
-def _read_parquet(path: Path) -> pd.DataFrame:
+def _read_parquet(path: Path, content: bytes) -> pd.DataFrame:
     pyarrow = pyarrow_for(path)
     try:
-        frame: pd.DataFrame = pyarrow.parquet.read_table(path).to_pandas()
+        frame: pd.DataFrame = pyarrow.parquet.read_table(pyarrow.BufferReader(content)).to_pandas()
     except (pyarrow.ArrowException, OSError) as error:
-        raise ValueError(f"{path} is no whole Parquet file: {error}") from error
+        raise ValueError(f"{path} is not a complete Parquet file: {error}") from error
     return frame
 
 
@@ -210,90 +171,6 @@ def pyarrow_for(path: Path) -> Any:
     except ImportError as error:
         raise ImportError(f"{path.name} needs pyarrow: pip install 'evenhand[parquet]'.") from error
     return pyarrow
-
-
-def _check_lines(path: Path, encoding: str) -> tuple[list[str], list[str]]:
-    """Read the file once as bare fields, so that a damaged line is named, not filled with blanks.
-
-    Return the columns that hold a number with a leading zero, and those with an apostrophe to drop.
-    """
-    with _open(path, encoding) as file:
-        try:
-            header = read_header(path, file)
-            reader = csv.reader(file, delimiter=header.separator, strict=True)
-            coded: set[str] = set()
-            guarded: set[str] = set()
-            for fields in reader:
-                if fields and len(fields) != len(header.names):
-                    raise ValueError(
-                        f"{path}, line {header.lines + reader.line_num}: got {len(fields)} fields, but the "
-                        f"{len(header.names)} column names want as many. Is the file cut off, or a comma "
-                        "unquoted?"
-                    )
-                if _MAY_HOLD_EITHER.search("\n".join(["", *fields])):
-                    named = list(zip(header.names, fields, strict=True))
-                    coded |= {name for name, field in named if _CODE.fullmatch(field)}
-                    guarded |= {name for name, field in named if _GUARDED.match(field)}
-        except csv.Error as error:
-            raise ValueError(f"{path}, line {header.lines + reader.line_num}: {_explained(error)}") from error
-        except UnicodeError as error:
-            raise ValueError(wrong_encoding(path, encoding)) from error
-    return sorted(coded), sorted(guarded)
-
-
-def _explained(error: csv.Error) -> str:
-    said = str(error)
-    if "field larger" in said:
-        return (
-            f"a field is longer than {_LONGEST_FIELD:,} characters; expected a table. Is a quote not closed?"
-        )
-    if "unexpected end of data" in said:
-        return "the file ends inside a quoted field. Is it cut off, or a quote not closed?"
-    return f"this is no CSV ({said})."
-
-
-def wrong_encoding(path: Path, encoding: str) -> str:
-    """Say which byte of a file is not what its encoding allows."""
-    likely = "" if with_mark(encoding) != "utf-8-sig" else _likely(path)
-    advice = f"Save the file as UTF-8, or give its encoding (--encoding, in Python encoding=){likely}."
-    whole = f"{path} is not {encoding.upper()}. {advice}"
-    if not "\n\n".encode(encoding).endswith(b"\n\n"):  # as in UTF-16, whose lines end in more than that byte
-        return whole
-    with path.open("rb") as file:
-        for number, line in enumerate(file, start=1):
-            try:
-                line.decode(encoding)
-            except UnicodeDecodeError as error:
-                return (
-                    f"{path}, line {number}: the byte 0x{line[error.start]:02x} at position "
-                    f"{error.start + 1} is not {encoding.upper()}. {advice}"
-                )
-    return whole
-
-
-def _likely(path: Path) -> str:
-    """Say what a file that is not UTF-8 may be: what spreadsheets write, which latin-1 would misread."""
-    with path.open("rb") as file:
-        marked = file.read(2) in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
-    return ", which is utf-16 by its first bytes" if marked else ", often cp1252"
-
-
-@contextmanager
-def _open(path: Path, encoding: str) -> Iterator[TextIO]:
-    with path.open(encoding=with_mark(encoding), newline="") as file:
-        yield file
-
-
-def with_mark(encoding: str) -> str:
-    """Spreadsheets put a mark before UTF-8 text; it must not become part of the first column's name."""
-    try:
-        "".encode(encoding)
-    except LookupError:
-        raise ValueError(
-            f"Got the encoding {encoding!r}, but expected one that Python knows, such as 'cp1252'."
-        ) from None
-    name = codecs.lookup(encoding).name
-    return "utf-8-sig" if name == "utf-8" else name
 
 
 def _as_pandas(source: Any) -> pd.DataFrame:
@@ -310,7 +187,7 @@ def _as_pandas(source: Any) -> pd.DataFrame:
         return streamed
     if hasattr(source, "__dataframe__"):
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", DeprecationWarning)  # old, but what some libraries still speak
+            warnings.simplefilter("ignore", DeprecationWarning)  # old, but some libraries offer nothing else
             return pd.api.interchange.from_dataframe(source)
     raise TypeError(
         f"Got a {type(source).__name__}, but expected the path of a CSV or Parquet file, or a DataFrame."

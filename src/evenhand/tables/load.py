@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,7 +11,7 @@ import pandas as pd
 from evenhand.checks import did_you_mean
 from evenhand.tables.columns import tidy_columns
 from evenhand.tables.dataset import Dataset
-from evenhand.tables.files import Table, read_table
+from evenhand.tables.files import read_table
 
 _MOST_LABELS = 20
 _MOST_GROUPS = 50
@@ -75,57 +74,59 @@ def load_table(
     ValueError: Got label='hird', but the DataFrame has no such column. Did you mean 'hired'?
     """
     table = read_table(source, encoding=encoding)
-    frame, origin, notes = table
-    frame = frame.rename(columns=str).reset_index(drop=True)
-    dropped, codes = _names("drop", drop, frame, origin), _names("categorical", categorical, frame, origin)
-    for role, given in (("label", _listed(label)), ("sensitive", _listed(sensitive))):
+    notes = list(table.notes)
+    frame = table.frame.rename(columns=str).reset_index(drop=True)
+    codes = _names("categorical", categorical, frame, table.origin)
+    frame, target, groups = _with_roles(frame, table.origin, notes, label, sensitive, drop)
+    frame = _known_people(frame, target, groups, table.origin, notes)
+    positive, said = guessed_positive(frame[target]) if pos_label is None else (pos_label, "")
+    features = frame.drop(columns=[target, *groups])
+    contexts, dates = tidy_columns(features, notes, codes=codes, place=table.place)
+    if contexts.shape[1] == 0:
+        raise ValueError(
+            f"{table.origin} has no column left to learn from beside {target!r} and {', '.join(groups)}."
+        )
+    return Dataset(
+        name=name or (table.path.stem if table.path else "table"),
+        contexts=contexts,
+        label=frame[target].reset_index(drop=True),
+        sensitive=frame[groups].reset_index(drop=True),
+        pos_label=_same_text(positive, frame[target]),
+        description=f"The user's own table, {table.origin}",
+        source=table.origin,
+        licence="the user's own",
+        notes=[*notes, *([said] if said else [])],
+        dates=dates,
+        kept_rows=frame.index.to_numpy(),
+        sha256=table.sha256,
+    )
+
+
+def _with_roles(
+    frame: pd.DataFrame,
+    origin: str,
+    notes: list[str],
+    label: str | None,
+    sensitive: str | Sequence[str] | None,
+    drop: str | Sequence[str],
+) -> tuple[pd.DataFrame, str, list[str]]:
+    """Return the table without what is dropped, the label's column and the sensitive ones."""
+    dropped = _names("drop", drop, frame, origin)
+    for role, given in (("label", _as_list(label)), ("sensitive", _as_list(sensitive))):
         for column in given:
             if column in dropped:
                 raise ValueError(f"Got {column!r} both as {role} and to drop; expected one of the two.")
     frame = frame.drop(columns=dropped)
-    label_column = _label_column(label, frame, table)
-    groups = _sensitive_columns(sensitive, frame, label_column, table)
-    if label_column in groups:
-        raise ValueError(f"Got {label_column!r} both as label and as sensitive column; expected two columns.")
-    frame = _without_blanks(frame, [label_column, *groups], notes)
-    frame = _known_people(frame, label_column, groups, notes)
-    if frame.empty:
-        raise ValueError(f"{origin} has no row with both a label and a group; expected some.")
-    _check_label(frame[label_column], origin)
-    _check_groups(frame, groups, origin)
-    notes.extend(_differ_in_case(frame[[label_column, *groups]]))
-    if pos_label is None:
-        pos_label, said = guessed_positive(frame[label_column])
-    else:
-        said = ""
-        pos_label = pos_label.strip() if isinstance(pos_label, str) else pos_label
-    path = Path(source) if isinstance(source, (str, Path)) else None
-    contexts, dates = tidy_columns(
-        frame.drop(columns=[label_column, *groups]), origin, notes, codes=codes, path=path, encoding=encoding
-    )
-    if contexts.shape[1] == 0:
-        raise ValueError(
-            f"{origin} has no column left to learn from beside {label_column!r} and {', '.join(groups)}."
-        )
-    notes.extend([said] * bool(said))
-    return Dataset(
-        name=name or (path.stem if path else "table"),
-        contexts=contexts,
-        label=frame[label_column].reset_index(drop=True),
-        sensitive=frame[groups].reset_index(drop=True),
-        pos_label=pos_label,
-        description=f"The user's own table, {origin}",
-        source=origin,
-        licence="the user's own",
-        rows="all",
-        notes=notes,
-        dates=dates,
-    )
+    target = _label_column(label, frame, origin, notes)
+    groups = _sensitive_columns(sensitive, frame, target, origin, notes)
+    if target in groups:
+        raise ValueError(f"Got {target!r} both as label and as sensitive column; expected two columns.")
+    return frame, target, groups
 
 
 def _names(argument: str, given: str | Sequence[str], frame: pd.DataFrame, origin: str) -> list[str]:
     """Return the columns named, each of which must exist."""
-    wanted = _listed(given)
+    wanted = _as_list(given)
     for column in wanted:
         if column not in frame.columns:
             near = did_you_mean(column, frame.columns) or f" It has {', '.join(frame.columns[:20])}."
@@ -133,15 +134,15 @@ def _names(argument: str, given: str | Sequence[str], frame: pd.DataFrame, origi
     return wanted
 
 
-def _listed(given: str | Sequence[str] | None) -> list[str]:
+def _as_list(given: str | Sequence[str] | None) -> list[str]:
     if given is None:
         return []
     return [given] if isinstance(given, str) else list(given)
 
 
-def _label_column(given: str | None, frame: pd.DataFrame, table: Table) -> str:
+def _label_column(given: str | None, frame: pd.DataFrame, origin: str, notes: list[str]) -> str:
     if given is not None:
-        return _names("label", given, frame, table.origin)[0]
+        return _names("label", given, frame, origin)[0]
     # An 'income' in thousands of amounts is a feature beside an 'approved' of two values.
     named = [
         column
@@ -150,19 +151,17 @@ def _label_column(given: str | None, frame: pd.DataFrame, table: Table) -> str:
     ]
     two_valued = [column for column in frame.columns if frame[column].nunique() == 2]
     if not named and not two_valued:
-        raise ValueError(
-            f"Could not guess the label of {table.origin}; name one of {', '.join(frame.columns)}."
-        )
+        raise ValueError(f"Could not guess the label of {origin}; name one of {', '.join(frame.columns)}.")
     guessed = str((named or two_valued[-1:])[0])
-    table.notes.append(f"Guessed that {guessed!r} is the label.")
+    notes.append(f"Guessed that {guessed!r} is the label.")
     return guessed
 
 
 def _sensitive_columns(
-    given: str | Sequence[str] | None, frame: pd.DataFrame, label: str, table: Table
+    given: str | Sequence[str] | None, frame: pd.DataFrame, label: str, origin: str, notes: list[str]
 ) -> list[str]:
     if given is not None:
-        wanted = _names("sensitive", given, frame, table.origin)
+        wanted = _names("sensitive", given, frame, origin)
         if not wanted:
             raise ValueError("Got no sensitive column, but expected at least one name.")
         twice = next((name for name in wanted if wanted.count(name) > 1), None)
@@ -173,10 +172,9 @@ def _sensitive_columns(
     guessed = [column for column in others if column.lower() in _SENSITIVE_NAMES][:1]
     if not guessed:
         raise ValueError(
-            f"Could not guess the sensitive column of {table.origin}; name one or more of "
-            f"{', '.join(others)}."
+            f"Could not guess the sensitive column of {origin}; name one or more of {', '.join(others)}."
         )
-    table.notes.append(f"Guessed that {guessed[0]!r} is the sensitive column.")
+    notes.append(f"Guessed that {guessed[0]!r} is the sensitive column.")
     return guessed
 
 
@@ -227,7 +225,11 @@ def _differ_in_case(frame: pd.DataFrame) -> list[str]:
     return notes
 
 
-def _known_people(frame: pd.DataFrame, label: str, groups: list[str], notes: list[str]) -> pd.DataFrame:
+def _known_people(
+    frame: pd.DataFrame, label: str, groups: list[str], origin: str, notes: list[str]
+) -> pd.DataFrame:
+    """Return the people with a label and a group, both without blanks around them."""
+    frame = _without_blanks(frame, [label, *groups], notes)
     for column in (label, *groups):
         missing = frame[column].isna()
         if missing.any():
@@ -236,8 +238,14 @@ def _known_people(frame: pd.DataFrame, label: str, groups: list[str], notes: lis
                 "to keep them."
             )
             frame = frame[~missing]
+    if frame.empty:
+        raise ValueError(f"{origin} has no row with both a label and a group; expected some.")
     # A gap makes floats of whole numbers; but what is 1 in the file is not to be called 1.0.
-    return frame.astype({column: "int64" for column in (label, *groups) if _whole(frame[column])})
+    frame = frame.astype({column: "int64" for column in (label, *groups) if _whole(frame[column])})
+    _check_label(frame[label], origin)
+    _check_groups(frame, groups, origin)
+    notes.extend(_differ_in_case(frame[[label, *groups]]))
+    return frame
 
 
 def _whole(column: pd.Series[Any]) -> bool:
@@ -291,3 +299,10 @@ def guessed_positive(label: pd.Series[Any]) -> tuple[Any, str]:
         f"Guessed that the positive label is {values[1]!r}, the second in order; name the positive one if it "
         f"is {values[0]!r}."
     )
+
+
+def _same_text(positive: Any, label: pd.Series[Any]) -> Any:
+    """Return the label that is written like the positive one, which may be given as text: '1' for 1."""
+    positive = positive.strip() if isinstance(positive, str) else positive
+    labels = label.unique().tolist()
+    return positive if positive in labels else next((v for v in labels if str(v) == positive), positive)

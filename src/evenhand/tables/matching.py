@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from evenhand.tables.columns import LARGEST, NO_NUMBER, days_of
-from evenhand.tables.files import MISSING_MARKS
+from evenhand.tables.csv_format import MISSING_MARKS
 
 Reasons = npt.NDArray[Any]  # why a row can't be scored, '' where it can
 

@@ -13,16 +13,15 @@ from typing import Any, NamedTuple, TextIO
 
 import pandas as pd
 
-from evenhand.tables.files import (
+from evenhand.tables.csv_format import (
     FORMULA_SIGNS,
     Header,
-    kind_of_file,
-    pyarrow_for,
     read_header,
     unguarded,
     with_mark,
     wrong_encoding,
 )
+from evenhand.tables.files import kind_of_file, pyarrow_for
 
 CHUNK = 10_000
 _LONGEST_LINE = 10_000_000
@@ -174,7 +173,7 @@ def _parquet_chunks(path: Path, size: int) -> Iterator[Chunk]:
     try:
         file = pyarrow.parquet.ParquetFile(path)
     except (pyarrow.ArrowException, OSError) as error:
-        raise ValueError(f"{path} is no whole Parquet file: {error}") from error
+        raise ValueError(f"{path} is not a complete Parquet file: {error}") from error
     with file:
         start = 1
         for batch in file.iter_batches(batch_size=size):

@@ -10,7 +10,7 @@ from evenhand.groups import encode_groups
 from evenhand.metrics.measures import value_of
 from evenhand.metrics.response_columns import telling_columns
 from evenhand.tables.splits import Split
-from evenhand.workflow.table import people
+from evenhand.wording import people
 
 FEW = 30  # people of a group, in a part that is measured
 

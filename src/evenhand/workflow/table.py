@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,69 +11,71 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from evenhand.checks import did_you_mean
 from evenhand.cli.console import note
 from evenhand.datasets import Dataset, load_table
 from evenhand.groups import group_values
-from evenhand.tables.files import read_table, sha256_of
-from evenhand.tables.load import guessed_positive, without_blanks
 from evenhand.tables.matching import CATEGORY, NUMBER
 from evenhand.tables.preprocessing import is_number
+from evenhand.wording import people
 
 PERSON_NUMBER = "A person's number is their row in the file; the first row after the names is 1."
 
 
 def open_table(
-    path: Path,
+    source: Any,
     *,
-    label: str | None,
-    sensitive: list[str] | None,
-    positive: str | None,
-    drop: list[str] | None,
-    categorical: list[str] | None,
-    encoding: str,
-) -> tuple[Dataset, list[str]]:
-    """Read the user's file; return it with one sensitive column, and the columns that this one stands for."""
+    label: str | None = None,
+    sensitive: str | Sequence[str] | None = None,
+    positive: Any = None,
+    drop: Sequence[str] | None = None,
+    categorical: Sequence[str] | None = None,
+    encoding: str = "utf-8",
+) -> Dataset:
+    """Read the user's table as the workflow wants it: one sensitive column, labels as text or numbers.
+
+    Several sensitive columns become one that joins their values; `Dataset.sensitive_columns` has their names.
+
+    Parameters
+    ----------
+    source : path, DataFrame or Table
+        A CSV or Parquet file, a DataFrame, or what `evenhand.tables.files.read_table` returned.
+    label, sensitive, drop, categorical, encoding
+        As in `evenhand.datasets.load_table`.
+    positive : object, optional
+        The positive label, or how it is written.
+
+    Returns
+    -------
+    Dataset
+        The people with a label and a group.
+    """
     found = load_table(
-        path,
+        source,
         label=label,
         sensitive=sensitive or None,
         drop=drop or [],
         categorical=categorical or [],
+        pos_label=positive,
         encoding=encoding,
     )
-    columns = [str(name) for name in found.sensitive.columns]
-    crossed = pd.DataFrame({" & ".join(columns): group_values(found.sensitive, len(found))})
-    plain = _plain_label(found.label)
-    guessed = None if found.pos_label is None else _as_label(str(found.pos_label), plain)
-    dataset = replace(found, sensitive=crossed, label=plain, pos_label=guessed)
-    if positive is not None:
-        guess = guessed_positive(found.label)[1]
-        told = [said for said in found.notes if said != guess]
-        dataset = replace(dataset, pos_label=_as_label(positive, dataset.label), notes=told)
-    return dataset, columns
+    names = tuple(map(str, found.sensitive.columns))
+    groups = pd.DataFrame({" & ".join(names): group_values(found.sensitive, len(found))})
+    target, pos_label = found.label, found.pos_label
+    if not is_number(target):  # True and False, or a frame's categories
+        target, pos_label = target.astype(str).astype(object), None if pos_label is None else str(pos_label)
+    crossed = names if len(names) > 1 else ()
+    return replace(found, sensitive=groups, crossed=crossed, label=target, pos_label=pos_label)
 
 
-def source_of(dataset: Dataset, path: Path) -> dict[str, Any]:
-    """Return what a report and a card say of the data: `sha256` is the file's, `fingerprint` the table's."""
+def source_of(dataset: Dataset) -> dict[str, Any]:
+    """Return what a report and a card say of the data; `sha256` is the file's, `fingerprint` the table's."""
     return {
         "name": dataset.name,
         "people": len(dataset),
-        "sha256": sha256_of(path),
+        "sha256": dataset.sha256,
         "fingerprint": dataset.fingerprint,
-        "source": str(path),
+        "source": dataset.source,
     }
-
-
-def read_columns(path: Path, encoding: str) -> pd.DataFrame:
-    """Return all rows of the user's file, its columns named as those of the data set."""
-    return read_table(path, encoding=encoding).frame.rename(columns=str)
-
-
-def rows_of(dataset: Dataset, frame: pd.DataFrame, sensitive: list[str]) -> npt.NDArray[np.int64]:
-    """Return each person's row in the file, from 0; those without a label or a group were left out."""
-    roles = frame[[str(dataset.label.name), *sensitive]].apply(without_blanks)
-    return np.flatnonzero(roles.notna().all(axis=1))
 
 
 def check_written(*outputs: Path | None, inputs: Iterable[Path | None]) -> None:
@@ -115,11 +117,6 @@ def check_groups(dataset: Dataset, training: npt.NDArray[np.int64]) -> None:
             )
 
 
-def people(count: int) -> str:
-    """Return '1 person', '2 people'."""
-    return f"{count:,} {'person' if count == 1 else 'people'}"
-
-
 def describe(dataset: Dataset) -> None:
     """Tell the user which column is what, and what was guessed, left out or changed."""
     note(repr(dataset))
@@ -140,17 +137,3 @@ def with_dates(contexts: pd.DataFrame, dates: Iterable[str]) -> pd.DataFrame:
     """Return contexts for people to read: dates as dates, which models take as days since 1970."""
     read = {name: pd.to_datetime(contexts[name], unit="D").dt.round("ms") for name in dates}
     return contexts.assign(**read)
-
-
-def _plain_label(label: pd.Series[Any]) -> pd.Series[Any]:
-    """Return labels as plain text or numbers, whatever the file's own type of them."""
-    return label if is_number(label) else label.astype(str).astype(object)
-
-
-def _as_label(text: str, label: pd.Series[Any]) -> Any:
-    labels = label.unique().tolist()
-    for value in labels:
-        if text == str(value):
-            return value
-    listed = ", ".join(map(repr, labels))
-    raise ValueError(f"Got --positive {text!r}, but the label has {listed}.{did_you_mean(text, labels)}")

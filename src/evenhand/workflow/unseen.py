@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from evenhand.workflow.table import people
+from evenhand.wording import listed, people
 
 _EXAMPLES = 5  # values named of a column
 
@@ -32,6 +32,6 @@ class Unseen(NamedTuple):
         """Return a sentence a column."""
         return [
             f"{people(count)} with a value of {column!r} that was never seen in training, such as "
-            f"{', '.join(map(repr, self.examples[column]))}: it counts as none of those that were."
+            f"{listed(self.examples[column])}: it counts as none of those that were."
             for column, count in self.people.items()
         ]

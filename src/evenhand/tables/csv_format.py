@@ -1,0 +1,188 @@
+"""What a CSV file means: its header, encoding, missing values, codes and guarded formulas."""
+
+from __future__ import annotations
+
+import codecs
+import csv
+import re
+from itertools import chain
+from pathlib import Path
+from typing import NamedTuple, TextIO
+
+import pandas as pd
+
+# What says in any CSV field that there is no value. Other text stays as it stands: "None" can be a category.
+MISSING_MARKS = ("", "NA", "NaN", "nan", "N/A", "n.a.", "null", "NULL", "#N/A", "#NULL!", "#DIV/0!")
+_LONGEST_LINE = 1_000_000
+_LONGEST_FIELD = 131_072
+SEPARATORS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "bar"}
+_SEPARATOR_LINE = re.compile(r'"?sep=([^\w\s"]|\t)"?[\r\n]*', re.IGNORECASE)  # before the names, for Excel
+_INDEX = "Unnamed: 0"  # what pandas calls a first column without a name: the index that it wrote itself
+# A number to a machine; but people who write amounts leave leading zeros out.
+_CODE = re.compile(r"\s*0\d+(\.\d*)?([eE][+-]?\d+)?\s*")
+# A text that begins with one may be a formula to a spreadsheet: evenhand writes an apostrophe before it.
+FORMULA_SIGNS = "=+-@\t\r\n＝＋－＠"
+_GUARDED = re.compile(f"'+[{re.escape(FORMULA_SIGNS)}]")
+# Of fields in lines: one search a row, as most rows hold neither.
+_MAY_HOLD_EITHER = re.compile(rf"\n(\s*0\d|{_GUARDED.pattern})")
+
+
+class Header(NamedTuple):
+    """What the beginning of a CSV file says: the separator, the columns' names, the lines that they take."""
+
+    separator: str
+    names: list[str]
+    lines: int
+
+
+def codes_in(frame: pd.DataFrame) -> dict[str, str]:
+    """Return the columns of codes, each with an example: text, half of it numbers, some with a leading zero.
+
+    >>> people = {"branch": ["10", "01", "?"], "age": ["7", "0", "0.5"], "agent": ["007", "M", "Q"]}
+    >>> codes_in(pd.DataFrame(people))
+    {'branch': '01'}
+    """
+    found = {}
+    for name in frame.columns:
+        if pd.api.types.is_string_dtype(frame[name].dtype):
+            values = frame[name].dropna().astype(str)
+            codes = values[values.str.fullmatch(_CODE)]
+            if len(codes) and pd.to_numeric(values, errors="coerce").notna().mean() >= 0.5:
+                found[str(name)] = str(codes.iloc[0])
+    return found
+
+
+def unguarded(text: str) -> str:
+    """Return a field without the apostrophe that keeps a spreadsheet from taking it for a formula.
+
+    >>> [unguarded(text) for text in ("'=1+1", "'+", "'tis", "=1+1")]
+    ['=1+1', '+', "'tis", '=1+1']
+    """
+    return text[1:] if text.startswith("'") and _GUARDED.match(text) else text
+
+
+def line_of_row(path: Path, row: int, *, encoding: str = "utf-8") -> int:
+    """Return the line where a data row (from 0) begins, past quoted line breaks and empty lines."""
+    with path.open(encoding=with_mark(encoding), newline="") as file:
+        header = read_header(path, file)
+        reader = csv.reader(file, delimiter=header.separator)
+        begins, position = header.lines + 1, 0
+        for fields in reader:
+            if fields and position == row:
+                break
+            position += bool(fields)
+            begins = header.lines + reader.line_num + 1
+    return begins
+
+
+def read_header(path: Path, file: TextIO) -> Header:
+    """Read the names of a CSV file's columns, each once; the file is left where its rows begin."""
+    line, first = 1, file.readline(_LONGEST_LINE)
+    told = _SEPARATOR_LINE.fullmatch(first)
+    if told:
+        line, first = 2, file.readline(_LONGEST_LINE)
+    if not first:
+        raise ValueError(f"{path} is empty; expected a table with column names.")
+    if len(first) >= _LONGEST_LINE:
+        raise ValueError(
+            f"{path}, line {line} is longer than {_LONGEST_LINE:,} characters; expected column names, and "
+            "then one row a line."
+        )
+    separator = told[1] if told else max(SEPARATORS, key=first.count)
+    more = iter(lambda: file.readline(_LONGEST_LINE), "")
+    reader = csv.reader(chain([first], more), delimiter=separator, strict=True)
+    try:
+        names = [unguarded(name) for name in next(reader)]
+    except csv.Error as error:
+        raise ValueError(f"{path}, line {line - 1 + reader.line_num}: {_explained(error)}") from error
+    if not names:
+        raise ValueError(f"{path}, line {line} is empty; expected column names.")
+    if len(names) > 1 and not names[0].strip():
+        names[0] = _INDEX
+    for position, name in enumerate(names, start=1):
+        if not name.strip():
+            raise ValueError(
+                f"{path}, line {line}: column {position} has no name; expected a name for every column."
+            )
+        if names.index(name) != position - 1:
+            raise ValueError(
+                f"{path}, line {line}: the column {name!r} comes twice; expected each name once."
+            )
+    return Header(separator, names, line - 1 + reader.line_num)
+
+
+def check_lines(path: Path, file: TextIO, encoding: str) -> tuple[list[str], list[str]]:
+    """Read a file as bare fields, so that a damaged line is named, not filled with blanks.
+
+    Return the columns that hold a number with a leading zero, and those with an apostrophe to drop.
+    """
+    coded: set[str] = set()
+    guarded: set[str] = set()
+    try:
+        header = read_header(path, file)
+        reader = csv.reader(file, delimiter=header.separator, strict=True)
+        for fields in reader:
+            if fields and len(fields) != len(header.names):
+                raise ValueError(
+                    f"{path}, line {header.lines + reader.line_num}: got {len(fields)} fields, but the "
+                    f"{len(header.names)} column names want as many. Is the file cut off, or a comma "
+                    "unquoted?"
+                )
+            if _MAY_HOLD_EITHER.search("\n".join(["", *fields])):
+                named = list(zip(header.names, fields, strict=True))
+                coded |= {name for name, field in named if _CODE.fullmatch(field)}
+                guarded |= {name for name, field in named if _GUARDED.match(field)}
+    except csv.Error as error:
+        raise ValueError(f"{path}, line {header.lines + reader.line_num}: {_explained(error)}") from error
+    except UnicodeError as error:
+        raise ValueError(wrong_encoding(path, encoding)) from error
+    return sorted(coded), sorted(guarded)
+
+
+def _explained(error: csv.Error) -> str:
+    said = str(error)
+    if "field larger" in said:
+        return (
+            f"a field is longer than {_LONGEST_FIELD:,} characters; expected a table. Is a quote not closed?"
+        )
+    if "unexpected end of data" in said:
+        return "the file ends inside a quoted field. Is it cut off, or a quote not closed?"
+    return f"this is no CSV ({said})."
+
+
+def wrong_encoding(path: Path, encoding: str) -> str:
+    """Say which byte of a file is not what its encoding allows."""
+    likely = "" if with_mark(encoding) != "utf-8-sig" else _likely(path)
+    advice = f"Save the file as UTF-8, or give its encoding (--encoding, in Python encoding=){likely}."
+    whole = f"{path} is not {encoding.upper()}. {advice}"
+    if not "\n\n".encode(encoding).endswith(b"\n\n"):  # as in UTF-16, whose lines end in more than that byte
+        return whole
+    with path.open("rb") as file:
+        for number, line in enumerate(file, start=1):
+            try:
+                line.decode(encoding)
+            except UnicodeDecodeError as error:
+                return (
+                    f"{path}, line {number}: the byte 0x{line[error.start]:02x} at position "
+                    f"{error.start + 1} is not {encoding.upper()}. {advice}"
+                )
+    return whole
+
+
+def _likely(path: Path) -> str:
+    """Say what a file that is not UTF-8 may be: what spreadsheets write, which latin-1 would misread."""
+    with path.open("rb") as file:
+        marked = file.read(2) in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+    return ", which is utf-16 by its first bytes" if marked else ", often cp1252"
+
+
+def with_mark(encoding: str) -> str:
+    """Spreadsheets put a mark before UTF-8 text; it must not become part of the first column's name."""
+    try:
+        "".encode(encoding)
+    except LookupError:
+        raise ValueError(
+            f"Got the encoding {encoding!r}, but expected one that Python knows, such as 'cp1252'."
+        ) from None
+    name = codecs.lookup(encoding).name
+    return "utf-8-sig" if name == "utf-8" else name
