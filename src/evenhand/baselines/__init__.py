@@ -1,4 +1,4 @@
-"""The methods that the paper compares with: LR, Rawlsian, LFR and ALFR; and two of other libraries."""
+"""The methods that the paper compares with, LR, Rawlsian, LFR and ALFR, and two from other libraries."""
 
 from __future__ import annotations
 

@@ -6,9 +6,9 @@ import math
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 from numba import njit
 
+from evenhand.arrays import Codes
 from evenhand.network import Array, Network, backward, forward, input_gradient, softmax, start
 
 
@@ -45,7 +45,7 @@ def start_players(
     n_groups: int,
     rng: np.random.Generator,
 ) -> Players:
-    """Draw the networks; the decoder is told the group, so that the representation need not hold it."""
+    """Draw the networks; the decoder also sees the group, so that the representation need not hold it."""
     return Players(
         start(n_features, n_hidden, n_representation, rng),
         start(n_representation, n_hidden, n_labels, rng),
@@ -157,7 +157,7 @@ def _adam(flat: Any, gradient: Any, first: Any, second: Any, rate: np.float32) -
 
 
 class Game:
-    """The alternating training: the adversary learns from every batch, the others from every so many."""
+    """The alternating training: the adversary learns from every batch, the others from every n-th."""
 
     def __init__(
         self, players: Players, weights: Weights, learning_rate: float, adversary_steps: int
@@ -171,7 +171,7 @@ class Game:
         self.players = Players(*self.makers.networks, *self.breaker.networks)
 
     def play(self, batch: Batch) -> None:
-        """Update the adversary, and the others where it is their turn."""
+        """Update the adversary, and the others if it is their turn."""
         hidden, representation = represent(self.players.encoder, batch.rows)
         if self.weights.adversary:
             self.breaker.step(adversary_gradient(self.players.adversary, representation, batch.groups)[1])
@@ -182,6 +182,6 @@ class Game:
         self.makers.step(gradient.encoder, gradient.classifier, gradient.decoder)
 
 
-def one_hot(codes: npt.NDArray[np.int64], n_columns: int) -> Array:
+def one_hot(codes: Codes, n_columns: int) -> Array:
     """Return whole numbers as rows of zeros with a single one."""
     return np.eye(n_columns, dtype=np.float32)[codes]

@@ -1,4 +1,4 @@
-"""What every baseline shares: the door, predictions by group, checkpoints and the warning of a collapse."""
+"""What every baseline shares: input checks, predictions by group, checkpoints, the warning of a collapse."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from collections.abc import Callable
 from typing import Any, Self
 
 import numpy as np
-import numpy.typing as npt
 from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.metrics import accuracy_score
@@ -15,11 +14,11 @@ from sklearn.utils import Tags, check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from evenhand.arrays import Array, Codes, Floats
 from evenhand.groups import codes_of, column_names, encode_groups
 from evenhand.metrics.collapse import CollapseWarning, one_decision
+from evenhand.wording import listed
 
-Floats = npt.NDArray[np.float64]
-Codes = npt.NDArray[np.int64]
 Callback = Callable[[int, Any], bool | None]
 
 
@@ -44,11 +43,23 @@ class Baseline(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def fit(
         self, X: Any, y: Any, *, sensitive_features: Any = None, callback: Callback | None = None
     ) -> Self:
-        """Learn from people, their labels and their groups; None is one group for everybody."""
+        """Learn from people, their labels and their groups.
+
+        Parameters
+        ----------
+        X : array or sparse array of shape (people, features)
+            The contexts, without the sensitive features.
+        y : array of shape (people,)
+            The labels.
+        sensitive_features : array or DataFrame, optional
+            Each person's group; None is one group for everybody.
+        callback : callable, optional
+            `callback(step, model)` is called every `checkpoint_every` steps and at the end; True stops.
+        """
         raise NotImplementedError
 
     def _probabilities(self, X: Any, codes: Codes) -> Floats:
-        """Return the probability of every action for rows already checked, each under the given group."""
+        """Return the probability of every action for checked rows, each as a member of the given group."""
         raise NotImplementedError
 
     def predict_proba(self, X: Any, *, sensitive_features: Any = None) -> Floats:
@@ -56,11 +67,10 @@ class Baseline(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         X = self._rows(X)
         return self._probabilities(X, self._codes(sensitive_features, X.shape[0]))
 
-    def predict(self, X: Any, *, sensitive_features: Any = None) -> npt.NDArray[Any]:
+    def predict(self, X: Any, *, sensitive_features: Any = None) -> Array:
         """Return each person's most probable action."""
         probabilities = self.predict_proba(X, sensitive_features=sensitive_features)
-        actions: npt.NDArray[Any] = self.classes_[probabilities.argmax(axis=1)]
-        return actions
+        return np.asarray(self.classes_[probabilities.argmax(axis=1)])
 
     def score(self, X: Any, y: Any, sample_weight: Any = None, *, sensitive_features: Any = None) -> float:
         """Return the accuracy of `predict`."""
@@ -68,7 +78,7 @@ class Baseline(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return float(accuracy_score(y, predicted, sample_weight=sample_weight))
 
     def probabilities_by_group(self, X: Any) -> Floats:
-        """Return what each person would be given in every group: (people, groups, actions)."""
+        """Return each person's probabilities as a member of every group, (people, groups, actions)."""
         X = self._rows(X)
         n_people, n_groups = X.shape[0], len(self.groups_)
         if not self._uses_group:
@@ -78,8 +88,8 @@ class Baseline(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return np.stack(every, axis=1)
 
     def _admit(self, X: Any, y: Any, sensitive_features: Any) -> tuple[Any, Codes, Codes]:
-        """Check what came to `fit`; return rows, labels and groups, the last two as whole numbers."""
-        # A fit that fails must not leave what was learned before under new labels.
+        """Check the arguments of `fit`; return rows, labels and groups, the last two as whole numbers."""
+        # A fit that fails must not leave an earlier model with new labels.
         self.__dict__.pop("n_steps_", None)
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64)
         check_classification_targets(y)
@@ -103,16 +113,15 @@ class Baseline(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if not self._uses_group:
             return np.zeros(n_people, dtype=np.int64)
         if sensitive_features is None and len(self.groups_) > 1:
-            known = ", ".join(repr(name) for name in self.groups_)
             raise ValueError(
-                f"Got no sensitive_features, but expected each person's group: fit saw {known}, "
-                "and the prediction depends on it."
+                "Got no sensitive_features, but expected each person's group: fit saw "
+                f"{listed(self.groups_)}, and the prediction depends on it."
             )
         columns = getattr(self, "sensitive_names_", None)  # older model files have none
         return codes_of(sensitive_features, n_people, self.groups_, columns)
 
     def _warn_if_collapsed(self, probabilities: Floats, weight: str) -> None:
-        """Warn when every decision is the same, naming the weight that most likely did it."""
+        """Warn if every decision is the same, naming the weight that is the most likely cause."""
         action = one_decision(probabilities)
         if action is not None:
             fairness = getattr(self, weight)
@@ -126,7 +135,7 @@ class Baseline(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             )
 
     def __sklearn_tags__(self) -> Tags:
-        """Say to scikit-learn that sparse rows are welcome, and whether more than two labels are."""
+        """Tell scikit-learn that sparse rows are allowed, and whether more than two labels are."""
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         tags.classifier_tags.multi_class = not self._two_labels_only

@@ -7,7 +7,7 @@ import math
 import numpy as np
 from numba import njit
 
-from evenhand.baselines._base import Codes, Floats
+from evenhand.arrays import Codes, Floats
 
 
 @njit(nogil=True, cache=True)
@@ -23,7 +23,7 @@ def chain_length(order: Codes, lower: Floats, upper: Floats, n_left: int) -> int
 
 @njit(nogil=True, cache=True)
 def choose_from_chains(lower: Floats, upper: Floats, draws: Floats) -> Codes:
-    """Return one position a draw, each uniform within the top chain of those not yet chosen.
+    """Return one position per draw, each uniform within the top chain of those not yet chosen.
 
     >>> choose_from_chains(np.array([0.0, 0.4, 5.0]), np.array([0.5, 0.9, 6.0]), np.array([0.9, 0.9, 0.9]))
     array([2, 0, 1])

@@ -17,7 +17,8 @@ import numpy as np
 from numba import njit
 from scipy import sparse
 
-from evenhand.baselines._base import Codes, Floats, is_sparse
+from evenhand.arrays import Codes, Floats
+from evenhand.baselines._base import is_sparse
 
 EPSILON = float(np.finfo(np.float64).eps)
 
@@ -39,7 +40,7 @@ class Losses(NamedTuple):
 
 
 class People(NamedTuple):
-    """The training people, sorted by group: rows, their squared lengths, labels, and one slice a group."""
+    """The training people, sorted by group: rows, their squared lengths, labels, one of each per group."""
 
     rows: list[Any]
     lengths: list[Floats]
@@ -52,11 +53,8 @@ class People(NamedTuple):
             X = sparse.csr_array(X)
         own = [np.flatnonzero(codes == code) for code in range(codes.max() + 1)]
         rows = [X[people] for people in own]
-        return cls(
-            rows,
-            [squared_lengths(part) for part in rows],
-            [labels[people].astype(np.float64) for people in own],
-        )
+        of_group = [labels[people].astype(np.float64) for people in own]
+        return cls(rows, [squared_lengths(part) for part in rows], of_group)
 
 
 def assign(X: Any, place: Floats, scale: Floats | None) -> Floats:
@@ -79,6 +77,10 @@ def objective(
 
     Parameters
     ----------
+    parameters : Prototypes
+        w, v and α.
+    people : People
+        The training people.
     weights : Losses
         A_x, A_y and A_z.
     weighted : bool

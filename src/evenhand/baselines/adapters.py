@@ -1,4 +1,4 @@
-"""Two methods of other libraries behind the same interface: fairlearn's and OxonFair's."""
+"""Methods of fairlearn and OxonFair behind the interface of the other baselines."""
 
 from __future__ import annotations
 
@@ -6,40 +6,31 @@ import warnings
 from typing import Any, Self
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 
-from evenhand.baselines._base import (
-    Baseline,
-    Callback,
-    Codes,
-    Floats,
-    dense,
-    generator,
-    two_columns,
-    wants_to_stop,
-)
+from evenhand.arrays import Array, Codes, Floats
+from evenhand.baselines._base import Baseline, Callback, dense, generator, two_columns, wants_to_stop
 from evenhand.checks import integer, number
 
 
 class ExponentiatedGradientClassifier(Baseline):
     """fairlearn's reductions (Agarwal et al. 2018) under demographic parity: a random mixture of classifiers.
 
-    The mixture doesn't see the group, so no decision depends on it, given the features. Its guarantee holds
-    for decisions drawn from the mixture, `sample_actions`; `predict` takes the mixture's majority instead, so
-    that one person always gets one decision, and its discrimination can lie above the bound.
+    The mixture doesn't see the group, so given the features no decision depends on it. The guarantee holds
+    for decisions drawn from the mixture (`sample_actions`). `predict` takes the mixture's majority instead,
+    so that a person always gets the same decision; its discrimination can exceed the bound.
 
     Parameters
     ----------
-    estimator : scikit-learn classifier that takes sample_weight, optional
-        What the mixture is made of; LogisticRegression(max_iter=500) by default.
+    estimator : classifier, optional
+        A scikit-learn classifier that takes sample weights; LogisticRegression(max_iter=500) by default.
     difference_bound : float
-        How far a group's positive rate may lie from everybody's.
+        How far a group's positive rate may be from everybody's.
     eps : float
         How closely the reductions' game is solved.
     max_iter : int
-        The most rounds of the game. A round is a step; the callback is called once, at the end.
+        The largest number of rounds. A round is a step; the callback is called once, at the end.
 
     Examples
     --------
@@ -52,12 +43,7 @@ class ExponentiatedGradientClassifier(Baseline):
     _two_labels_only = True
 
     def __init__(
-        self,
-        estimator: Any = None,
-        *,
-        difference_bound: float = 0.01,
-        eps: float = 0.01,
-        max_iter: int = 50,
+        self, estimator: Any = None, *, difference_bound: float = 0.01, eps: float = 0.01, max_iter: int = 50
     ) -> None:
         self.estimator = estimator
         self.difference_bound = difference_bound
@@ -79,12 +65,9 @@ class ExponentiatedGradientClassifier(Baseline):
             from fairlearn.reductions import DemographicParity, ExponentiatedGradient
         except ImportError as error:
             raise _not_installed("ExponentiatedGradientClassifier", "fairlearn") from error
-        self.mitigator_ = ExponentiatedGradient(
-            _or_logistic(self.estimator),
-            DemographicParity(difference_bound=bound),
-            eps=eps,
-            max_iter=max_iter,
-        )
+        parity = DemographicParity(difference_bound=bound)
+        base = _or_logistic(self.estimator)
+        self.mitigator_ = ExponentiatedGradient(base, parity, eps=eps, max_iter=max_iter)
         with warnings.catch_warnings():
             # fairlearn's own use of pandas, which nobody outside fairlearn can change
             warnings.simplefilter("ignore", DeprecationWarning)
@@ -93,14 +76,11 @@ class ExponentiatedGradientClassifier(Baseline):
         wants_to_stop(callback, self.n_steps_, self)
         return self
 
-    def sample_actions(
-        self, X: Any, *, sensitive_features: Any = None, random_state: Any = None
-    ) -> npt.NDArray[Any]:
-        """Draw each person's action from the mixture, as the method is published."""
+    def sample_actions(self, X: Any, *, sensitive_features: Any = None, random_state: Any = None) -> Array:
+        """Draw each person's action from the mixture, as the method was published."""
         positive = self.predict_proba(X, sensitive_features=sensitive_features)[:, 1]
         drawn = generator(random_state).random(len(positive)) < positive
-        actions: npt.NDArray[Any] = self.classes_[drawn.astype(np.int64)]
-        return actions
+        return np.asarray(self.classes_[drawn.astype(np.int64)])
 
     def _probabilities(self, X: Any, codes: Codes) -> Floats:
         rows, positive = dense(X), np.zeros(X.shape[0])
@@ -111,18 +91,18 @@ class ExponentiatedGradientClassifier(Baseline):
 
 
 class OxonFairClassifier(Baseline):
-    """OxonFair (Delaney et al. 2024): one threshold a group, most accurate among those within a parity bound.
+    """OxonFair (Delaney et al. 2024): one threshold per group, the most accurate within a parity bound.
 
-    Decisions depend on the group by design: two people alike in all else can be decided differently. The
-    thresholds are found on the training people. A probability is OxonFair's normalised score: above 0.5 where
-    the threshold is passed.
+    Decisions depend on the group by design: two people who differ only in their group can get different
+    decisions. The thresholds are found on the training part. A probability is OxonFair's normalised score:
+    above 0.5 where the threshold is passed.
 
     Parameters
     ----------
-    estimator : scikit-learn classifier with predict_proba, optional
-        Whose scores are thresholded; LogisticRegression(max_iter=500) by default.
+    estimator : classifier, optional
+        A scikit-learn classifier with `predict_proba`; LogisticRegression(max_iter=500) by default.
     difference_bound : float
-        The largest mean difference between groups' positive rates.
+        The largest mean difference between the groups' positive rates.
 
     Notes
     -----
@@ -145,7 +125,7 @@ class OxonFairClassifier(Baseline):
     def fit(
         self, X: Any, y: Any, *, sensitive_features: Any = None, callback: Callback | None = None
     ) -> Self:
-        """Fit the estimator, kept as `estimator_`, then OxonFair's `offsets_`, one a group."""
+        """Fit the estimator, kept as `estimator_`, then OxonFair's `offsets_`, one per group."""
         bound = number("difference_bound", self.difference_bound, low=0)
         X, labels, codes = self._admit(X, y, sensitive_features)
         self.estimator_ = _or_logistic(self.estimator).fit(X, labels)

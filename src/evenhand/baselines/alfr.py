@@ -8,8 +8,9 @@ from typing import Any, Self
 import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
+from evenhand.arrays import Codes, Floats
 from evenhand.baselines._adversarial import Batch, Game, Players, Weights, one_hot, represent, start_players
-from evenhand.baselines._base import Baseline, Callback, Codes, Floats, dense, generator, wants_to_stop
+from evenhand.baselines._base import Baseline, Callback, dense, generator, wants_to_stop
 from evenhand.checks import integer, number
 from evenhand.network import Network, forward, softmax
 
@@ -17,13 +18,14 @@ from evenhand.network import Network, forward, softmax
 class ALFR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Baseline):  # type: ignore[misc]
     """A representation from which an adversary can't tell the group.
 
-    An encoder makes the representation; a classifier reads the label from it, an adversary the group, and a
-    decoder, who is told the group, the features. On each batch the adversary takes a step of Adam down L_s,
-    then the others one down classifier_weight · L_y + reconstruction_weight · L_x − adversary_weight · L_s.
-    L_y and L_s are mean cross-entropies, L_x is the mean squared error; every network has one hidden layer.
+    An encoder makes the representation. From it, a classifier predicts the label, an adversary the group, and
+    a decoder, which also sees the group, the features. On each batch the adversary takes a step of Adam that
+    lowers L_s; the others then take one that lowers
+    classifier_weight · L_y + reconstruction_weight · L_x − adversary_weight · L_s. L_y and L_s are mean
+    cross-entropies, L_x is the mean squared error; every network has one hidden layer.
 
-    The representation is the tanh of the encoder's output. The encoder doesn't see the group, so the decision
-    does not depend on it, given the features.
+    The representation is the tanh of the encoder's output. The encoder doesn't see the group, so given the
+    features the decision does not depend on it.
 
     Parameters
     ----------
@@ -32,13 +34,13 @@ class ALFR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Baseline):  # type
     classifier_weight, reconstruction_weight, adversary_weight : float
         The weights of the three losses. With reconstruction_weight 0, as in the paper, there is no decoder.
     adversary_steps : int
-        How many batches the adversary learns from for each that the others learn from. One, as published, is
-        often too few: the representation then runs ahead of its adversary, and keeps what another, trained
-        afterwards, would find. Three to five, with a larger adversary_weight, remove far more.
+        How many batches the adversary learns from for each batch of the others. One, as published, is often
+        too few: the representation then stays ahead of its adversary, and keeps what another adversary,
+        trained afterwards, would find. Three to five, with a larger adversary_weight, remove far more.
     epochs, batch_size : int
         How often everybody is seen, and how many at a time. A batch is a step.
     learning_rate : float
-        Adam's.
+        Adam's learning rate.
     checkpoint_every : int
         Steps between two calls of the callback.
     random_state : int, RandomState or None
@@ -99,7 +101,7 @@ class ALFR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Baseline):  # type
     def fit(
         self, X: Any, y: Any, *, sensitive_features: Any = None, callback: Callback | None = None
     ) -> Self:
-        """Play the game; `callback(step, model)` comes every `checkpoint_every` batches and at the end."""
+        """Train the networks; see `Baseline.fit`."""
         widths = integer("n_representation", self.n_representation), integer("n_hidden", self.n_hidden)
         weights = Weights(
             number("classifier_weight", self.classifier_weight, low=0),

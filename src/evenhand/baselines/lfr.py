@@ -10,16 +10,8 @@ import numpy as np
 from scipy.optimize import OptimizeResult, minimize
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
-from evenhand.baselines._base import (
-    Baseline,
-    Callback,
-    Codes,
-    Floats,
-    dense,
-    generator,
-    two_columns,
-    wants_to_stop,
-)
+from evenhand.arrays import Codes, Floats
+from evenhand.baselines._base import Baseline, Callback, dense, generator, two_columns, wants_to_stop
 from evenhand.baselines._prototypes import Losses, People, Prototypes, assign, objective
 from evenhand.checks import integer, number, one_of
 
@@ -29,11 +21,11 @@ SMOOTHINGS = (0.1, 0.001)
 
 
 class LFR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Baseline):  # type: ignore[misc]
-    """Prototypes that people of all groups are assigned to alike.
+    """Prototypes to which people of all groups are assigned equally often.
 
     Person x of group s belongs to prototype k with probability M_k = softmax(−d(x, v_k, α_s)). From M come
     the reconstruction x̂ = Σ M_k v_k and the guess ŷ = Σ M_k w_k. L-BFGS-B minimises
-    A_x·L_x + A_y·L_y + A_z·L_z over v, w in [0, 1] and α ≥ 0, by the exact gradient:
+    A_x·L_x + A_y·L_y + A_z·L_z over v, w in [0, 1] and α ≥ 0, with the exact gradient:
 
     - L_x, the mean over people of ‖x − x̂‖², summed over features;
     - L_y, the mean over people of the cross-entropy of ŷ;
@@ -42,20 +34,20 @@ class LFR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Baseline):  # type:
     Parameters
     ----------
     n_prototypes : int
-        How many prototypes.
+        The number of prototypes.
     reconstruction_weight, classifier_weight, parity_weight : float
         A_x, A_y and A_z.
-    distance : {"weighted", "euclidean"}
-        "weighted" is Zemel's Σ_i α_i (x_i − v_i)², α learned for each group: predictions depend on the group.
-        "euclidean" is the unsquared distance that AIF360 uses: no α, no dependence on the group.
+    distance : {'weighted', 'euclidean'}
+        'weighted' is Zemel's Σ_i α_i (x_i − v_i)², α learned for each group: predictions depend on the group.
+        'euclidean' is the unsquared distance that AIF360 uses: no α, no dependence on the group.
     max_iter : int
-        The most iterations of L-BFGS-B. An iteration is a step.
+        The largest number of iterations of L-BFGS-B. An iteration is a step.
     tol : float
         The largest projected gradient that counts as converged.
     checkpoint_every : int
         Iterations between two calls of the callback.
     random_state : int, RandomState or None
-        Draws the people where prototypes start, and the first w.
+        Draws the people at which the prototypes start, and the first w.
 
     Attributes
     ----------
@@ -68,12 +60,12 @@ class LFR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Baseline):  # type:
 
     Notes
     -----
-    Only two labels, as in the original. AIF360's objectives are this one under "euclidean" with other
-    weights: its means run over features too (A_x / features) and over prototypes (A_z / prototypes); its
-    older class adds the two groups' mean errors instead of taking the mean over people.
+    Only two labels, as in the original. AIF360's objectives are this one with 'euclidean' and other weights:
+    its means also run over features (A_x / features) and over prototypes (A_z / prototypes); its older class
+    adds the two groups' mean errors instead of taking the mean over people.
 
-    L_z has a corner where the groups are even, on which L-BFGS gets stuck; it is rounded while training,
-    twice for half of the iterations, but never in `losses_`.
+    L_z has a corner where the groups are equal, at which L-BFGS gets stuck. It is rounded in training, in two
+    stages of half of the iterations each, but never in `losses_`.
 
     Examples
     --------
@@ -119,7 +111,7 @@ class LFR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Baseline):  # type:
     def fit(
         self, X: Any, y: Any, *, sensitive_features: Any = None, callback: Callback | None = None
     ) -> Self:
-        """Minimise; `callback(iteration, model)` comes every `checkpoint_every` iterations and at the end."""
+        """Minimise the objective; see `Baseline.fit`."""
         integer("n_prototypes", self.n_prototypes)
         weights = Losses(
             number("reconstruction_weight", self.reconstruction_weight, low=0),
@@ -152,7 +144,7 @@ class LFR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Baseline):  # type:
         return self
 
     def transform(self, X: Any, *, sensitive_features: Any = None) -> Floats:
-        """Return the representation M, (people, prototypes): how far a person belongs to each prototype."""
+        """Return the representation M, (people, prototypes): the probability of each prototype."""
         X = self._rows(X)
         return self._assignments(X, self._codes(sensitive_features, X.shape[0]))
 
@@ -162,7 +154,7 @@ class LFR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Baseline):  # type:
         return fitted.transform(X, sensitive_features=sensitive_features)
 
     def reconstruct(self, X: Any, *, sensitive_features: Any = None) -> Floats:
-        """Return x̂, the people as their prototypes describe them, in the original features."""
+        """Return x̂, the reconstruction of each person's features from the prototypes."""
         representation = self.transform(X, sensitive_features=sensitive_features)
         return np.asarray(np.asarray(representation) @ self.prototypes_.place)
 
@@ -209,15 +201,8 @@ def _descend(
         if stopped:
             raise StopIteration
 
-    minimize(
-        flat_objective,
-        _flatten(start),
-        method="L-BFGS-B",
-        jac=True,
-        bounds=_bounds(start),
-        callback=after_step,
-        options={"gtol": tol, "maxiter": max_iter},
-    )
+    limits: dict[str, Any] = {"bounds": _bounds(start), "options": {"gtol": tol, "maxiter": max_iter}}
+    minimize(flat_objective, _flatten(start), method="L-BFGS-B", jac=True, callback=after_step, **limits)
     return stopped
 
 
@@ -231,6 +216,5 @@ def _unflatten(flat: Floats, like: Prototypes) -> Prototypes:
 
 
 def _bounds(start: Prototypes) -> list[tuple[float | None, float | None]]:
-    return (
-        [(0.0, 1.0)] * start.label.size + [(None, None)] * start.place.size + [(0.0, None)] * start.scale.size
-    )
+    label, place, scale = (part.size for part in start)
+    return [(0.0, 1.0)] * label + [(None, None)] * place + [(0.0, None)] * scale

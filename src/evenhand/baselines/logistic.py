@@ -8,21 +8,23 @@ import numpy as np
 from scipy import sparse
 from sklearn.linear_model import LogisticRegression
 
-from evenhand.baselines._base import Baseline, Callback, Codes, Floats, is_sparse, wants_to_stop
+from evenhand.arrays import Codes, Floats
+from evenhand.baselines._base import Baseline, Callback, is_sparse, wants_to_stop
 
 
 class LR(Baseline):
-    """Logistic regression: no fairness at all, and the yardstick of accuracy.
+    """Logistic regression, without any fairness: the yardstick for accuracy.
 
     Parameters
     ----------
     C : float
         Inverse strength of the regularisation, as in scikit-learn.
     aware : bool
-        Whether the person's group is a feature, one column a group. Without it the decision can't change
-        with the group (flip rate 0), though features that go with the group still carry it.
+        Whether the person's group is a feature, with one column per group. If not, the decision can't change
+        with the group (flip rate 0), though other features can be proxies for it.
     max_iter : int
-        The most iterations of L-BFGS. An iteration is a step; the callback is called once, at the end.
+        The largest number of iterations of L-BFGS. An iteration is a step; the callback is called once, at
+        the end.
 
     Examples
     --------
@@ -44,7 +46,7 @@ class LR(Baseline):
     def fit(
         self, X: Any, y: Any, *, sensitive_features: Any = None, callback: Callback | None = None
     ) -> Self:
-        """Fit scikit-learn's LogisticRegression, kept as `estimator_`."""
+        """Fit scikit-learn's LogisticRegression, kept as `estimator_`; see `Baseline.fit`."""
         X, labels, codes = self._admit(X, y, sensitive_features)
         self.estimator_ = LogisticRegression(C=self.C, max_iter=self.max_iter)
         self.estimator_.fit(self._features(X, codes), labels)
@@ -53,8 +55,7 @@ class LR(Baseline):
         return self
 
     def _probabilities(self, X: Any, codes: Codes) -> Floats:
-        probabilities: Floats = self.estimator_.predict_proba(self._features(X, codes))
-        return probabilities
+        return np.asarray(self.estimator_.predict_proba(self._features(X, codes)))
 
     def _features(self, X: Any, codes: Codes) -> Any:
         if not self.aware:

@@ -6,42 +6,34 @@ from typing import Any, Self
 
 import numpy as np
 
-from evenhand.baselines._base import (
-    Baseline,
-    Callback,
-    Codes,
-    Floats,
-    dense,
-    generator,
-    two_columns,
-    wants_to_stop,
-)
+from evenhand.arrays import Codes, Floats
+from evenhand.baselines._base import Baseline, Callback, dense, generator, two_columns, wants_to_stop
 from evenhand.baselines._chaining import choose_from_chains, play_rounds
 from evenhand.checks import integer, number
 
 
 class Rawlsian(Baseline):
-    """Interval chaining over one ridge regression a group.
+    """Interval chaining over one ridge regression per group.
 
-    A round presents one candidate of each group. Each gets an interval: the ridge estimate of their own
-    group's arm, plus and minus w = √(xᵀV⁻¹x) · (√(d·log((1 + t/λ)/δ)) + √λ) in round t, where V = λI + Σxxᵀ
-    sums over those of the group chosen so far. The intervals that overlap, directly or through others, with
-    the one of the highest upper end are the top chain; one of them is chosen at random, their label (1 if
+    A round presents one candidate per group. Each gets an interval: the ridge estimate of their own group's
+    arm, plus and minus w = √(xᵀV⁻¹x) · (√(d·log((1 + t/λ)/δ)) + √λ) in round t, where V = λI + Σxxᵀ sums over
+    the people of the group chosen so far. The intervals that overlap, directly or through others, with the
+    interval with the highest upper end are the top chain. One of them is chosen at random, their label (1 if
     positive) is the reward, and only their group's arm learns.
 
-    Which candidates meet: each group's people come in a random order, drawn anew when all have come, so a
-    round is always full and people of a smaller group come more often.
+    Each group's people come in a random order, which is drawn again when all have come. So every round has a
+    candidate from every group, and people of a smaller group come more often.
 
     Parameters
     ----------
     regularization : float
         λ, the ridge penalty.
     delta : float
-        δ in (0, 1]: the share of intervals that may miss; a smaller one widens them.
+        δ in (0, 1]: the share of intervals that may miss; a smaller δ widens them.
     n_rounds : int, optional
-        How many rounds; by default as many as there are people. A round is a step.
+        The number of rounds, by default the number of people. A round is a step.
     fit_intercept : bool
-        Whether a constant joins the features (and is penalised with them).
+        Whether to add a constant to the features (it is penalised like them).
     checkpoint_every : int
         Rounds between two calls of the callback.
     random_state : int, RandomState or None
@@ -56,7 +48,7 @@ class Rawlsian(Baseline):
 
     Notes
     -----
-    Only two labels: the method knows qualified and unqualified. `predict_proba` is the estimate of the
+    Only two labels: qualified and unqualified. `predict_proba` is the estimate of the
     person's own group's arm, clipped to [0, 1]; the decision is positive above 0.5.
 
     Examples
@@ -89,7 +81,7 @@ class Rawlsian(Baseline):
     def fit(
         self, X: Any, y: Any, *, sensitive_features: Any = None, callback: Callback | None = None
     ) -> Self:
-        """Play the rounds; `callback(round, model)` comes every `checkpoint_every` rounds and at the end."""
+        """Play the rounds; see `Baseline.fit`."""
         penalty = number("regularization", self.regularization, low=0, open_low=True)
         delta = number("delta", self.delta, low=0, high=1, open_low=True)
         every = integer("checkpoint_every", self.checkpoint_every)
@@ -130,13 +122,23 @@ class Rawlsian(Baseline):
         return estimate - width, estimate + width
 
     def select(self, pool: Any, k: int, *, sensitive_features: Any = None, random_state: Any = None) -> Codes:
-        """Choose k people of a pool, each at random from the top chain of those still there.
+        """Choose k people from a pool, each at random from the top chain of those not yet chosen.
 
-        Nobody whose interval lies wholly below the chain is chosen while the chain lasts.
+        Parameters
+        ----------
+        pool : array of shape (people, features)
+            The candidates.
+        k : int
+            How many to choose.
+        sensitive_features : array, optional
+            The candidates' groups.
+        random_state : int, RandomState or None
+            Draws the people.
 
         Returns
         -------
-        Rows of the pool, in the order of choice.
+        array of int
+            Rows of the pool, in the order of choice.
 
         Examples
         --------
@@ -154,18 +156,15 @@ class Rawlsian(Baseline):
         return two_columns(np.clip(self._estimates(X, codes), 0, 1))
 
     def _estimates(self, X: Any, codes: Codes) -> Floats:
-        estimates: Floats = (self._contexts(X) @ self.coef_.T)[np.arange(X.shape[0]), codes]
-        return estimates
+        return np.asarray((self._contexts(X) @ self.coef_.T)[np.arange(X.shape[0]), codes])
 
     def _contexts(self, X: Any) -> Floats:
         rows = dense(X)
-        return (
-            np.hstack([rows, np.ones((len(rows), 1))]) if self.fit_intercept else np.ascontiguousarray(rows)
-        )
+        return np.ascontiguousarray(np.c_[rows, np.ones(len(rows))] if self.fit_intercept else rows)
 
 
 def _line_up(codes: Codes, n_groups: int, n_rounds: int, rng: np.random.Generator) -> Codes:
-    """Return who is presented in each round, (rounds, groups): shuffled people, again and again."""
+    """Return who is presented in each round, (rounds, groups): each group's people in random order."""
     presented = np.empty((n_rounds, n_groups), dtype=np.int64)
     for code in range(n_groups):
         people = np.flatnonzero(codes == code)

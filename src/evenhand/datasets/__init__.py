@@ -1,4 +1,4 @@
-"""The data sets of the paper, education data, and the user's own table."""
+"""The paper's data sets, and public education data; `evenhand.tables` reads your own tables."""
 
 from __future__ import annotations
 

