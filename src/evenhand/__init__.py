@@ -15,6 +15,7 @@ from evenhand.rewards import (
     Parity,
     Reward,
 )
+from evenhand.tables.tabular import tabular
 from evenhand.version import __version__
 from evenhand.workflow.persistence import load, save
 
@@ -38,4 +39,5 @@ __all__ = [
     "audit",
     "load",
     "save",
+    "tabular",
 ]

@@ -22,9 +22,10 @@ from evenhand.datasets import Dataset
 from evenhand.report.from_audit import summary_of_audit
 from evenhand.report.render import write_html
 from evenhand.report.summarise import MOST_PERSONS, made, write_summary
+from evenhand.tables.columns import CATEGORY, NUMBER
 from evenhand.tables.files import Table, read_table
 from evenhand.tables.load import without_blanks
-from evenhand.tables.matching import CATEGORY, NUMBER, Reasons, reject
+from evenhand.tables.matching import Reasons, reject
 from evenhand.wording import printable
 from evenhand.workflow.deployed import Deployed
 from evenhand.workflow.table import (

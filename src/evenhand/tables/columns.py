@@ -12,6 +12,7 @@ import pandas as pd
 from evenhand.tables.csv_format import MISSING_MARKS, codes_in
 from evenhand.tables.files import Table
 
+NUMBER, CATEGORY = "number", "category"
 Place = Callable[[Any], str]  # where a row stands, in words
 
 # What says, in any case, that there is no value among numbers and dates; among text, '?' is a category.
@@ -93,6 +94,17 @@ def tidy_columns(
         if tidied is not None:
             kept[str(name)] = tidied
     return pd.DataFrame(kept).reset_index(drop=True), dates
+
+
+def kinds_of_columns(contexts: pd.DataFrame, dates: dict[str, str]) -> dict[str, str]:
+    """Return each column's kind: 'number', 'category', or the format of a date, such as '%d.%m.%Y'."""
+    kinds = {str(name): NUMBER if is_number(contexts[name]) else CATEGORY for name in contexts.columns}
+    return kinds | dates
+
+
+def is_number(column: pd.Series[Any]) -> bool:
+    """Whether a column is treated as an amount; True and False are categories."""
+    return pd.api.types.is_numeric_dtype(column.dtype) and not pd.api.types.is_bool_dtype(column.dtype)
 
 
 def _numbers(column: pd.Series[Any], notes: list[str], place: Place) -> pd.Series[Any] | None:

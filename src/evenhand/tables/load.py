@@ -76,7 +76,7 @@ def load_table(
     table = read_table(source, encoding=encoding)
     notes = list(table.notes)
     frame = table.frame.rename(columns=str).reset_index(drop=True)
-    codes = _names("categorical", categorical, frame, table.origin)
+    codes = named_columns("categorical", categorical, frame, table.origin)
     frame, target, groups = _with_roles(frame, table.origin, notes, label, sensitive, drop)
     frame = _known_people(frame, target, groups, table.origin, notes)
     positive, said = guessed_positive(frame[target]) if pos_label is None else (pos_label, "")
@@ -111,7 +111,7 @@ def _with_roles(
     drop: str | Sequence[str],
 ) -> tuple[pd.DataFrame, str, list[str]]:
     """Return the table without what is dropped, the label's column and the sensitive ones."""
-    dropped = _names("drop", drop, frame, origin)
+    dropped = named_columns("drop", drop, frame, origin)
     for role, given in (("label", _as_list(label)), ("sensitive", _as_list(sensitive))):
         for column in given:
             if column in dropped:
@@ -124,7 +124,7 @@ def _with_roles(
     return frame, target, groups
 
 
-def _names(argument: str, given: str | Sequence[str], frame: pd.DataFrame, origin: str) -> list[str]:
+def named_columns(argument: str, given: str | Sequence[str], frame: pd.DataFrame, origin: str) -> list[str]:
     """Return the columns named, each of which must exist."""
     wanted = _as_list(given)
     for column in wanted:
@@ -142,7 +142,7 @@ def _as_list(given: str | Sequence[str] | None) -> list[str]:
 
 def _label_column(given: str | None, frame: pd.DataFrame, origin: str, notes: list[str]) -> str:
     if given is not None:
-        return _names("label", given, frame, origin)[0]
+        return named_columns("label", given, frame, origin)[0]
     # An 'income' in thousands of amounts is a feature beside an 'approved' of two values.
     named = [
         column
@@ -161,7 +161,7 @@ def _sensitive_columns(
     given: str | Sequence[str] | None, frame: pd.DataFrame, label: str, origin: str, notes: list[str]
 ) -> list[str]:
     if given is not None:
-        wanted = _names("sensitive", given, frame, origin)
+        wanted = named_columns("sensitive", given, frame, origin)
         if not wanted:
             raise ValueError("Got no sensitive column, but expected at least one name.")
         twice = next((name for name in wanted if wanted.count(name) > 1), None)

@@ -2,19 +2,71 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from evenhand.tables.columns import LARGEST, NO_NUMBER, days_of
+from evenhand.checks import did_you_mean
+from evenhand.tables.columns import CATEGORY, LARGEST, NO_NUMBER, NUMBER, days_of, is_number
 from evenhand.tables.csv_format import MISSING_MARKS
 
 Reasons = npt.NDArray[Any]  # why a row can't be scored, '' where it can
 
-NUMBER, CATEGORY = "number", "category"
+
+def read_contexts(
+    rows: pd.DataFrame, kinds: dict[str, str], preprocessor: Any, reasons: Reasons
+) -> pd.DataFrame:
+    """Return the columns of a table as the training of a preprocessor saw them.
+
+    Parameters
+    ----------
+    rows : DataFrame
+        Rows of a file or of a frame, with at least the columns in `kinds`.
+    kinds : dict
+        Each column's kind, as `kinds_of_columns` returns them.
+    preprocessor : ColumnTransformer
+        Fitted; it knows the categories.
+    reasons : array of str
+        A row that can't be read gets a reason here, unless it has one.
+
+    Returns
+    -------
+    DataFrame
+        Numbers and categories, one row for each of `rows`.
+    """
+    return pd.DataFrame(
+        {
+            name: as_learned(rows[name], kind, known_categories(preprocessor, name), reasons)
+            for name, kind in kinds.items()
+        },
+        index=rows.index,
+    )
+
+
+def known_categories(preprocessor: Any, name: str) -> dict[str, str]:
+    """Return the categories that training met in a column, by every way of writing them."""
+    for _, step, names in preprocessor.transformers_:
+        if hasattr(step, "categories_") and name in names:
+            return spellings(step.categories_[list(names).index(name)])
+    return {}
+
+
+def check_columns(rows: pd.DataFrame, needed: Iterable[str]) -> None:
+    """Raise if a column that a model needs is missing."""
+    for name in needed:
+        if name not in rows.columns:
+            near = did_you_mean(name, rows.columns) or f" It has {', '.join(map(str, rows.columns[:20]))}."
+            raise ValueError(f"The model needs the column {name!r}, which the table does not have.{near}")
+
+
+def check_reasons(rows: pd.DataFrame, reasons: Reasons) -> None:
+    """Raise if a row has a reason: it can't be scored."""
+    if (reasons != "").any():
+        at = int((reasons != "").argmax())
+        raise ValueError(f"Row {rows.index[at]!r}, {reasons[at]}.")
 
 
 def as_learned(column: pd.Series[Any], kind: str, known: dict[str, str], reasons: Reasons) -> pd.Series[Any]:
@@ -33,7 +85,7 @@ def as_learned(column: pd.Series[Any], kind: str, known: dict[str, str], reasons
 
         return each_once(text_of(column).where(column.notna(), "missing"), category)
     if kind == NUMBER:
-        if pd.api.types.is_numeric_dtype(column) and not pd.api.types.is_bool_dtype(column):
+        if is_number(column):
             numbers = pd.Series(column.to_numpy(dtype=np.float64, na_value=np.nan), index=column.index)
             missing = numbers.isna()
         else:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -15,6 +16,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardScaler
 
 from evenhand.groups import encode_groups
+from evenhand.tables.columns import is_number
 from evenhand.tables.dataset import Dataset
 from evenhand.tables.splits import Indices, Split
 
@@ -88,21 +90,23 @@ def prepare(dataset: Dataset, parts: Split) -> Parts:
 
     def ready(rows: Indices) -> Part:
         contexts = dataset.contexts.iloc[rows].reset_index(drop=True)
-        return Part(_features(preprocessor.transform(contexts)), label[rows], s[rows], contexts)
+        return Part(encode(preprocessor, contexts), label[rows], s[rows], contexts)
 
     train, validation, test = map(ready, parts)
     return Parts(train, validation, test, preprocessor, dataset.pos_label)
 
 
-def is_number(column: pd.Series[Any]) -> bool:
-    """Whether a column is treated as an amount; True and False are categories."""
-    return pd.api.types.is_numeric_dtype(column.dtype) and not pd.api.types.is_bool_dtype(column.dtype)
+def encode(preprocessor: ColumnTransformer, contexts: pd.DataFrame) -> Any:
+    """Return the features that a fitted preprocessor makes of contexts: an array, or a sparse one.
+
+    A category that training never met is all zeros, without a warning.
+    """
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Found unknown categories")
+        features = preprocessor.transform(contexts)
+    return features if isinstance(features, np.ndarray) else sparse.csr_array(features)
 
 
 def as_float32(columns: Any) -> npt.NDArray[np.float32]:
     """Return numbers as float32, with NaN for the missing; a step of the preprocessing."""
     return np.asarray(pd.DataFrame(columns).to_numpy(dtype=np.float32, na_value=np.nan))
-
-
-def _features(transformed: Any) -> Any:
-    return transformed if isinstance(transformed, np.ndarray) else sparse.csr_array(transformed)

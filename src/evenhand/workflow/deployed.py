@@ -2,29 +2,29 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-from scipy import sparse
 
 from evenhand.bandits.cooperative import CooperativeBandits
-from evenhand.checks import did_you_mean
 from evenhand.groups import codes_of
+from evenhand.tables.columns import CATEGORY, NUMBER
 from evenhand.tables.matching import (
-    CATEGORY,
-    NUMBER,
     Reasons,
-    as_learned,
+    check_columns,
+    check_reasons,
     each_once,
+    known_categories,
     met,
+    read_contexts,
     reject,
     spellings,
     text_of,
 )
+from evenhand.tables.preprocessing import encode
 
 Array = npt.NDArray[Any]
 
@@ -91,18 +91,12 @@ class Deployed:
             name: NUMBER if kind != CATEGORY and pd.api.types.is_numeric_dtype(X[name]) else kind
             for name, kind in self.columns.items()
         }
-        contexts = self._contexts(X, kinds, reasons)
-        self._accept(X, reasons)
+        contexts = read_contexts(X, kinds, self.preprocessor, reasons)
+        check_reasons(X, reasons)
         return self._said(contexts)
 
     def _said(self, contexts: pd.DataFrame) -> npt.NDArray[np.float64]:
-        with warnings.catch_warnings():
-            # A category that training never met is all zeros, as documented.
-            warnings.filterwarnings("ignore", message="Found unknown categories")
-            rows = self.preprocessor.transform(contexts)
-        return self.model.probabilities_by_group(
-            rows if isinstance(rows, np.ndarray) else sparse.csr_array(rows)
-        )
+        return self.model.probabilities_by_group(encode(self.preprocessor, contexts))
 
     def predict_proba(self, X: pd.DataFrame, *, sensitive_features: Any = None) -> npt.NDArray[np.float64]:
         """Return each person's action probabilities under their own group's policy.
@@ -125,14 +119,8 @@ class Deployed:
             )
         reasons = np.full(len(X), "", dtype=object)
         codes = self._group_codes(X, reasons)
-        self._accept(X, reasons)
+        check_reasons(X, reasons)
         return codes
-
-    @staticmethod
-    def _accept(X: pd.DataFrame, reasons: Reasons) -> None:
-        if (reasons != "").any():
-            at = int((reasons != "").argmax())
-            raise ValueError(f"Row {X.index[at]!r}, {reasons[at]}.")
 
     def predict(self, X: pd.DataFrame, *, sensitive_features: Any = None) -> Array:
         """Return each person's decision under their own group's policy; see `predict_proba`."""
@@ -179,7 +167,7 @@ class Deployed:
         """Return how many people have each category that training never met, by column."""
         unseen = {}
         for name, kind in self.columns.items():
-            known = set(self._known(name).values()) if kind == CATEGORY else set()
+            known = set(known_categories(self.preprocessor, name).values()) if kind == CATEGORY else set()
             if known:
                 counts = contexts[name].value_counts(sort=False)
                 unseen[name] = {
@@ -189,38 +177,16 @@ class Deployed:
 
     def read(self, rows: pd.DataFrame) -> tuple[pd.DataFrame, npt.NDArray[np.int64], Reasons]:
         """Return the contexts and the groups' numbers in rows of a file, and why a row can't be scored."""
-        self.check_columns(rows)
+        check_columns(rows, (*self.columns, *self.sensitive))
         reasons = np.full(len(rows), "", dtype=object)
-        return self._contexts(rows, self.columns, reasons), self._group_codes(rows, reasons), reasons
-
-    def _contexts(self, rows: pd.DataFrame, kinds: dict[str, str], reasons: Reasons) -> pd.DataFrame:
-        """Return the columns of rows as training would see them."""
-        return pd.DataFrame(
-            {name: as_learned(rows[name], kind, self._known(name), reasons) for name, kind in kinds.items()},
-            index=rows.index,
-        )
+        contexts = read_contexts(rows, self.columns, self.preprocessor, reasons)
+        return contexts, self._group_codes(rows, reasons), reasons
 
     def labels(self, column: pd.Series[Any]) -> pd.Series[Any]:
         """Return a file's labels as the model's own: '1.0', in a column with gaps, is its 1."""
         known = spellings(self.classes_)
         own = {str(label): label for label in self.classes_.tolist()}
         return each_once(text_of(column), lambda value: own.get(met(value, known, value), value))
-
-    def check_columns(self, rows: pd.DataFrame) -> None:
-        """Raise if a column that is needed is not there."""
-        for name in (*self.columns, *self.sensitive):
-            if name not in rows.columns:
-                near = (
-                    did_you_mean(name, rows.columns) or f" It has {', '.join(map(str, rows.columns[:20]))}."
-                )
-                raise ValueError(f"The model needs the column {name!r}, which the file does not have.{near}")
-
-    def _known(self, name: str) -> dict[str, str]:
-        """Return the categories that training met in a column, by every way of writing them."""
-        for _, step, names in self.preprocessor.transformers_:
-            if hasattr(step, "categories_") and name in names:
-                return spellings(step.categories_[list(names).index(name)])
-        return {}
 
     def _group_codes(self, rows: pd.DataFrame, reasons: Reasons) -> npt.NDArray[np.int64]:
         text = [text_of(rows[name]) for name in self.sensitive]

@@ -22,12 +22,13 @@ from evenhand.baselines import ALFR, LFR, LR, OxonFairClassifier, Rawlsian
 from evenhand.baselines._prototypes import Losses, Prototypes
 from evenhand.network import Network
 from evenhand.rewards import terms as rewards
+from evenhand.tables.tabular import TabularClassifier
 from evenhand.version import __version__
 
 # Named one by one: a whole package would let a file call any function of it.
 OWN_TYPES = (
     CooperativeBandits, GradientBandit, Training, Moments, Rates, Network,
-    ALFR, LFR, LR, OxonFairClassifier, Rawlsian, Losses, Prototypes,
+    TabularClassifier, ALFR, LFR, LR, OxonFairClassifier, Rawlsian, Losses, Prototypes,
     rewards.Reward, rewards.Correctness, rewards.Likelihood, rewards.KL, rewards.LogRatio, rewards.Agreement,
     rewards.Parity, rewards.EqualOpportunity, rewards.EqualizedOdds,
 )  # fmt: skip

@@ -14,8 +14,7 @@ import pandas as pd
 from evenhand.cli.console import note
 from evenhand.datasets import Dataset, load_table
 from evenhand.groups import group_values
-from evenhand.tables.matching import CATEGORY, NUMBER
-from evenhand.tables.preprocessing import is_number
+from evenhand.tables.columns import is_number, kinds_of_columns
 from evenhand.wording import people
 
 PERSON_NUMBER = "A person's number is their row in the file; the first row after the names is 1."
@@ -126,11 +125,7 @@ def describe(dataset: Dataset) -> None:
 
 def kinds_of(dataset: Dataset) -> dict[str, str]:
     """Return the kind of each context column, as `Deployed` wants them."""
-    kinds = {
-        str(name): NUMBER if is_number(dataset.contexts[name]) else CATEGORY
-        for name in dataset.contexts.columns
-    }
-    return kinds | dataset.dates
+    return kinds_of_columns(dataset.contexts, dataset.dates)
 
 
 def with_dates(contexts: pd.DataFrame, dates: Iterable[str]) -> pd.DataFrame:

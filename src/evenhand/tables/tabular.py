@@ -1,0 +1,246 @@
+"""A scikit-learn classifier for raw tables: text, dates and gaps in, with the groups already routed."""
+
+from __future__ import annotations
+
+import copy
+import inspect
+from collections.abc import Callable, Sequence
+from typing import Any, Self
+
+import numpy as np
+import pandas as pd
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.metrics import accuracy_score
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
+
+from evenhand.arrays import Array, Floats
+from evenhand.tables.columns import kinds_of_columns, tidy_columns
+from evenhand.tables.files import read_table
+from evenhand.tables.load import named_columns
+from evenhand.tables.matching import check_columns, check_reasons, read_contexts
+from evenhand.tables.preprocessing import encode, make_preprocessor
+
+_ROUTED = {"sensitive_features": True}
+
+
+def tabular(
+    estimator: Any, *, drop: str | Sequence[str] = (), categorical: str | Sequence[str] = ()
+) -> TabularClassifier:
+    """Return a classifier that takes a raw DataFrame and passes `sensitive_features` on to `estimator`.
+
+    Text becomes one-hot categories, dates become days, numbers are standardised. A missing number becomes the
+    mean, with a column that says so; a missing category is the category 'missing'; a category that `fit`
+    never saw is all zeros. Identifiers and constant columns are left out, and `notes_` says so.
+
+    Parameters
+    ----------
+    estimator : classifier
+        A `CooperativeBandits`, or any other scikit-learn classifier.
+    drop : str or list of str
+        Columns that are no features.
+    categorical : str or list of str
+        Columns whose numbers are codes, not amounts.
+
+    Returns
+    -------
+    TabularClassifier
+        A scikit-learn classifier, which `clone`, `GridSearchCV`, `evenhand.save` and `evenhand.audit` take.
+
+    Examples
+    --------
+    >>> from evenhand import CooperativeBandits, tabular
+    >>> people = pd.DataFrame({"age": [25, 31, 47, None] * 9, "job": list("abc") * 12})
+    >>> people["sex"] = list("ffmm") * 9
+    >>> hired = ["no", "yes", "yes", "no"] * 9
+    >>> model = tabular(CooperativeBandits(1.0, epochs=300, random_state=0))
+    >>> model.fit(people, hired, sensitive_features=people["sex"]).predict(people[:4]).tolist()
+    ['no', 'yes', 'yes', 'no']
+    """
+    return TabularClassifier(estimator, drop=drop, categorical=categorical)
+
+
+def _has(method: str) -> Callable[[TabularClassifier], bool]:
+    """Return whether the wrapped estimator has a method; before `fit`, whether it will have it."""
+    return lambda model: hasattr(getattr(model, "estimator_", model.estimator), method)
+
+
+class TabularClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """A classifier on raw tables: preprocessing, then any estimator; see `tabular`.
+
+    scikit-learn's metadata routing sends it `sensitive_features` without being asked to. The columns that the
+    groups come from are never features: those of X that have the name of `sensitive_features`, or, if it has
+    none, the same values. Where `predict` gets no `sensitive_features`, it takes these columns from X.
+
+    Attributes
+    ----------
+    estimator_ : classifier
+        The fitted estimator; `encode` returns the features that it takes.
+    preprocessor_ : ColumnTransformer
+        The fitted preprocessing.
+    columns_ : dict
+        Each feature's kind: 'number', 'category' or the format of a date.
+    sensitive_columns_ : list of str
+        The columns of X that the groups came from.
+    notes_ : list of str
+        What was left out or changed.
+    """
+
+    __metadata_request__fit = _ROUTED
+    __metadata_request__predict = _ROUTED
+    __metadata_request__predict_proba = _ROUTED
+    __metadata_request__score = _ROUTED
+
+    def __init__(
+        self, estimator: Any, *, drop: str | Sequence[str] = (), categorical: str | Sequence[str] = ()
+    ) -> None:
+        self.estimator = estimator
+        self.drop = drop
+        self.categorical = categorical
+
+    def fit(self, X: Any, y: Any, *, sensitive_features: Any = None) -> Self:
+        """Learn the preprocessing and the estimator.
+
+        Parameters
+        ----------
+        X : DataFrame
+            One row per person (pandas, Polars, Arrow, or what `pandas.DataFrame` takes).
+        y : array
+            The labels.
+        sensitive_features : array, Series or DataFrame, optional
+            Each person's group.
+
+        Returns
+        -------
+        Self
+            The fitted classifier.
+
+        Raises
+        ------
+        ValueError
+            If X holds the label, a column that was named does not exist, or no feature is left.
+        """
+        frame = _as_frame(X)
+        dropped = named_columns("drop", self.drop, frame, "X")
+        codes = named_columns("categorical", self.categorical, frame, "X")
+        for name in set(_names(y)) & set(frame.columns) - set(dropped):
+            raise ValueError(
+                f"X has the column {name!r}, and so is the label called; expected features only. If it is "
+                f"the label, leave it out: tabular(..., drop={name!r})."
+            )
+        self.notes_: list[str] = []
+        self.sensitive_columns_, telling = _columns_of_groups(frame, sensitive_features)
+        self.notes_ += [f"{name!r} tells the group and is no feature." for name in telling]
+        contexts, dates = tidy_columns(frame.drop(columns=[*dropped, *telling]), self.notes_, codes=codes)
+        if contexts.shape[1] == 0:
+            raise ValueError(f"X has no column left to learn from. {' '.join(self.notes_)}".strip())
+        self.columns_ = kinds_of_columns(contexts, dates)
+        self.feature_names_in_ = np.asarray(list(self.columns_), dtype=object)
+        self.n_features_in_ = len(self.columns_)
+        self.preprocessor_ = make_preprocessor(contexts).fit(contexts)
+        estimator = clone(self.estimator)
+        routed = _passed(estimator.fit, sensitive_features)
+        self.estimator_ = estimator.fit(encode(self.preprocessor_, contexts), np.asarray(y), **routed)
+        self.classes_ = self.estimator_.classes_
+        return self
+
+    def encode(self, X: Any) -> Any:
+        """Return the features that `estimator_` takes: an array, or a sparse one."""
+        check_is_fitted(self, "estimator_")
+        frame = _as_frame(X)
+        check_columns(frame, self.columns_)
+        reasons = np.full(len(frame), "", dtype=object)
+        contexts = read_contexts(frame, self.columns_, self.preprocessor_, reasons)
+        check_reasons(frame, reasons)
+        return encode(self.preprocessor_, contexts)
+
+    def predict(self, X: Any, *, sensitive_features: Any = None) -> Array:
+        """Return each person's decision, under their own group's policy where there is one per group."""
+        return np.asarray(self._ask("predict", X, sensitive_features))
+
+    @available_if(_has("predict_proba"))  # type: ignore[untyped-decorator]
+    def predict_proba(self, X: Any, *, sensitive_features: Any = None) -> Floats:
+        """Return the probability of each label for each person."""
+        return np.asarray(self._ask("predict_proba", X, sensitive_features))
+
+    @available_if(_has("probabilities_by_group"))  # type: ignore[untyped-decorator]
+    def probabilities_by_group(self, X: Any) -> Floats:
+        """Return what each group's policy says about each person: (people, groups, labels)."""
+        return np.asarray(self.estimator_.probabilities_by_group(self.encode(X)))
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None, *, sensitive_features: Any = None) -> float:
+        """Return the accuracy."""
+        decided = self.predict(X, sensitive_features=sensitive_features)
+        return float(accuracy_score(y, decided, sample_weight=sample_weight))
+
+    @available_if(_has("compress"))  # type: ignore[untyped-decorator]
+    def compress(self, group: Any) -> TabularClassifier:
+        """Return the same preprocessing with one group's policy for everyone: it needs no groups."""
+        check_is_fitted(self, "estimator_")
+        single = copy.copy(self)
+        single.estimator = single.estimator_ = self.estimator_.compress(group)
+        return single
+
+    @property
+    def groups_(self) -> Array:
+        """The groups' names."""
+        return np.asarray(self.estimator_.groups_)
+
+    @property
+    def sensitive_names_(self) -> list[str] | None:
+        """The names of several sensitive columns, whose combinations are the groups."""
+        return getattr(self.estimator_, "sensitive_names_", None)
+
+    def _ask(self, method: str, X: Any, sensitive_features: Any) -> Any:
+        features = self.encode(X)
+        if sensitive_features is None and self.sensitive_columns_:
+            frame = _as_frame(X)
+            if set(self.sensitive_columns_) <= set(frame.columns):
+                sensitive_features = frame[self.sensitive_columns_]
+        ask = getattr(self.estimator_, method)
+        return ask(features, **_passed(ask, sensitive_features))
+
+
+def _passed(method: Any, sensitive_features: Any) -> dict[str, Any]:
+    """Return the groups as a keyword if the method takes it: a plain classifier does without."""
+    taken = sensitive_features is not None and "sensitive_features" in inspect.signature(method).parameters
+    return {"sensitive_features": sensitive_features} if taken else {}
+
+
+def _as_frame(X: Any) -> pd.DataFrame:
+    plain = isinstance(X, (np.ndarray, dict, list))
+    return read_table(pd.DataFrame(X) if plain else X).frame.rename(columns=str)
+
+
+def _names(values: Any) -> list[str]:
+    """Return the names that a Series or several columns have."""
+    columns = getattr(
+        values, "columns", values if isinstance(values, dict) else [getattr(values, "name", "")]
+    )
+    return [str(name) for name in columns if name is not None and name != ""]
+
+
+def _columns_of_groups(frame: pd.DataFrame, sensitive_features: Any) -> tuple[list[str], list[str]]:
+    """Return the columns of X that hold the groups, [] if not all are there, and all that tell a group.
+
+    A column holds the groups if it has the same values. One with the name of the groups tells them too: it
+    may be what they were made from.
+    """
+    if sensitive_features is None:
+        return [], []
+    if isinstance(sensitive_features, dict) or hasattr(sensitive_features, "columns"):
+        names = getattr(sensitive_features, "columns", sensitive_features)
+        columns = [np.asarray(sensitive_features[name]) for name in names]
+    else:
+        values = np.asarray(sensitive_features)
+        columns = list(values.T) if values.ndim == 2 else [values]
+    same = [_with_values(frame, pd.Series(column).astype(str)) for column in columns]
+    telling = {*_names(sensitive_features), *(name for found in same for name in found)}
+    held = [found[0] for found in same if found]
+    return held if len(held) == len(same) else [], [name for name in frame.columns if name in telling]
+
+
+def _with_values(frame: pd.DataFrame, values: pd.Series[Any]) -> list[str]:
+    distinct = values.nunique()
+    likely = [name for name in frame.columns if frame[name].nunique() == distinct]
+    return [name for name in likely if frame[name].astype(str).tolist() == values.tolist()]
