@@ -118,11 +118,38 @@ def test_numbers_that_differ_are_noticed():
         assert_alike("flips 0.4", "accuracy 0.4")
 
 
-def test_docstrings_become_markdown():
-    pytest.importorskip("griffe")
-    spec = importlib.util.spec_from_file_location("docstrings", ROOT / "docs" / "docstrings.py")
+def script(name):
+    spec = importlib.util.spec_from_file_location(name, ROOT / "docs" / f"{name}.py")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
+    return module
+
+
+def test_the_picture_shows_direct_implied_and_upward_imports():
+    pytest.importorskip("grimp")
+    rows = [["top"], ["middle"], ["bottom"], ["shared"], ["everyones"]]
+    arrows = {
+        ("top", "middle"),
+        ("middle", "bottom"),
+        ("top", "bottom"),
+        ("bottom", "top"),
+        ("top", "shared"),
+    }
+    lines = script("import_graph").draw(rows, arrows).splitlines()
+    drawn = {line.split("<title>")[1].split("</title>")[0]: line for line in lines if "<g " in line}
+    assert set(drawn) == {
+        "top imports middle",
+        "middle imports bottom",
+        "top imports bottom",
+        "bottom imports top",
+    }
+    assert [name for name, line in drawn.items() if "opacity" in line] == ["top imports bottom"]
+    assert [name for name, line in drawn.items() if "dasharray" in line] == ["bottom imports top"]
+
+
+def test_docstrings_become_markdown():
+    pytest.importorskip("griffe")
+    module = script("docstrings")
     docstring = """Add gains[y][a].
 
 Parameters
