@@ -53,8 +53,8 @@ def torch_seconds(prepared: Prepared, optimizer: str, hidden: int, steps: int) -
     torch.manual_seed(0)
     dense = prepared.X.toarray() if hasattr(prepared.X, "toarray") else prepared.X
     X = torch.tensor(np.asarray(dense))
-    y = torch.tensor((prepared.y == prepared.validation.labels[1]).astype(np.int64))
-    s = (prepared.s == prepared.validation.groups[1]).astype(int).tolist()
+    y = torch.tensor((prepared.y == prepared.validation.people.labels[1]).astype(np.int64))
+    s = (prepared.s == prepared.validation.people.groups[1]).astype(int).tolist()
     policies = [
         torch.nn.Sequential(torch.nn.Linear(X.shape[1], hidden), torch.nn.ReLU(), torch.nn.Linear(hidden, 2))
         for _ in range(2)
@@ -73,15 +73,15 @@ def torch_seconds(prepared: Prepared, optimizer: str, hidden: int, steps: int) -
         (-reward * logs[action]).backward()
         optimisers[s[person]].step()
 
-    people = prepared.validation
-    held = torch.tensor(people.X.toarray() if hasattr(people.X, "toarray") else np.asarray(people.X))
+    contexts, people = prepared.validation.X, prepared.validation.people
+    held = torch.tensor(contexts.toarray() if hasattr(contexts, "toarray") else np.asarray(contexts))
 
     def validate() -> None:
         with torch.no_grad():
             decided = torch.stack([policy(held).argmax(1) for policy in policies], 1).numpy()
-        own = decided[np.arange(len(decided)), people.s]
-        rates = [(own[people.s == group] == people.positive).mean() for group in range(2)]
-        assert (own == people.y).mean() >= 0
+        own = decided[np.arange(len(decided)), people.own]
+        rates = [(own[people.own == group] == people.positive).mean() for group in range(2)]
+        assert (own == people.truth).mean() >= 0
         assert max(rates) >= 0
 
     for person in range(50):

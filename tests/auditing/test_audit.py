@@ -140,7 +140,7 @@ def test_a_model_that_does_not_see_the_group() -> None:
         assert found.about["how"] == "blind"
         assert found.value("flip_rate") == found.value("gap_maximum_kl") == 0
         assert found.people.empty
-        assert "no column that the model takes gives the group away by itself" in found.summary()
+        assert "no column that the model uses reveals the group by itself" in found.summary()
 
 
 def test_a_column_that_tells_the_group_and_more_is_no_blindness() -> None:
@@ -151,7 +151,7 @@ def test_a_column_that_tells_the_group_and_more_is_no_blindness() -> None:
     assert (found.about["how"], found.about["sensitive_columns"]) == ("values", ["job"])
     assert found.value("flip_rate") == 1
     assert "100.0 % (" in found.summary()
-    assert "set to every value they take in another group" in found.summary()
+    assert "set to every value that they take in another group" in found.summary()
 
 
 def test_what_could_not_be_measured_is_not_zero(tmp_path: Any) -> None:
@@ -164,7 +164,7 @@ def test_what_could_not_be_measured_is_not_zero(tmp_path: Any) -> None:
     assert np.isnan(found.value("flip_rate", "rich"))
     assert found.people.empty
     assert "Whether a decision hangs on the group was not measured" in found.summary()
-    assert any("can be told from column 'income', but there are too many" in note for note in found.notes)
+    assert any("can be told from column 'income', which has too many" in note for note in found.notes)
     assert found.to_html(tmp_path / "page.html").exists()
     assert '"metric": "flip_rate",\n   "group": null,\n   "value": null' in found.to_json()
 

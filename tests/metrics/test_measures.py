@@ -5,6 +5,7 @@ import pytest
 
 from evenhand import metrics
 from evenhand.bandits.policy import expected_logit_gradient
+from evenhand.metrics.answers import Answers
 from evenhand.metrics.measures import SHOWN, measure, published_reward, share, value_of
 
 
@@ -14,11 +15,16 @@ def _said(n=200, groups=3, actions=2, seed=0):
     return said, rng.integers(groups, size=n), np.array([f"l{i}" for i in range(actions)]), rng
 
 
+def _answers(y, said, own, labels):
+    groups = list(range(said.shape[1]))
+    return Answers(labels.tolist(), groups, own, said, y=np.asarray(y), pos_label="l1")
+
+
 @pytest.mark.parametrize("actions", [2, 3])
 def test_every_value_is_that_of_the_metrics(actions):
     said, own, labels, rng = _said(actions=actions)
     y = labels[rng.integers(actions, size=len(own))]
-    found = measure(y, said, own, labels=labels, pos_label="l1")
+    found = measure(_answers(y, said, own, labels))
     mine = said[np.arange(len(own)), own]
     decided = labels[mine.argmax(1)]
     common = {"sensitive_features": own, "pos_label": "l1"}
@@ -41,7 +47,7 @@ def test_every_value_is_that_of_the_metrics(actions):
 def test_without_intervals_the_values_are_the_same():
     said, own, labels, rng = _said()
     y = labels[rng.integers(2, size=len(own))]
-    full, bare = (measure(y, said, own, labels=labels, pos_label="l1", intervals=i) for i in (True, False))
+    full, bare = (measure(_answers(y, said, own, labels), intervals=i) for i in (True, False))
     assert {name: found["value"] for name, found in full.items()} == pytest.approx(
         {name: found["value"] for name, found in bare.items()}
     )
@@ -52,21 +58,21 @@ def test_nobody_flipping_among_few_is_not_certain_but_one_policy_for_all_is():
     said = np.tile([[0.9, 0.1], [0.8, 0.2]], (20, 1, 1))
     own, labels = np.arange(20) % 2, np.array(["l0", "l1"])
     y = labels[own]
-    assert measure(y, said, own, labels=labels, pos_label="l1")["flip_rate"]["high"] > 0.1
+    assert measure(_answers(y, said, own, labels))["flip_rate"]["high"] > 0.1
     alike = np.repeat(said[:, :1], 2, axis=1)
-    assert measure(y, alike, own, labels=labels, pos_label="l1")["flip_rate"]["high"] == 0
+    assert measure(_answers(y, alike, own, labels))["flip_rate"]["high"] == 0
     assert share(np.ones(50, dtype=bool))["low"] < 0.95
     assert share(np.zeros(0, dtype=bool)) == {"value": None, "low": None, "high": None}
 
 
 def test_one_label_has_no_auc():
     said, own, labels, _ = _said()
-    assert "auc" not in measure(["l0"] * len(own), said, own, labels=labels, pos_label="l1")
+    assert "auc" not in measure(_answers(["l0"] * len(own), said, own, labels))
 
 
 def test_the_published_push_is_zero_and_the_cure_is_the_gradient_of_the_divergence():
     said, own, _, _ = _said(n=50, groups=2, actions=3)
-    found = published_reward(said, own)
+    found = published_reward(_answers(None, said, own, np.array(list("abc"))))
     assert found["published_push"] < 1e-15
     pushes, noises = [], []
     for person, group in enumerate(own):

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evenhand import CooperativeBandits, GradientBandit
-from evenhand.metrics import accuracy, discrimination, flip_rate
+from evenhand.metrics import Answers, accuracy, discrimination, flip_rate
 from evenhand.protocol.selection import (
     BoundedDiscrimination,
     HighestDelta,
@@ -16,13 +16,20 @@ from evenhand.protocol.selection import (
     LowestDiscrimination,
     Scores,
     Selector,
-    score,
+    scores_of,
 )
 
 
 def judged(y: Any, s: Any, n_groups: int = 2) -> Judged:
-    groups = np.arange(n_groups)
-    return Judged(np.zeros((len(y), 1)), np.asarray(y), np.asarray(s), np.array([0, 1]), groups, 1)
+    return people_of(np.zeros((len(y), 1)), np.asarray(y), np.asarray(s), n_groups)
+
+
+def people_of(X: Any, y: Any, s: Any, n_groups: int = 2) -> Judged:
+    return Judged(X, Answers([0, 1], list(range(n_groups)), s, y=y, pos_label=1))
+
+
+def score(decided: Any, people: Judged) -> Scores:
+    return scores_of(people.people.with_answers(decided=decided))
 
 
 @given(st.lists(st.tuples(*[st.integers(0, 1)] * 4), min_size=1, max_size=30))
@@ -109,7 +116,7 @@ def test_asking_each_group_alone_decides_the_same():
     s = rng.integers(0, 3, 200)
     y = (X[:, 0] + s > 1).astype(np.int64)
     model = CooperativeBandits(0, epochs=5, random_state=0).fit(X, y, sensitive_features=s)
-    people = Judged(X, y, s, np.arange(2), np.arange(3), 1)
+    people = people_of(X, y, s, 3)
     quick, whole = people.scores(model, flips=False), people.scores(model)
     assert quick[:3] == whole[:3]
     assert np.isnan(quick.flip_rate)
@@ -121,6 +128,6 @@ def test_one_policy_for_all_flips_nobody():
     X = rng.normal(size=(100, 2)).astype(np.float32)
     s, y = rng.integers(0, 2, 100), (X[:, 0] > 0).astype(np.int64)
     bandit = GradientBandit(epochs=5, random_state=0).fit(X, y)
-    people = Judged(X, y, s, np.arange(2), np.arange(2), 1)
+    people = people_of(X, y, s)
     assert people.scores(bandit).flip_rate == 0
     assert people.scores(bandit, flips=False).accuracy == people.scores(bandit).accuracy == bandit.score(X, y)

@@ -15,7 +15,7 @@ from evenhand.datasets import Dataset
 from evenhand.protocol.grids import Method
 from evenhand.protocol.selection import CRITERIA
 from evenhand.protocol.sweep import Sweep
-from evenhand.protocol.trial import make_ready, measure, run_trial, submodels, train_and_select
+from evenhand.protocol.trial import make_ready, measured, run_trial, submodels, train_and_select
 from evenhand.tables.preprocessing import prepare
 from evenhand.tables.splits import split
 
@@ -31,7 +31,7 @@ def test_metrics_on_the_test_part_equal_the_library_s(dataset: Dataset) -> None:
     X, y, s, contexts = parts.test
     by_group = model.probabilities_by_group(X)
     decided = model.predict(X, sensitive_features=s)
-    own = prepared.test.s
+    own = prepared.test.people.own
     group: dict[str, Any] = {"sensitive_features": s, "pos_label": "yes"}
     expected = {
         "accuracy": m.accuracy(y, decided),
@@ -44,7 +44,7 @@ def test_metrics_on_the_test_part_equal_the_library_s(dataset: Dataset) -> None:
         "auc": m.auc(y, by_group[np.arange(len(y)), own], pos_label="yes"),
         "gap": m.metric_free_gap(by_group, own).mean,
     }
-    found = measure(prepared.test.said(model), prepared.test, prepared.neighbours)
+    found = measured(prepared.test.ask(model), prepared.neighbours)
     assert found == pytest.approx(expected, abs=1e-6)
 
 
@@ -53,8 +53,8 @@ def test_submodels_are_those_of_the_estimator(dataset: Dataset) -> None:
     test = prepared.test
     model = CooperativeBandits(0.0, epochs=5, shared_start=False, random_state=0)
     model.fit(prepared.X, prepared.y, sensitive_features=prepared.s)
-    y, s = test.labels[test.y], test.groups[test.s]
-    found = submodels(test.said(model), test, prepared.neighbours)
+    y, s = test.people.y, np.array(test.people.groups)[test.people.own]
+    found = submodels(test.ask(model), prepared.neighbours)
     ways = {
         "Model 0": model.compress("f").predict(test.X),
         "Model 1": model.compress("m").predict(test.X),
@@ -72,7 +72,9 @@ def test_submodels_are_those_of_the_estimator(dataset: Dataset) -> None:
 def test_selection_never_looks_at_the_test_part(dataset: Dataset) -> None:
     prepared = make_ready(dataset, 0, "random")
     expected = train_and_select(prepared, BANDITS, {"epochs": 5, "checkpoint_every": 100}, 0, CRITERIA)
-    prepared.test.y[:] = 1 - prepared.test.y
+    people = prepared.test.people
+    turned_labels = np.where(people.y == "yes", "no", "yes")
+    prepared = replace(prepared, test=replace(prepared.test, people=replace(people, y=turned_labels)))
     turned = train_and_select(prepared, BANDITS, {"epochs": 5, "checkpoint_every": 100}, 0, CRITERIA)
     for name, chosen in expected["criteria"].items():
         other = turned["criteria"][name]
@@ -107,7 +109,7 @@ def test_any_classifier_is_a_method(dataset: Dataset) -> None:
     assert chosen["flip_rate"] == 0
     model = DecisionTreeClassifier(random_state=0, max_depth=2).fit(prepared.X, prepared.y)
     decided = model.predict(prepared.test.X)
-    assert chosen["accuracy"] == (decided == prepared.test.labels[prepared.test.y]).mean()
+    assert chosen["accuracy"] == (decided == prepared.test.people.y).mean()
 
 
 def test_at_most_so_many_people_are_learned_from(dataset: Dataset) -> None:
@@ -155,7 +157,7 @@ def test_a_group_that_training_never_sees_is_named_before_any_trial(dataset: Dat
     with pytest.raises(ValueError, match=re.escape(wanted)):
         Sweep([method], [rare], seeds=1, split="random").run()
     assert ran == []
-    assert make_ready(rare, 0, "stratified").test.groups.tolist() == ["f", "m", "x"]
+    assert make_ready(rare, 0, "stratified").test.people.groups == ["f", "m", "x"]
 
 
 def test_a_group_of_one_person_cannot_be_saved_by_stratifying(dataset: Dataset) -> None:

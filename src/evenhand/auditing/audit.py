@@ -15,13 +15,13 @@ from evenhand.auditing.result import Audit
 from evenhand.auditing.subgroups import COLUMNS, find_subgroups
 from evenhand.auditing.table import MetricTable
 from evenhand.checks import did_you_mean, integer, number
+from evenhand.metrics.asking import respond
 from evenhand.metrics.bootstrap import generator
 from evenhand.metrics.counts import count, encode_labels
 from evenhand.metrics.divergence import divergence as divergence_named
 from evenhand.metrics.gower import as_frame, gower_neighbours
+from evenhand.metrics.group_columns import sensitive_columns
 from evenhand.metrics.individual import disagreement, person_flips, person_gaps
-from evenhand.metrics.response import respond
-from evenhand.metrics.response_columns import sensitive_columns
 
 
 def audit(
@@ -133,8 +133,8 @@ def audit(
     notes += [note for note in (said.note, strange) if note]
     flips = None if said.decisions_by_group is None else person_flips(said.decisions_by_group, said.own)
     gaps = None
-    if said.scores_by_group is not None:
-        gaps = person_gaps(said.scores_by_group, said.own, divergence=divergence)
+    if said.probabilities_by_group is not None:
+        gaps = person_gaps(said.probabilities_by_group, said.own, divergence=divergence)
     table.persons(said, flips, epsilon)
     others = None if frame is None else frame.drop(columns=sensitive_columns(frame, sensitive, said.own))
     pairs, subgroups, examined = pd.DataFrame(columns=PAIR_COLUMNS), pd.DataFrame(columns=COLUMNS), 0

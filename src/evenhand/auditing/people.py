@@ -8,8 +8,8 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from evenhand.metrics.answers import Answers
 from evenhand.metrics.gower import Neighbours
-from evenhand.metrics.response import Response
 
 Array = npt.NDArray[Any]
 
@@ -28,7 +28,7 @@ PAIR_COLUMNS = [
 def people_apart(
     frame: pd.DataFrame | None,
     y: Array | None,
-    said: Response,
+    said: Answers,
     flips: Array | None,
     gaps: Array | None,
     n_listed: int,
@@ -52,10 +52,10 @@ def people_apart(
         listed["gap"] = gaps[at]
     for code, group in enumerate(said.groups):
         listed[f"decided as {group}"] = said.decisions_by_group[at, code]
-        if said.scores_by_group is not None:
+        if said.probabilities_by_group is not None:
             for action, label in enumerate(said.labels):
                 if len(said.labels) > 2 or action == 1:
-                    listed[f"P({label}) as {group}"] = said.scores_by_group[at, code, action]
+                    listed[f"P({label}) as {group}"] = said.probabilities_by_group[at, code, action]
     found = pd.DataFrame(listed, index=at)
     if frame is None:
         return found
@@ -65,7 +65,7 @@ def people_apart(
 
 
 def neighbour_pairs(
-    frame: pd.DataFrame, said: Response, codes: Array, asked: Array, near: Neighbours, n_listed: int
+    frame: pd.DataFrame, said: Answers, codes: Array, asked: Array, near: Neighbours, n_listed: int
 ) -> pd.DataFrame:
     """Return the most similar pairs with different decisions, each once; persons are positions in X."""
     rows, ranks = np.nonzero(codes[near.indices] != codes[asked][:, None])

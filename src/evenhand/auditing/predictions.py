@@ -11,9 +11,9 @@ import pandas as pd
 from evenhand.auditing.labels import check_known
 from evenhand.checks import number
 from evenhand.groups import encode_groups
+from evenhand.metrics.answers import Answers, positions
 from evenhand.metrics.counts import encode_labels, positive_label
 from evenhand.metrics.individual import check_distributions
-from evenhand.metrics.response import Response
 
 Array = npt.NDArray[Any]
 
@@ -27,7 +27,7 @@ def read_predictions(
     sensitive_features: Any,
     pos_label: Any = None,
     threshold: float | None = None,
-) -> Response:
+) -> Answers:
     """Return what the predictions say, as if a model had said it.
 
     Two axes are a probability for each of y's sorted labels; columns that have the labels' names may come in
@@ -67,10 +67,7 @@ def read_predictions(
             _, _, labels = encode_labels(y, values)
         else:
             decisions, scores = _at_threshold(values, labels, pos_label, threshold)
-    groups = encode_groups(sensitive_features, len(values))
-    return Response(
-        labels, groups.names.tolist(), groups.codes, decisions, scores, None, None, "given", [], note
-    )
+    return _given(labels, decisions, sensitive_features, scores, note)
 
 
 def _columns_by_label(predictions: Any, labels: list[Any]) -> list[int]:
@@ -82,7 +79,7 @@ def _columns_by_label(predictions: Any, labels: list[Any]) -> list[int]:
     return list(range(len(labels)))
 
 
-def _unlabelled(values: Array, sensitive_features: Any, threshold: float | None) -> Response:
+def _unlabelled(values: Array, sensitive_features: Any, threshold: float | None) -> Answers:
     """Take decisions as they are. What a score decides is not known without the labels' names."""
     some = pd.unique(values.ravel())
     whole = values.dtype.kind != "f" or bool(np.all(values == np.round(values)))
@@ -91,9 +88,23 @@ def _unlabelled(values: Array, sensitive_features: Any, threshold: float | None)
             "Got scores, or probabilities, and no labels (y=None), but without labels expected one decision "
             f"a person, of at most {MOST_DECISIONS} kinds. Decide at the threshold first, or give the labels."
         )
-    labels = encode_labels(values, values)[2]
-    groups = encode_groups(sensitive_features, len(values))
-    return Response(labels, groups.names.tolist(), groups.codes, values, None, None, None, "given", [])
+    return _given(encode_labels(values, values)[2], values, sensitive_features)
+
+
+def _given(
+    labels: list[Any], decisions: Array, sensitive_features: Any, scores: Array | None = None, note: str = ""
+) -> Answers:
+    groups = encode_groups(sensitive_features, len(decisions))
+    decided = positions(decisions, labels)
+    return Answers(
+        labels,
+        groups.names.tolist(),
+        groups.codes,
+        decided=decided,
+        own_scores=scores,
+        how="given",
+        note=note,
+    )
 
 
 def _are_decisions(values: Array, labels: list[Any]) -> bool:

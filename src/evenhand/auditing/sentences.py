@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from evenhand.auditing.table import rate_of
-from evenhand.metrics.response import HOW
+from evenhand.metrics.asking import HOW
 
 if TYPE_CHECKING:
     from evenhand.auditing.result import Audit

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from evenhand.metrics.answers import Answers
 from evenhand.metrics.bootstrap import (
     Interval,
     bootstrap_interval,
@@ -20,7 +21,6 @@ from evenhand.metrics.counts import Counts
 from evenhand.metrics.divergence import DIVERGENCES
 from evenhand.metrics.group import FROM_COUNTS, accuracy, balanced_accuracy, discrimination
 from evenhand.metrics.individual import person_gaps
-from evenhand.metrics.response import Response
 from evenhand.metrics.scores import auc, calibration_error
 
 Array = npt.NDArray[Any]
@@ -47,7 +47,7 @@ class MetricTable:
         frame["group"] = pd.Series([row["group"] for row in self._rows], dtype=object)
         return frame
 
-    def decisions(self, y: Array | None, said: Response, counts: Counts, positive: Any) -> list[str]:
+    def decisions(self, y: Array | None, said: Answers, counts: Counts, positive: Any) -> list[str]:
         """Add the metrics of decisions; return notes on groups that could not be compared.
 
         Without labels, what compares decisions with them is unknown: NaN, of nobody. So is, of one group,
@@ -82,7 +82,7 @@ class MetricTable:
                     )
         return notes
 
-    def scores(self, y: Array | None, said: Response, positive: Any) -> list[str]:
+    def scores(self, y: Array | None, said: Answers, positive: Any) -> list[str]:
         """Add AUC and calibration error where there are scores and labels."""
         scores = said.scores
         if scores is None:
@@ -100,7 +100,7 @@ class MetricTable:
             )
         return notes
 
-    def persons(self, said: Response, flips: Array | None, epsilon: float) -> None:
+    def persons(self, said: Answers, flips: Array | None, epsilon: float) -> None:
         """Add the flip rate and the metric-free gap."""
         if said.how == "unmeasured":
             for group in (None, *said.groups):
@@ -108,10 +108,10 @@ class MetricTable:
         if flips is not None:
             # A model that nobody could be put to another group of flips nobody: no sampling error in that.
             self._by_group("flip_rate", flips.astype(float) if said.how == "blind" else flips, said)
-        if said.scores_by_group is None:
+        if said.probabilities_by_group is None:
             return
         for name in DIVERGENCES:
-            gaps = person_gaps(said.scores_by_group, said.own, divergence=name).round(12)
+            gaps = person_gaps(said.probabilities_by_group, said.own, divergence=name).round(12)
             self._add(f"gap_mean_{name}", mean_interval(gaps, **self._bootstrap), len(gaps))
             self._add(f"gap_p95_{name}", self._percentile(gaps, 0.95), len(gaps))
             # The largest of a sample has no bootstrap interval.
@@ -123,7 +123,7 @@ class MetricTable:
         self._add(metric, mean_interval(values, **self._bootstrap), len(values), group)
 
     def _by_group(
-        self, metric: str, values: Array, said: Response, among: Array | None = None, everybody: bool = True
+        self, metric: str, values: Array, said: Answers, among: Array | None = None, everybody: bool = True
     ) -> list[Any]:
         """Add a mean over everybody and for each group; return the groups in which it is of nobody."""
         among = np.ones(len(values), dtype=bool) if among is None else among

@@ -1,5 +1,7 @@
 """Group and individual fairness metrics, their intervals and scikit-learn scorers."""
 
+from evenhand.metrics.answers import Answers
+from evenhand.metrics.asking import respond
 from evenhand.metrics.bootstrap import Interval, bootstrap_interval, mean_interval
 from evenhand.metrics.gower import Neighbours, gower_neighbours
 from evenhand.metrics.group import (
@@ -21,16 +23,17 @@ from evenhand.metrics.individual import (
     person_flips,
     person_gaps,
 )
-from evenhand.metrics.response import Response, respond
+from evenhand.metrics.measures import Measure, measure
 from evenhand.metrics.scorers import SCORERS, Scorer, scorer
 from evenhand.metrics.scores import auc, calibration_error
 
 __all__ = [
     "SCORERS",
+    "Answers",
     "Gap",
     "Interval",
+    "Measure",
     "Neighbours",
-    "Response",
     "Scorer",
     "accuracy",
     "auc",
@@ -47,6 +50,7 @@ __all__ = [
     "flip_rate",
     "gower_neighbours",
     "mean_interval",
+    "measure",
     "metric_free_gap",
     "person_flips",
     "person_gaps",

@@ -1,29 +1,31 @@
-"""Measures of one model on one part, each with its interval over people: what every report shows."""
+"""Measures of a model's answers, each with its interval over people: what every report shows."""
 
 from __future__ import annotations
 
-from typing import Any
+import math
+from collections.abc import Callable
+from typing import Any, TypedDict
 
 import numpy as np
-import numpy.typing as npt
 
-from evenhand.metrics import (
-    accuracy,
-    auc,
-    balanced_accuracy,
-    bootstrap_interval,
-    delta,
-    discrimination,
-    mean_interval,
-    person_flips,
-    person_gaps,
-)
+from evenhand.arrays import Array
+from evenhand.metrics.answers import Answers
+from evenhand.metrics.bootstrap import Interval, bootstrap_interval, mean_interval, rate_interval
 from evenhand.metrics.divergence import divergence
+from evenhand.metrics.group import FROM_COUNTS
+from evenhand.metrics.individual import consistency_from_neighbours, disagreement
+from evenhand.metrics.scores import auc, rank_auc
 
-Array = npt.NDArray[Any]
-Measure = dict[str, float | None]
 
-# What a report shows, in this order: the name in a summary, the name on the page, and how it is read.
+class Measure(TypedDict):
+    """A value with its interval; None where it is unknown, so that it can be written as JSON."""
+
+    value: float | None
+    low: float | None
+    high: float | None
+
+
+# What a report shows, in this order: the name in a summary, the name on the page, and what it means.
 SHOWN: dict[str, tuple[str, str]] = {
     "accuracy": ("accuracy", "share of decisions that equal the label"),
     "discrimination": (
@@ -31,7 +33,7 @@ SHOWN: dict[str, tuple[str, str]] = {
         "largest difference between groups in the share of positive decisions",
     ),
     "delta": ("delta", "accuracy less discrimination"),
-    "flip_rate": ("flip rate", "share of people whose decision changes under another group's policy"),
+    "flip_rate": ("flip rate", "share of people who would get a different decision in another group"),
     "positive_rate": ("positive rate", "share of positive decisions; 0 or 1 is a constant classifier"),
     "consistency": ("consistency", "agreement with the five most similar people"),
     "balanced_accuracy": (
@@ -44,91 +46,206 @@ SHOWN: dict[str, tuple[str, str]] = {
 SHARES = ("flip_rate", "positive_rate")  # shown in percent
 
 
+_RATES = {metric.__name__: rate for metric, rate in FROM_COUNTS.items()}
+
+
 def measure(
-    y: Any,
-    said: Array,
-    own: Array,
+    answers: Any,
+    names: Any = None,
+    own: Any = None,
     *,
-    labels: Array,
-    pos_label: Any,
+    labels: Any = None,
+    pos_label: Any = None,
     intervals: bool = True,
-    random_state: int = 0,
+    neighbours: Array | None = None,
+    n: int = 1000,
+    confidence: float = 0.95,
+    random_state: Any = 0,
 ) -> dict[str, Measure]:
-    """Return every measure that probabilities by group tell, with 95 % intervals if wanted.
+    """Return measures of a model's answers, with intervals over people if wanted.
 
     Parameters
     ----------
-    y : the true labels.
-    said : what each group's policy says of each person, (people, groups, actions).
-    own : the number of each person's group.
-    labels : the actions' names.
-    pos_label : the positive one; None where of more than two labels none is. Differences between groups are
-        then the largest over the labels, and there is no positive rate.
+    answers : Answers
+    names : list of str
+        Which measures: those of `SHOWN`, 'equal_opportunity_difference' or 'equalized_odds_difference'. By
+        default those of `SHOWN` that the answers allow: without a positive label there is no positive rate,
+        without neighbours no consistency, and AUC needs people of every label. With more than two labels and
+        none positive, differences between groups are the largest over the labels.
+    intervals : bool
+        Whether to give intervals. The intervals of shares and their differences need no resampling; for the
+        others see `bootstrap_interval`.
+    neighbours : array, (people, k)
+        Each person's nearest others, for consistency.
+    n : int
+        How many resamples.
+    confidence : float
+        How often, over samples of people, an interval is to contain the truth.
+    random_state : int or Generator
+        A number starts every measure's resampling anew; a generator goes on.
+
+    Returns
+    -------
+    dict
+        For every name a `Measure`: {'value', 'low', 'high'}.
 
     Examples
     --------
-    >>> said = np.array([[[0.9, 0.1], [0.9, 0.1]], [[0.4, 0.6], [0.6, 0.4]]] * 10)
-    >>> found = measure(["no", "yes"] * 10, said, np.array([0, 1] * 10), labels=np.array(["no", "yes"]),
-    ...     pos_label="yes", intervals=False)
+    >>> probabilities = np.array([[[0.9, 0.1], [0.9, 0.1]], [[0.4, 0.6], [0.6, 0.4]]] * 10)
+    >>> answers = Answers(["no", "yes"], ["f", "m"], np.array([0, 1] * 10), probabilities,
+    ...     y=np.array(["no", "yes"] * 10))
+    >>> found = measure(answers, intervals=False)
     >>> found["accuracy"]["value"], found["flip_rate"]["value"]
     (0.5, 0.5)
     """
-    people = np.arange(len(said))
-    decided = said.argmax(2)
-    decisions, scores = labels[decided[people, own]], said[people, own]
-    common: dict[str, Any] = {"sensitive_features": own, "pos_label": pos_label}
-    found: dict[str, Measure] = {}
-    for metric in (accuracy, discrimination, delta, balanced_accuracy):
-        if intervals:
-            found[metric.__name__] = _measure(
-                *bootstrap_interval(metric, y, decisions, random_state=random_state, **common)
-            )
+    if not isinstance(answers, Answers):  # the old call: y, probabilities, own
+        groups = list(range(names.shape[1]))
+        answers, names = Answers(labels.tolist(), groups, own, names, np.asarray(answers), pos_label), None
+    resampling: dict[str, Any] = {"n": n, "confidence": confidence, "random_state": random_state}
+    found = {}
+    for name in _known(answers, neighbours) if names is None else names:
+        if not intervals:
+            value = _VALUES[name](answers, neighbours) if name in _VALUES else _RATES[name](answers.counts)
+            found[name] = as_measure(Interval(float(value), math.nan, math.nan))
+        elif name in _RATES:
+            found[name] = as_measure(rate_interval(_RATES[name], answers.counts, **resampling))
         else:
-            found[metric.__name__] = _measure(metric(y, decisions, **common))
-    if len(np.unique(np.asarray(y))) == len(labels):
-        ranked = {"pos_label": pos_label, "labels": labels.tolist()}
-        binary = intervals and len(labels) == 2
-        if binary:
-            of_positive = scores[:, labels.tolist().index(pos_label)]
-            found["auc"] = _measure(
-                *bootstrap_interval(auc, y, of_positive, random_state=random_state, **ranked)
-            )
-        else:
-            found["auc"] = _measure(auc(y, scores, **ranked))
-    flips, gaps = person_flips(decided, own), person_gaps(said, own)
-    if intervals:
-        # Policies that are one and the same can't disagree, whoever comes.
-        same = bool((said == said[:, :1]).all())
-        found["flip_rate"] = _measure(0.0, 0.0, 0.0) if same else share(flips, random_state)
-        found["gap"] = _measure(*mean_interval(gaps, random_state=random_state))
-    else:
-        found |= {"flip_rate": _measure(float(flips.mean())), "gap": _measure(float(gaps.mean()))}
-    if pos_label is not None:
-        positives = decisions == pos_label
-        found["positive_rate"] = (
-            share(positives, random_state) if intervals else _measure(float(positives.mean()))
-        )
-    return {name: found[name] for name in SHOWN if name in found}
+            found[name] = as_measure(_INTERVALS[name](answers, neighbours, resampling))
+    return found
 
 
-def share(values: Array, random_state: int = 0) -> Measure:
+def _known(answers: Answers, neighbours: Array | None) -> list[str]:
+    """Return what can be measured, in the order in which it is shown."""
+    labelled = answers.y is not None
+    known = {
+        "accuracy": labelled,
+        "discrimination": True,
+        "delta": labelled,
+        "flip_rate": answers.flips is not None,
+        "positive_rate": answers.positive is not None,
+        "consistency": neighbours is not None,
+        "balanced_accuracy": labelled,
+        "auc": labelled
+        and answers.scores is not None
+        and np.array_equal(np.unique(answers.truth), np.arange(len(answers.labels))),
+        "gap": answers.probabilities_by_group is not None,
+    }
+    return [name for name in SHOWN if known[name]]
+
+
+def _accuracy(answers: Answers, neighbours: Array | None = None) -> float:
+    return float((answers.decided_own == answers.truth).mean())
+
+
+def _discrimination(answers: Answers, neighbours: Array | None = None) -> float:
+    """Return what `rates.discrimination` does, in less time: every checkpoint asks for it."""
+    if answers.positive is None:
+        return float(_RATES["discrimination"](answers.counts))
+    own, n_groups = answers.own, len(answers.groups)
+    people = np.bincount(own, minlength=n_groups)
+    chosen = np.bincount(own[answers.positives], minlength=n_groups)
+    here = people > 0
+    shares = chosen[here] / people[here]
+    return float(shares.max() - shares.min())
+
+
+def _flip_rate(answers: Answers, neighbours: Array | None = None) -> float:
+    return float("nan") if answers.flips is None else float(answers.flips.mean())
+
+
+def _flip_interval(answers: Answers, neighbours: Array | None, resampling: dict[str, Any]) -> Interval:
+    every = answers.probabilities_by_group
+    if answers.flips is None:
+        return Interval(*[float("nan")] * 3)
+    if every is not None and bool((every == every[:, :1]).all()):
+        return Interval(0.0, 0.0, 0.0)  # policies that are one and the same can't disagree, whoever comes
+    return mean_interval(answers.flips, **resampling)
+
+
+def _positive_rate(answers: Answers, neighbours: Array | None = None) -> float:
+    return float(answers.positives.mean())
+
+
+def _consistency(answers: Answers, neighbours: Array | None) -> float:
+    return float(consistency_from_neighbours(answers.decided_own, _given(neighbours)))
+
+
+def _given(neighbours: Array | None) -> Array:
+    if neighbours is None:
+        raise ValueError("Got neighbours=None, but consistency needs each person's neighbours.")
+    return neighbours
+
+
+def _auc(answers: Answers, neighbours: Array | None = None) -> float:
+    if answers.scores is None:
+        return float("nan")
+    if answers.positive is None:
+        return auc(answers.y, answers.scores, labels=answers.labels)
+    return rank_auc(answers.truth == answers.positive, answers.scores[:, answers.positive])
+
+
+def _auc_interval(answers: Answers, neighbours: Array | None, resampling: dict[str, Any]) -> Interval:
+    """Return the AUC; with more than two labels without an interval, which would take long."""
+    if answers.scores is None or len(answers.labels) != 2:
+        return Interval(_auc(answers), np.nan, np.nan)
+    scores = answers.scores[:, answers.positive]
+    about = {"pos_label": answers.pos_label, "labels": answers.labels}
+    return bootstrap_interval(auc, answers.y, scores, **about, **resampling)
+
+
+def _gap(answers: Answers, neighbours: Array | None = None) -> float:
+    gaps = answers.gaps()
+    return float("nan") if gaps is None else float(gaps.mean())
+
+
+_VALUES: dict[str, Callable[[Answers, Array | None], float]] = {
+    "accuracy": _accuracy,
+    "discrimination": _discrimination,
+    "flip_rate": _flip_rate,
+    "positive_rate": _positive_rate,
+    "consistency": _consistency,
+    "auc": _auc,
+    "gap": _gap,
+}
+_INTERVALS: dict[str, Callable[[Answers, Array | None, dict[str, Any]], Interval]] = {
+    "flip_rate": _flip_interval,
+    "positive_rate": lambda answers, _, resampling: mean_interval(answers.positives, **resampling),
+    "consistency": lambda answers, neighbours, resampling: mean_interval(
+        1 - disagreement(answers.decided_own, _given(neighbours)), **resampling
+    ),
+    "auc": _auc_interval,
+    "gap": lambda answers, _, resampling: mean_interval(answers.gaps(), **resampling),
+}
+
+
+def share(values: Array, random_state: Any = 0) -> Measure:
     """Return the share of True with its 95 % interval.
 
     >>> {name: round(value, 3) for name, value in share(np.zeros(100, dtype=bool)).items()}
     {'value': 0.0, 'low': 0.0, 'high': 0.036}
     """
     if len(values) == 0:
-        return _measure(float("nan"))
-    return _measure(*mean_interval(values.astype(bool), random_state=random_state))
+        return {"value": None, "low": None, "high": None}
+    return as_measure(mean_interval(values.astype(bool), random_state=random_state))
 
 
 def value_of(found: dict[str, Measure], name: str) -> float:
-    """Return a measure's value."""
+    """Return a measure's value, NaN where it is unknown."""
     value = found[name]["value"]
-    return float("nan") if value is None else float(value)
+    return float("nan") if value is None else value
 
 
-def published_reward(said: Array, own: Array) -> dict[str, float]:
+def as_measure(interval: Interval) -> Measure:
+    """Return an interval as plain data; what is not finite becomes None.
+
+    >>> as_measure(Interval(0.5, float("nan"), float("nan")))
+    {'value': 0.5, 'low': None, 'high': None}
+    """
+    value, low, high = (float(number) if math.isfinite(number) else None for number in interval)
+    return {"value": value, "low": low, "high": high}
+
+
+def published_reward(answers: Any, own: Any = None) -> dict[str, float]:
     """Measure, on this model's own policies, what the divergence term pushes the logits by, per unit of λ.
 
     The expected push of the published term, Σ_a π(a)·KL·∇log π(a), is zero for everybody; what is left of it
@@ -138,6 +255,9 @@ def published_reward(said: Array, own: Array) -> dict[str, float]:
     >>> {name: round(value, 3) for name, value in published_reward(said, np.array([0])).items()}
     {'divergence': 0.511, 'published_push': 0.0, 'published_noise': 0.361, 'log_ratio_push': 0.777}
     """
+    said = answers
+    if isinstance(answers, Answers):
+        said, own = answers.probabilities_by_group, answers.own
     people = np.arange(len(said))
     mine = np.clip(said[people, own], 1e-12, 1)
     kl = divergence("kl")
@@ -158,11 +278,3 @@ def published_reward(said: Array, own: Array) -> dict[str, float]:
         "published_noise": float(noise.mean()),
         "log_ratio_push": float(np.linalg.norm(cured, axis=1).mean()),
     }
-
-
-def _measure(value: float, low: float | None = None, high: float | None = None) -> Measure:
-    return {"value": _finite(value), "low": _finite(low), "high": _finite(high)}
-
-
-def _finite(value: float | None) -> float | None:
-    return None if value is None or not np.isfinite(value) else float(value)

@@ -14,8 +14,8 @@ from sklearn.utils.metadata_routing import MetadataRequest
 
 from evenhand.checks import one_of
 from evenhand.metrics import group, scores
+from evenhand.metrics.asking import answer, respond
 from evenhand.metrics.individual import consistency, flip_rate, metric_free_gap
-from evenhand.metrics.response import answer, respond
 
 # Of a model, X, y and the groups, with the metric's own arguments.
 Score = Callable[[Any, Any, Any, Any, dict[str, Any]], float]
@@ -84,9 +84,9 @@ def _of_scores(metric: Callable[..., float]) -> Score:
 
 def _gap(model: Any, X: Any, y: Any, groups: Any, arguments: dict[str, Any]) -> float:
     said = respond(model, X, sensitive_features=groups)
-    if said.scores_by_group is None:
+    if said.probabilities_by_group is None:
         raise ValueError(said.note or "metric_free_gap needs probabilities, but the model tells none.")
-    return metric_free_gap(said.scores_by_group, said.own, **arguments).mean
+    return metric_free_gap(said.probabilities_by_group, said.own, **arguments).mean
 
 
 def _flips(model: Any, X: Any, y: Any, groups: Any, arguments: dict[str, Any]) -> float:

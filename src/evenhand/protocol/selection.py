@@ -16,8 +16,10 @@ import numpy as np
 import numpy.typing as npt
 
 from evenhand.checks import number
-from evenhand.network import Network
-from evenhand.protocol.decisions import Floats, own_decisions, said_by_group
+from evenhand.metrics.answers import Answers
+from evenhand.metrics.classifiers import probabilities_by_group
+from evenhand.metrics.measures import measure, value_of
+from evenhand.metrics.networks import own_decisions, policies_of
 
 Rank = tuple[float, ...]
 Kept = TypeVar("Kept")
@@ -103,53 +105,49 @@ CRITERIA: tuple[Criterion, ...] = (LowestDiscrimination(), HighestDelta(), Bound
 
 @dataclass(frozen=True, eq=False)
 class Judged:
-    """Some people with all that scoring needs: contexts, and labels and groups as numbers."""
+    """People that checkpoints are scored on: their contexts, labels and groups.
+
+    Parameters
+    ----------
+    X : contexts
+    people : Answers
+        Their labels, groups and positive label, without any answers yet.
+    """
 
     X: Any
-    y: npt.NDArray[np.int64]
-    s: npt.NDArray[np.int64]
-    labels: npt.NDArray[Any]
-    groups: npt.NDArray[Any]
-    positive: int
+    people: Answers
 
-    def said(self, model: Any, *, decisions_only: bool = False) -> Floats:
-        """Return what a model says of these people as members of every group."""
-        return said_by_group(
-            model, self.X, labels=self.labels, groups=self.groups, decisions_only=decisions_only
-        )
+    def ask(self, model: Any, *, decisions_only: bool = False) -> Answers:
+        """Return a model's answers about these people; `decisions_only` skips probabilities where it can."""
+        every = probabilities_by_group(
+            model, self.X, labels=self.people.labels, groups=self.people.groups, products=True,
+            decisions_only=decisions_only,
+        )  # fmt: skip
+        if decisions_only:
+            return self.people.with_answers(decided=every.argmax(axis=2))
+        return self.people.with_answers(every)
 
     def scores(self, model: Any, *, flips: bool = True) -> Scores:
-        """Return a model's scores; without `flips` the flip rate is NaN, and policies are asked once."""
-        policies = getattr(model, "policies_", None)
-        if not flips and isinstance(policies, Network) and len(policies.b2) == len(self.groups):
-            return score(own_decisions(policies, self.apart)[:, None], self)
-        return score(self.said(model, decisions_only=True).argmax(axis=2), self)
+        """Return a model's scores; without `flips` the flip rate is NaN, and each policy is asked once."""
+        policies = policies_of(model)
+        if not flips and policies is not None and len(policies.b2) == len(self.people.groups):
+            return scores_of(self.people.with_answers(decided=own_decisions(policies, self.members)))
+        return scores_of(self.ask(model, decisions_only=True))
 
     @cached_property
-    def apart(self) -> list[tuple[npt.NDArray[np.intp], Any]]:
-        """Who is in each group, and their contexts."""
-        members = [np.flatnonzero(self.s == group) for group in range(len(self.groups))]
+    def members(self) -> list[tuple[npt.NDArray[np.intp], Any]]:
+        """The positions of each group's members, and their contexts."""
+        members = [np.flatnonzero(self.people.own == group) for group in range(len(self.people.groups))]
         return [(who, self.X[who]) for who in members]
 
 
-def score(decided: npt.NDArray[np.int64], people: Judged) -> Scores:
-    """Return the scores of decisions as numbers, by counting.
+def scores_of(answers: Answers) -> Scores:
+    """Return the scores of a checkpoint's answers.
 
-    They are (people, groups), or (people, 1) by everybody's own group. A group that has nobody here is left
-    out; where that leaves one group, discrimination is 0.
+    A group that has nobody here is left out; where that leaves one group, discrimination is 0.
     """
-    alone = decided.shape[1] < len(people.groups)
-    own = decided[:, 0] if alone else decided[np.arange(len(decided)), people.s]
-    positive = own == people.positive
-    counts = np.bincount(people.s, minlength=len(people.groups))
-    chosen = np.bincount(people.s[positive], minlength=len(people.groups))
-    rates = chosen[counts > 0] / counts[counts > 0]
-    return Scores(
-        float((own == people.y).mean()),
-        float(rates.max() - rates.min()),
-        float(positive.mean()),
-        float("nan") if alone else float((decided != own[:, None]).any(axis=1).mean()),
-    )
+    found = measure(answers, Scores._fields, intervals=False)
+    return Scores(*(value_of(found, name) for name in Scores._fields))
 
 
 class Best(NamedTuple, Generic[Kept]):

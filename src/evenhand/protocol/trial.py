@@ -12,18 +12,18 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.exceptions import ConvergenceWarning
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
+from evenhand.arrays import Array, Codes
 from evenhand.baselines import CollapseWarning
 from evenhand.checks import one_of
 from evenhand.groups import codes_of, sorted_unique
-from evenhand.metrics import consistency_from_neighbours, gower_neighbours, metric_free_gap
-from evenhand.metrics.scores import rank_auc
-from evenhand.protocol.decisions import Floats, Frozen, freeze
+from evenhand.metrics import Answers, gower_neighbours, measure
+from evenhand.metrics.measures import value_of
+from evenhand.metrics.networks import freeze
 from evenhand.protocol.grids import Method, Point
-from evenhand.protocol.selection import Criterion, Judged, Selector, score
+from evenhand.protocol.selection import Criterion, Judged, Selector
 from evenhand.protocol.splits import published_split
 from evenhand.tables.dataset import Dataset
 from evenhand.tables.preprocessing import Part, Parts, prepare
@@ -58,27 +58,26 @@ class Prepared:
     key: str
     name: str
     X: Any
-    y: npt.NDArray[Any]
-    s: npt.NDArray[Any]
+    y: Array
+    s: Array
     validation: Judged
     test: Judged
-    neighbours: npt.NDArray[np.int64] = field(repr=False)
+    neighbours: Codes = field(repr=False)
 
 
 def make_ready(dataset: Dataset, seed: int, how: str, key: str = "") -> Prepared:
     """Split a data set, fit the preprocessing on the training part, and find the test people's neighbours."""
     parts = prepare(dataset, SPLITS[one_of("split", how, SPLITS)](dataset, seed))
     _check_training(parts, f"Data set {dataset.name!r}, seed {seed}, split={how!r}", how)
-    labels = np.unique(parts.train.y)
+    labels = np.unique(parts.train.y).tolist()
     groups = sorted_unique(parts.train.s)[0]
-    positive = int(np.flatnonzero(labels == parts.pos_label)[0])
     k = min(NEIGHBOURS, len(parts.test.y) - 1)
     neighbours = gower_neighbours(parts.test.contexts, k).indices
 
     def judged(part: Part) -> Judged:
-        code = {label: at for at, label in enumerate(labels.tolist())}
-        y = np.array([code.get(label, -1) for label in part.y.tolist()], dtype=np.int64)
-        return Judged(part.X, y, codes_of(part.s, len(part.s), groups), labels, groups, positive)
+        own = codes_of(part.s, len(part.s), groups)
+        people = Answers(labels, groups.tolist(), own, y=part.y, pos_label=parts.pos_label)
+        return Judged(part.X, people)
 
     train = parts.train
     return Prepared(
@@ -140,7 +139,7 @@ def train_and_select(
     """Return, for each criterion, the checkpoint selected on validation and its metrics on test."""
     model = method.make(seed, **point)
     # Policies are kept as they are and asked about the test part at the end; other models are asked now.
-    selector = Selector(prepared.validation, criteria, lambda m: freeze(m) or prepared.test.said(m))
+    selector = Selector(prepared.validation, criteria, lambda m: freeze(m) or prepared.test.ask(m))
     accepted = inspect.signature(model.fit).parameters
     people = slice(method.most_people)
     extra: dict[str, Any] = {}
@@ -154,10 +153,10 @@ def train_and_select(
     tested: dict[int, dict[str, Any]] = {}  # criteria often choose the same checkpoint
     for best in selector.best.values():
         if id(best.kept) not in tested:
-            said = prepared.test.said(best.kept) if isinstance(best.kept, Frozen) else best.kept
+            answers = best.kept if isinstance(best.kept, Answers) else prepared.test.ask(best.kept)
             tested[id(best.kept)] = {
-                "test": measure(said, prepared.test, prepared.neighbours),
-                "submodels": submodels(said, prepared.test, prepared.neighbours),
+                "test": measured(answers, prepared.neighbours),
+                "submodels": submodels(answers, prepared.neighbours),
             }
     chosen: dict[str, Any] = {
         name: {
@@ -176,43 +175,28 @@ def train_and_select(
     }
 
 
-def measure(said: Floats, people: Judged, neighbours: npt.NDArray[np.int64]) -> dict[str, float]:
-    """Return every metric of what a model said of people as members of every group."""
-    decided = said.argmax(axis=2)
-    scores = score(decided, people)
-    own = np.arange(len(said)), people.s
-    truth = people.y == people.positive
-    shares = [float((decided[own] == people.y)[people.y == label].mean()) for label in np.unique(people.y)]
-    return {
-        **scores._asdict(),
-        "delta": scores.delta,
-        "consistency": float(consistency_from_neighbours(decided[own], neighbours)),
-        "balanced_accuracy": float(np.mean(shares)),
-        "auc": rank_auc(truth, said[own][:, people.positive]),
-        "gap": metric_free_gap(said, people.s).mean,
-    }
+def measured(answers: Answers, neighbours: Codes) -> dict[str, float]:
+    """Return every metric of a model's answers about the test part."""
+    found = measure(answers, (*METRICS[:-1], "delta"), intervals=False, neighbours=neighbours)
+    return {name: value_of(found, name) for name in found} | {"gap": answers.gap().mean}
 
 
-def submodels(said: Floats, people: Judged, neighbours: npt.NDArray[np.int64]) -> dict[str, dict[str, float]]:
+def submodels(answers: Answers, neighbours: Codes) -> dict[str, dict[str, float]]:
     """Return the paper's submodel study: each group's policy for everyone, and the policies exchanged.
 
     'Model g' is what `model.compress(group g)` decides, 'Reversed Model' what `model.reversed()` does.
     """
-    decided = said.argmax(axis=2)
-    everyone = np.arange(len(decided))
-    n_groups = decided.shape[1]
+    decided = answers.decided_by_group
+    assert decided is not None
+    n_groups = len(answers.groups)
     ways = {f"Model {group}": decided[:, group] for group in range(n_groups)}
-    ways["Reversed Model"] = decided[everyone, (people.s + 1) % n_groups]
-    ways["Original Model"] = decided[everyone, people.s]
+    ways["Reversed Model"] = decided[np.arange(len(decided)), (answers.own + 1) % n_groups]
+    ways["Original Model"] = answers.decided_own
+    names = (*PUBLISHED_METRICS, "positive_rate")
     studied = {}
     for name, codes in ways.items():
-        scores = score(np.repeat(codes[:, None], n_groups, axis=1), people)
-        studied[name] = {
-            "accuracy": scores.accuracy,
-            "discrimination": scores.discrimination,
-            "consistency": float(consistency_from_neighbours(codes, neighbours)),
-            "positive_rate": scores.positive_rate,
-        }
+        found = measure(answers.with_answers(decided=codes), names, intervals=False, neighbours=neighbours)
+        studied[name] = {metric: value_of(found, metric) for metric in names}
     return studied
 
 

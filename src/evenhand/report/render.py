@@ -6,6 +6,7 @@ import base64
 import hashlib
 import json
 import re
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -85,7 +86,7 @@ def embedded(value: Any) -> str:
     return text
 
 
-def in_numbers(measure: dict[str, Any] | None, name: str = "", digits: int = 3) -> str:
+def in_numbers(measure: Mapping[str, Any] | None, name: str = "", digits: int = 3) -> str:
     """Return a measure as the page shows it: shares in percent, the rest with three digits.
 
     >>> in_numbers({"value": 0.0123, "low": 0.01, "high": 0.02}, "flip_rate")
@@ -97,7 +98,7 @@ def in_numbers(measure: dict[str, Any] | None, name: str = "", digits: int = 3) 
     return f"{100 * value:.1f} %" if name in SHARES else f"{value:.{digits}f}"
 
 
-def interval(measure: dict[str, Any] | None, name: str = "", digits: int = 3) -> str:
+def interval(measure: Mapping[str, Any] | None, name: str = "", digits: int = 3) -> str:
     """Return a measure's interval, or nothing where there is none.
 
     >>> interval({"value": -0.42, "low": -0.455, "high": -0.384})

@@ -7,8 +7,8 @@ from typing import Any
 
 from evenhand.datasets import Dataset
 from evenhand.groups import encode_groups
+from evenhand.metrics.group_columns import telling_columns
 from evenhand.metrics.measures import value_of
-from evenhand.metrics.response_columns import telling_columns
 from evenhand.tables.splits import Split
 from evenhand.wording import people
 

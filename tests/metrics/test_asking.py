@@ -13,9 +13,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, OneHotEncoder
 from sklearn.svm import LinearSVC
 
+from evenhand.metrics.asking import respond
+from evenhand.metrics.group_columns import sensitive_columns
 from evenhand.metrics.individual import flip_rate
-from evenhand.metrics.response import respond
-from evenhand.metrics.response_columns import sensitive_columns
 
 RNG = np.random.default_rng(0)
 N = 120
@@ -36,7 +36,7 @@ def test_a_model_is_told_every_group(told: Any) -> None:
     X = SCORE[:, None]
     said = respond(told.fit(X, Y), X, sensitive_features=SEX)
     assert (said.how, said.groups, said.labels) == ("told", ["f", "m"], ["no", "yes"])
-    assert said.scores is said.scores_by_group is None
+    assert said.scores is said.probabilities_by_group is None
     np.testing.assert_array_equal(said.decisions_by_group[:, 0] == "yes", SCORE > 0.6)
     np.testing.assert_array_equal(said.decisions_by_group[:, 1] == "yes", SCORE > 0.4)
     np.testing.assert_array_equal(said.decisions, said.decisions_by_group[np.arange(N), said.own])
@@ -47,8 +47,8 @@ def test_policies_speak_for_groups_that_are_not_there(policies: Any) -> None:
     X = SCORE[:, None]
     said = respond(policies.fit(X, Y), X, sensitive_features=SEX)
     assert (said.how, said.groups) == ("policies", ["f", "m", "x"])
-    assert said.scores_by_group.shape == (N, 3, 2)
-    np.testing.assert_array_equal(said.scores, said.scores_by_group[np.arange(N), said.own])
+    assert said.probabilities_by_group.shape == (N, 3, 2)
+    np.testing.assert_array_equal(said.scores, said.probabilities_by_group[np.arange(N), said.own])
 
 
 def test_the_last_step_of_a_pipeline_is_told_too(policies: Any) -> None:
@@ -56,7 +56,7 @@ def test_the_last_step_of_a_pipeline_is_told_too(policies: Any) -> None:
     direct = respond(policies, SCORE[:, None] / 2, sensitive_features=SEX)
     said = respond(halved, SCORE[:, None], sensitive_features=SEX)
     assert said.how == "policies"
-    np.testing.assert_array_equal(said.scores_by_group, direct.scores_by_group)
+    np.testing.assert_array_equal(said.probabilities_by_group, direct.probabilities_by_group)
 
 
 def test_the_sensitive_column_is_set_to_every_value() -> None:
@@ -65,7 +65,9 @@ def test_the_sensitive_column_is_set_to_every_value() -> None:
     said = respond(model, X, sensitive_features=X["sex"])
     assert (said.how, said.columns, said.groups) == ("column", ["sex"], ["f", "m"])
     for code, sex in enumerate("fm"):
-        np.testing.assert_array_equal(said.scores_by_group[:, code], model.predict_proba(X.assign(sex=sex)))
+        np.testing.assert_array_equal(
+            said.probabilities_by_group[:, code], model.predict_proba(X.assign(sex=sex))
+        )
     np.testing.assert_array_equal(said.decisions, model.predict(X))
     assert X["sex"].tolist() == SEX.tolist()
 
@@ -79,7 +81,7 @@ def test_the_column_is_found_by_what_it_tells(sensitive: Any) -> None:
     assert (said.how, said.columns) == ("column", [1, 2])
     as_men = np.column_stack([SCORE, np.ones(N), np.zeros(N)])
     # Within rounding: how a matrix lies in memory decides which product BLAS takes.
-    np.testing.assert_allclose(said.scores_by_group[:, 1], model.predict_proba(as_men), rtol=1e-12)
+    np.testing.assert_allclose(said.probabilities_by_group[:, 1], model.predict_proba(as_men), rtol=1e-12)
 
 
 def test_crossed_columns_are_set_together() -> None:
@@ -89,7 +91,7 @@ def test_crossed_columns_are_set_together() -> None:
     assert said.columns == ["sex", "old"]
     assert said.groups == ["f & False", "f & True", "m & False", "m & True"]
     np.testing.assert_array_equal(
-        said.scores_by_group[:, 2], model.predict_proba(X.assign(sex="m", old=False))
+        said.probabilities_by_group[:, 2], model.predict_proba(X.assign(sex="m", old=False))
     )
 
 
@@ -100,7 +102,7 @@ def test_a_model_that_never_sees_the_group_is_blind() -> None:
         said = respond(search, given, sensitive_features=SEX)
         assert (said.how, said.columns) == ("blind", [])
         assert (said.decisions_by_group == said.decisions[:, None]).all()
-        assert (said.scores_by_group == said.scores[:, None]).all()
+        assert (said.probabilities_by_group == said.scores[:, None]).all()
 
 
 def test_a_model_without_probabilities_still_decides() -> None:

@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.tree import DecisionTreeClassifier
 
+from evenhand.metrics.asking import respond
+from evenhand.metrics.group_columns import sensitive_columns, telling_columns
 from evenhand.metrics.individual import flip_rate
-from evenhand.metrics.response import respond
-from evenhand.metrics.response_columns import sensitive_columns, telling_columns
 
 RNG = np.random.default_rng(0)
 N = 300
@@ -51,8 +51,8 @@ def test_any_value_of_the_other_group_flips_and_probabilities_are_averaged() -> 
     asians, whites = (RACE == "asian").sum(), (RACE == "white").sum()
     mixed = (asians * as_asian + whites * as_white) / (asians + whites)
     own = model.predict_proba(X)
-    np.testing.assert_allclose(said.scores_by_group[:, 0], np.where(BLACK[:, None], mixed, own))
-    np.testing.assert_allclose(said.scores_by_group[:, 1], np.where(BLACK[:, None], own, as_black))
+    np.testing.assert_allclose(said.probabilities_by_group[:, 0], np.where(BLACK[:, None], mixed, own))
+    np.testing.assert_allclose(said.probabilities_by_group[:, 1], np.where(BLACK[:, None], own, as_black))
     decided = model.predict(X)
     any_changes = (as_asian[:, 1] > 0.5) != decided
     any_changes |= (as_white[:, 1] > 0.5) != decided
@@ -113,7 +113,7 @@ def test_distinct_values_tell_nothing_unless_they_lie_in_bands() -> None:
     rich = INCOME > 0.5
     said = respond(tree(X[["income"]], rich), X[["income"]], sensitive_features=rich)
     assert (said.how, said.columns, said.decisions_by_group) == ("unmeasured", [], None)
-    assert "'income', but there are too many values" in said.note
+    assert "'income', which has too many values to try" in said.note
 
 
 def test_a_column_with_the_groups_value_left_while_another_is_set() -> None:
@@ -121,7 +121,7 @@ def test_a_column_with_the_groups_value_left_while_another_is_set() -> None:
     X = pd.DataFrame({"rich": rich, "income": INCOME})
     said = respond(tree(X, rich), X, sensitive_features=X["rich"])
     assert (said.how, said.columns) == ("column", ["rich"])
-    assert "'income' too, left as it was: more people may flip" in said.note
+    assert "'income' too, which was left as it was: more people may flip" in said.note
 
 
 def test_a_model_told_the_group_keeps_what_else_tells_it(told: Any) -> None:
@@ -130,14 +130,14 @@ def test_a_model_told_the_group_keeps_what_else_tells_it(told: Any) -> None:
     race = np.column_stack([X["score"], codes(RACE)])
     said = respond(model, race, sensitive_features=np.where(BLACK, "f", "m"))
     assert (said.how, said.columns) == ("told", [])
-    assert "column 1 too, left as it was" in said.note
+    assert "column 1 too, which was left as it was" in said.note
 
 
 def test_few_people_leave_it_open() -> None:
     X = pd.DataFrame({"sex": [0, 0, 1, 1], "job": [0, 1, 1, 0]})
     model = tree(X, X["sex"])
     said = respond(model, X, sensitive_features=["f", "f", "m", "m"])
-    assert (said.how, said.decisions_by_group, said.scores_by_group) == ("unmeasured", None, None)
+    assert (said.how, said.decisions_by_group, said.probabilities_by_group) == ("unmeasured", None, None)
     assert "column 'sex', but among so few people that may be chance" in said.note
     said = respond(model, X, sensitive_features=pd.Series(["f", "f", "m", "m"], name="sex"))
     assert (said.how, said.note) == ("column", "")
@@ -155,7 +155,7 @@ def test_many_people_are_read_to_the_end(monkeypatch: pytest.MonkeyPatch) -> Non
     late = np.where(np.arange(N) < N - 1, BLACK, 1 - BLACK)  # the last person alone is of the other group
     cases = [BLACK, AGE > 40, INCOME > 0.5, np.abs(INCOME) > 1, late, np.arange(N) == N - 1]
     whole = [telling_columns(X, None, codes(groups)) for groups in cases]
-    monkeypatch.setattr("evenhand.metrics.response_columns.HEAD", 20)
+    monkeypatch.setattr("evenhand.metrics.group_columns.HEAD", 20)
     assert [telling_columns(X, None, codes(groups)) for groups in cases] == whole
     assert [found.more for found in whole] == [["race"], ["age"], ["income"], ["income"], [], []]
 

@@ -1,0 +1,262 @@
+"""What a model says about people, as members of their own group and of every other one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from evenhand.arrays import Array, Codes, Flags, Floats
+from evenhand.metrics.counts import Counts, count, positive_label
+from evenhand.metrics.individual import Gap, metric_free_gap, person_gaps
+
+
+@dataclass(frozen=True, eq=False)
+class Answers:
+    """A model's answers about people, as members of every group.
+
+    Parameters
+    ----------
+    labels : list
+        The names of the actions, in the order of the last axis of the probabilities.
+    groups : list
+        The names of the groups, in the order of the groups' axis.
+    own : array of int, (people,)
+        The position of each person's own group.
+    probabilities_by_group : array, (people, groups, actions)
+        What each group's policy says about each person; None where the model gives no probabilities, or
+        couldn't be asked about other groups.
+    y : array, (people,)
+        The true labels, if they are known.
+    pos_label : label
+        The positive label; None where none of more than two labels is. Of two it is the second by default.
+    decided : array of int, (people, groups) or (people,)
+        The positions of the decisions, where these are not simply the most probable actions; (people,) where
+        only the decision in the person's own group is known.
+    own_scores : array, (people, actions) or (people,)
+        What was said about people as they are, where that is not in `probabilities_by_group`. One number per
+        person is a score of the positive label.
+    how : str
+        How the model was asked; a key of `evenhand.metrics.asking.HOW`.
+    columns : list
+        The columns of X that were set to other groups' values.
+    note : str
+        Which columns reveal the group, or may reveal it, and were not changed.
+
+    Examples
+    --------
+    >>> answers = Answers(
+    ...     ["no", "yes"], ["f", "m"], np.array([0, 1]),
+    ...     np.array([[[0.9, 0.1], [0.4, 0.6]], [[0.3, 0.7], [0.2, 0.8]]]),
+    ... )
+    >>> answers.decisions.tolist(), answers.flips.tolist(), answers.probability.tolist()
+    (['no', 'yes'], [True, False], [0.1, 0.8])
+    """
+
+    labels: list[Any]
+    groups: list[Any]
+    own: Codes
+    probabilities_by_group: Floats | None = None
+    y: Array | None = None
+    pos_label: Any = None
+    decided: Codes | None = None
+    own_scores: Array | None = None
+    how: str = "policies"
+    columns: list[Any] = field(default_factory=list)
+    note: str = ""
+
+    def __len__(self) -> int:
+        return len(self.own)
+
+    def with_answers(
+        self, probabilities_by_group: Floats | None = None, decided: Codes | None = None
+    ) -> Answers:
+        """Return other answers about the same people.
+
+        Parameters
+        ----------
+        probabilities_by_group, decided : array
+            As in the constructor.
+
+        Returns
+        -------
+        Answers
+        """
+        other = Answers(
+            self.labels, self.groups, self.own, probabilities_by_group, self.y, self.pos_label, decided
+        )
+        # Worked out once, for thousands of checkpoints.
+        other.__dict__["positive"] = self.positive
+        if self.y is not None:
+            other.__dict__["truth"] = self.truth
+        return other
+
+    @cached_property
+    def positive(self) -> int | None:
+        """The position of the positive label."""
+        return positive_label(self.labels, self.pos_label)
+
+    @cached_property
+    def truth(self) -> Codes:
+        """The positions of the true labels; a label that the model does not know comes after its own."""
+        if self.y is None:
+            raise ValueError("Got no true labels (y=None), but this measure compares decisions with them.")
+        return positions(self.y, self.labels)
+
+    @cached_property
+    def decided_by_group(self) -> Codes | None:
+        """The positions of the decisions in every group, (people, groups); None where they are unknown."""
+        if self.decided is not None:
+            return self.decided if self.decided.ndim == 2 else None
+        if self.probabilities_by_group is None:
+            return None
+        return np.asarray(self.probabilities_by_group.argmax(axis=2))
+
+    @cached_property
+    def decided_own(self) -> Codes:
+        """The positions of the decisions in people's own groups."""
+        if self.decided is not None and self.decided.ndim == 1:
+            return self.decided
+        if self.decided_by_group is None:
+            raise ValueError("Got nothing that was decided about these people.")
+        return self.decided_by_group[np.arange(len(self)), self.own]
+
+    @cached_property
+    def positives(self) -> Flags:
+        """Whether the decision about each person, in their own group, is the positive one."""
+        return np.asarray(self.decided_own == self.positive)
+
+    @property
+    def decisions(self) -> Array:
+        """The decision about each person: labels."""
+        return self._named(self.decided_own)
+
+    @property
+    def decisions_by_group(self) -> Array | None:
+        """The decision about each person in every group: labels, (people, groups)."""
+        return None if self.decided_by_group is None else self._named(self.decided_by_group)
+
+    @cached_property
+    def scores(self) -> Array | None:
+        """What was said about people as members of their own group: (people, actions)."""
+        if self.own_scores is not None or self.probabilities_by_group is None:
+            return self.own_scores
+        return self.probabilities_by_group[np.arange(len(self)), self.own]
+
+    @property
+    def probability_by_group(self) -> Floats:
+        """The probability of the positive label in every group, or of the decision where none is positive."""
+        if self.probabilities_by_group is None:
+            raise ValueError("Got no probabilities by group.")
+        label = self.decided_own if self.positive is None else self.positive
+        return self.probabilities_by_group[np.arange(len(self)), :, label]
+
+    @property
+    def probability(self) -> Floats:
+        """The probability of the positive label in the own group, or of the decision where none is."""
+        return self.probability_by_group[np.arange(len(self)), self.own]
+
+    @cached_property
+    def flips(self) -> Flags | None:
+        """Whether each person would get a different decision in some other group; None if unknown."""
+        if self.decided_by_group is None:
+            return None
+        return np.asarray((self.decided_by_group != self.decided_own[:, None]).any(axis=1))
+
+    def gaps(self, divergence: str = "kl") -> Floats | None:
+        """Return each person's largest divergence from their own group's policy to another group's.
+
+        Parameters
+        ----------
+        divergence : str
+            'kl', 'jensen_shannon', 'total_variation' or 'hellinger'.
+
+        Returns
+        -------
+        array, (people,)
+            None where there are no probabilities by group.
+        """
+        if self.probabilities_by_group is None:
+            return None
+        return person_gaps(self.probabilities_by_group, self.own, divergence=divergence)
+
+    def gap(self, divergence: str = "kl", epsilon: float = 0.05) -> Gap:
+        """Return the metric-free gap over all people; see `evenhand.metrics.metric_free_gap`.
+
+        Parameters
+        ----------
+        divergence : str
+            As in `gaps`.
+        epsilon : float
+            A gap of at least this much counts towards `share`.
+
+        Returns
+        -------
+        Gap
+        """
+        return metric_free_gap(self.probabilities_by_group, self.own, divergence=divergence, epsilon=epsilon)
+
+    @cached_property
+    def counts(self) -> Counts:
+        """People counted by group, true label and decision; groups and labels that nobody has are left out.
+
+        Without true labels, the decisions stand in for them.
+        """
+        n_groups, width = len(self.groups), len(self.labels)
+        decided = self.decided_own
+        truth = decided if self.y is None else self.truth
+        if self.y is not None and int(truth.max()) >= width:
+            counts = count(self.y, self.decisions, self.own, self.pos_label)
+            return counts._replace(groups=[self.groups[code] for code in counts.groups])
+        cells = np.bincount((self.own * width + truth) * width + decided, minlength=n_groups * width**2)
+        return _without_nobody(cells.reshape(n_groups, width, width), self)
+
+    def _named(self, positions: Codes) -> Array:
+        return as_array(self.labels)[positions]
+
+
+def as_array(names: Sequence[Any]) -> Array:
+    """Return names as an array that keeps each one's type.
+
+    >>> as_array(["no", 1]).tolist(), as_array([0, 1]).dtype.kind
+    (['no', 1], 'i')
+    """
+    array = np.asarray(names)
+    if array.ndim == 1 and array.tolist() == list(names):
+        return array
+    kept = np.empty(len(names), dtype=object)
+    kept[:] = list(names)
+    return kept
+
+
+def positions(values: Any, labels: Sequence[Any]) -> Codes:
+    """Return each value's position among the labels; an unknown value is numbered after them.
+
+    >>> positions(["yes", "no", "perhaps"], ["no", "yes"]).tolist()
+    [1, 0, 2]
+    """
+    codes, found = pd.factorize(np.asarray(values), use_na_sentinel=False)
+    at: dict[Any, int] = {label: position for position, label in enumerate(labels)}
+    return np.array([at.setdefault(value, len(at)) for value in found.tolist()], dtype=np.int64)[codes]
+
+
+def _without_nobody(table: Array, answers: Answers) -> Counts:
+    groups, labels, positive = answers.groups, answers.labels, answers.positive
+    if len(labels) > 1 and table.any(axis=(1, 2)).all() and table.any(axis=(0, 1)).all():
+        return Counts(table, groups, labels, positive)
+    here = np.flatnonzero(table.any(axis=(1, 2)))
+    met = np.asarray(table.any(axis=(0, 1)) | table.any(axis=(0, 2)))
+    if positive is not None and positive < len(met) and met.sum() > 1:
+        met[positive] = True
+    at = np.flatnonzero(met)
+    labels, groups = [labels[code] for code in at], [groups[code] for code in here]
+    kept = table[here][:, at][:, :, at]
+    if len(labels) == 1:  # room for the positive label, though nobody has it
+        kept = np.pad(kept, ((0, 0), (0, 1), (0, 1)))
+    known = positive is not None and positive < len(answers.labels)
+    pos_label = answers.labels[positive] if known and positive is not None else answers.pos_label
+    return Counts(kept, groups, labels, positive_label(labels, pos_label))

@@ -1,0 +1,318 @@
+"""Asking a model about people as they are, and as members of every other group.
+
+There are four ways. Our estimators answer for every group themselves (`probabilities_by_group`). A model
+whose `predict` takes `sensitive_features` is given each group in turn. A model whose features include columns
+that reveal the group is asked with these columns set to every value that they take in every other group. Of
+any other model, all that can be said is that no column it uses reveals the group by itself.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+from scipy import sparse
+
+from evenhand.arrays import Array, Codes, Floats
+from evenhand.groups import Groups, codes_of, encode_groups
+from evenhand.metrics.answers import Answers, positions
+from evenhand.metrics.classifiers import (
+    Asked,
+    as_fitted,
+    ask,
+    before_final,
+    classifier,
+    final_step,
+    labels_of,
+    model_columns,
+    probabilities_by_group,
+    sparse_frame,
+    takes_group,
+)
+from evenhand.metrics.gower import as_frame
+from evenhand.metrics.group_columns import Telling, joint_codes, telling_columns
+from evenhand.metrics.individual import check_distributions
+from evenhand.wording import listed
+
+MOST = 100  # combinations of values in the sensitive columns, beyond one per group, that are tried
+
+HOW = {
+    "policies": "the model has one policy per group; we predicted each person by all of them",
+    "told": "the model uses the group; we predicted each person as a member of every group",
+    "column": "we predicted each person again with the sensitive columns set to every other group's values",
+    "values": "we predicted each person again with the sensitive columns set to every value that they take "
+    "in another group, and count a flip if any of these changes the decision",
+    "blind": "no column that the model uses reveals the group by itself, and it does not use the group",
+    "unmeasured": "the model may see the group in columns that could not be set to other groups' values",
+    "given": "only predictions were given, so nobody could be predicted as a member of another group",
+}
+
+
+def respond(
+    model: Any,
+    X: Any,
+    *,
+    sensitive_features: Any,
+    y: Any = None,
+    pos_label: Any = None,
+    change_columns: bool = True,
+    random_state: int | None = 0,
+) -> Answers:
+    """Ask a fitted classifier about everybody, as they are and as members of every other group.
+
+    Parameters
+    ----------
+    model : fitted classifier
+        One of our estimators, any scikit-learn classifier or pipeline, one of fairlearn's mitigators.
+    X : table of people
+        What the model takes.
+    sensitive_features : array, Series or DataFrame
+        Each person's group.
+    y, pos_label
+        The true labels and the positive one, if known; they go into the answers.
+    change_columns : bool
+        Whether columns of X that reveal the group are set to other groups' values. They are found by what
+        they hold, one by one or as the one-hot columns of a feature, whatever they are called. If a column
+        has the same value for everybody in a group, it is set to that value. If it varies (race, where the
+        groups are black or not), each of the group's values is tried: any change of the decision is a flip,
+        and probabilities are averaged, weighted by how frequent the values are. False leaves X alone, which
+        is faster: only the group that the model uses is changed.
+    random_state : int or None
+        For models that decide at random.
+
+    Returns
+    -------
+    Answers
+
+    Raises
+    ------
+    TypeError
+        If the model has no `predict`.
+    ValueError
+        If its answers have the wrong shape, or are no probabilities.
+
+    Examples
+    --------
+    >>> from sklearn.tree import DecisionTreeClassifier
+    >>> X = pd.DataFrame({"man": [0, 1] * 10, "age": range(20)})
+    >>> model = DecisionTreeClassifier().fit(X, X["man"])
+    >>> answers = respond(model, X, sensitive_features=X["man"])
+    >>> answers.how, answers.columns, answers.decisions_by_group[:2].tolist()
+    ('column', ['man'], [[0, 1], [0, 1]])
+    """
+    model = classifier(model)
+    every: Floats | None
+    about = {"y": None if y is None else np.asarray(y), "pos_label": pos_label}
+    if not change_columns:
+        groups = _groups_known_to(model, sensitive_features, X.shape[0])
+        every = probabilities_by_group(model, X, labels=model.classes_, groups=groups.names)
+        labels = np.asarray(model.classes_).tolist()
+        return Answers(labels, groups.names.tolist(), groups.codes, every, **about)
+    asked = _question(model, X, sensitive_features, random_state)
+    said = asked.ask(asked.frame, sensitive_features)
+    labels = labels_of(model, said)
+    decided, groups = _decided(said.decisions, labels), asked.groups
+    if asked.told and not asked.columns and hasattr(final_step(model), "probabilities_by_group"):
+        groups, every = asked.by_policies()
+        by_group, how = every.argmax(axis=2), "policies"
+    elif asked.told or asked.columns:
+        decisions, every = _as_members(asked, said)
+        labels = labels_of(model, said._replace(decisions=decisions.ravel()))
+        decided = _decided(said.decisions, labels)
+        by_group = _decided(decisions.ravel(), labels).reshape(decisions.shape)
+        several = max(map(len, asked.members)) > 1
+        how = "told" if not asked.columns else "values" if several else "column"
+    elif not asked.note:
+        by_group, how = np.repeat(decided[:, None], len(groups.names), axis=1), "blind"
+        every = None if said.scores is None else np.repeat(said.scores[:, None], len(groups.names), axis=1)
+    else:
+        by_group, every, how = None, None, "unmeasured"
+    if by_group is not None:
+        by_group[np.arange(len(decided)), groups.codes] = decided
+        decided = by_group
+    return Answers(
+        labels, groups.names.tolist(), groups.codes, every, decided=decided, own_scores=said.scores,
+        how=how, columns=asked.columns, note=asked.note, **about,
+    )  # fmt: skip
+
+
+def answer(model: Any, X: Any, *, sensitive_features: Any, random_state: int | None = 0) -> Answers:
+    """Ask a fitted classifier about everybody as they are, and not as members of other groups.
+
+    Parameters
+    ----------
+    model, X, sensitive_features, random_state
+        As in `respond`; X may be sparse.
+
+    Returns
+    -------
+    Answers
+
+    Examples
+    --------
+    >>> from sklearn.dummy import DummyClassifier
+    >>> model = DummyClassifier(strategy="constant", constant="no").fit([[1], [2]], ["no", "yes"])
+    >>> answers = answer(model, [[1], [2], [3]], sensitive_features=None)
+    >>> answers.labels, answers.decisions.tolist()
+    (['no', 'yes'], ['no', 'no', 'no'])
+    """
+    model = classifier(model)
+    rows = X
+    if not sparse.issparse(X):
+        frame = as_frame(X)
+        rows = as_fitted(model, frame[model_columns(model, frame)], X)
+    said = ask(model, rows, sensitive_features if takes_group(model) else None, random_state)
+    labels, groups = labels_of(model, said), encode_groups(sensitive_features, len(said.decisions))
+    return Answers(
+        labels, groups.names.tolist(), groups.codes,
+        decided=_decided(said.decisions, labels), own_scores=said.scores,
+    )  # fmt: skip
+
+
+class _Question(NamedTuple):
+    """A model, the people it is asked about, and what is set to ask about them as members of other groups."""
+
+    model: Any
+    X: Any
+    frame: pd.DataFrame
+    sensitive_features: Any
+    groups: Groups
+    told: bool
+    seen: list[Any]  # the columns that the model takes
+    columns: list[Any]  # those of them that are set to other groups' values
+    members: list[list[tuple[int, float]]]  # for each group, whose values they are set to, and how common
+    note: str
+    random_state: int | None
+
+    def ask(self, rows: pd.DataFrame, group: Any) -> Asked:
+        X = as_fitted(self.model, rows[self.seen], self.X)
+        return ask(self.model, X, group if self.told else None, self.random_state)
+
+    def by_policies(self) -> tuple[Groups, Floats]:
+        """Return the model's own groups, perhaps more than there are here, and what it says for each."""
+        final = final_step(self.model)
+        rows = before_final(self.model, as_fitted(self.model, self.frame[self.seen], self.X))
+        every = check_distributions(final.probabilities_by_group(rows), "probabilities_by_group", 3)
+        return _groups_known_to(final, self.sensitive_features, len(self.frame)), every
+
+
+def _question(model: Any, X: Any, sensitive_features: Any, random_state: int | None) -> _Question:
+    frame = sparse_frame(X) if sparse.issparse(X) else as_frame(X)
+    told = takes_group(model)
+    groups = encode_groups(sensitive_features, len(frame))
+    seen = model_columns(model, frame)
+    telling = telling_columns(frame[seen], sensitive_features, groups.codes)
+    columns = [name for name in seen if name in telling.alone or (name in telling.more and not told)]
+    members = _representatives(frame, columns, groups)
+    if sum(map(len, members)) > len(groups.names) + MOST:
+        columns = telling.alone
+        members = _representatives(frame, columns, groups)
+    note = _note(telling, columns, told)
+    return _Question(
+        model, X, frame, sensitive_features, groups, told, seen, columns, members, note, random_state
+    )
+
+
+def _as_members(asked: _Question, said: Asked) -> tuple[Array, Floats | None]:
+    """Return the decisions about everybody as a member of every group, and the probabilities if there are."""
+    frame, groups = asked.frame, asked.groups
+    as_groups = []
+    for code, members in enumerate(asked.members):
+        answers = [
+            asked.ask(_with(frame, asked.columns, at), _repeated(asked.sensitive_features, at, len(frame)))
+            for at, _ in members
+        ]
+        as_groups.append(_over_values(answers, [share for _, share in members], groups.codes == code, said))
+    scores = [answer.scores for answer in as_groups if answer.scores is not None]
+    every = np.stack(scores, axis=1) if len(scores) == len(as_groups) else None
+    return np.stack([answer.decisions for answer in as_groups], axis=1), every
+
+
+def _representatives(
+    frame: pd.DataFrame, columns: list[Any], groups: Groups
+) -> list[list[tuple[int, float]]]:
+    """Return for each group a person with every combination of values the columns take in it.
+
+    Each comes with the share of the group that has these values; the most frequent come first.
+    """
+    own = groups.codes
+    codes = joint_codes(frame, columns)[0] if columns else np.zeros(len(own), dtype=np.int64)
+    found = []
+    for group in range(len(groups.names)):
+        members = np.flatnonzero(own == group)
+        _, first, counts = np.unique(codes[members], return_index=True, return_counts=True)
+        order = np.argsort(-counts, kind="stable")
+        found.append([(int(members[first[at]]), float(counts[at] / len(members))) for at in order])
+    return found
+
+
+def _over_values(answers: list[Asked], shares: list[float], members: Array, said: Asked) -> Asked:
+    """Return the answer about people as a group's: a decision unlike their own, if any is, and the mean.
+
+    Of the group's members it is what is said of them as they are.
+    """
+    if len(answers) == 1:
+        return answers[0]
+    decided = said.decisions
+    for other in answers:
+        decided = np.where(~members & (decided == said.decisions), other.decisions, decided)
+    scores = [answer.scores for answer in answers if answer.scores is not None]
+    if said.scores is None or len(scores) < len(answers):
+        return Asked(decided, None)
+    mean = np.average(scores, axis=0, weights=shares)
+    return Asked(decided, np.where(members[:, None], said.scores, mean))
+
+
+def _note(telling: Telling, columns: list[Any], told: bool) -> str:
+    left = [name for name in telling.more if name not in columns]
+    if left:
+        text = f"The group can be told from column {listed(left, most=5)}"
+        if told or columns:
+            return f"{text} too, which was left as it was: more people may flip than we counted."
+        return f"{text}, which has too many values to try: flips were not measured."
+    if telling.perhaps and not told and not columns:
+        return (
+            f"The group can be told from column {listed(telling.perhaps, most=5)}, but among so few people "
+            "that may be chance: flips were not measured. If it is the group, give sensitive_features the "
+            "same name."
+        )
+    return ""
+
+
+def _groups_known_to(model: Any, sensitive_features: Any, n_people: int) -> Groups:
+    known = getattr(model, "groups_", None)
+    if known is None:
+        return encode_groups(sensitive_features, n_people)
+    names = np.asarray(known, dtype=object)
+    columns = getattr(model, "sensitive_names_", None)
+    return Groups(codes_of(sensitive_features, n_people, names, columns), names)
+
+
+def _with(frame: pd.DataFrame, columns: list[Any], person: int) -> pd.DataFrame:
+    changed = frame.copy(deep=False)
+    for name in columns:
+        at = np.full(len(frame), person)
+        changed[name] = frame[name].iloc[at].set_axis(frame.index)
+    return changed
+
+
+def _repeated(sensitive_features: Any, person: int, n_people: int) -> Any:
+    at = np.full(n_people, person)
+    if isinstance(sensitive_features, dict):
+        sensitive_features = pd.DataFrame(sensitive_features)
+    if hasattr(sensitive_features, "iloc"):
+        return sensitive_features.iloc[at].reset_index(drop=True)
+    return None if sensitive_features is None else np.asarray(sensitive_features)[at]
+
+
+def _decided(decisions: Array, labels: list[Any]) -> Codes:
+    """Return the positions of decisions among the labels."""
+    codes = positions(decisions, labels)
+    unknown = codes >= len(labels)
+    if unknown.any():
+        raise ValueError(
+            f"Got the decision {decisions[unknown.argmax()]!r}, but the model's labels are {listed(labels)}; "
+            "expected one of them."
+        )
+    return codes

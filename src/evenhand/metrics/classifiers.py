@@ -1,0 +1,162 @@
+"""How to put one question to any classifier: our estimators, scikit-learn's pipelines, fairlearn's."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+from scipy import sparse
+from sklearn.pipeline import Pipeline
+
+from evenhand.arrays import Array, Floats
+from evenhand.groups import sorted_unique
+from evenhand.metrics.individual import check_distributions
+from evenhand.metrics.networks import logits, policies_of
+from evenhand.network import softmax
+
+
+class Asked(NamedTuple):
+    """What a classifier says about people: decisions, and probabilities if it gives them."""
+
+    decisions: Array  # (people,), labels
+    scores: Floats | None  # (people, actions)
+
+
+def takes_group(model: Any) -> bool:
+    """Return whether the model's `predict`, or that of a pipeline's last step, takes `sensitive_features`."""
+    return "sensitive_features" in _parameters(final_step(model).predict)
+
+
+def probabilities_by_group(
+    model: Any,
+    X: Any,
+    *,
+    labels: Sequence[Any] | Array,
+    groups: Sequence[Any] | Array,
+    products: bool = False,
+    decisions_only: bool = False,
+) -> Array:
+    """Return what a model says about people as members of every group, with X as it is.
+
+    A model that gives no probabilities says 1 for its decision and 0 for the other actions; a model that does
+    not use the group says the same for every group.
+
+    Parameters
+    ----------
+    model : fitted classifier
+    X : contexts
+    labels, groups : list or array
+        The sorted names of the actions and groups, in the order of the answer.
+    products : bool
+        Whether networks are asked by matrix products, which is faster, and equal up to rounding.
+    decisions_only : bool
+        With `products`: skip the softmax, since the largest output is the decision anyway.
+
+    Returns
+    -------
+    array, (people, groups, actions)
+
+    Examples
+    --------
+    >>> from sklearn.tree import DecisionTreeClassifier
+    >>> tree = DecisionTreeClassifier().fit([[0], [1]], ["no", "yes"])
+    >>> probabilities_by_group(tree, np.array([[1]]), labels=["no", "yes"], groups=["f", "m"]).tolist()
+    [[[0.0, 1.0], [0.0, 1.0]]]
+    """
+    policies = policies_of(model) if products else None
+    if policies is not None:
+        outputs = logits(policies, X)
+        if outputs.shape[1] == 1:  # one policy for all
+            outputs = np.repeat(outputs, len(groups), axis=1)
+        return outputs if decisions_only else softmax(outputs.astype(np.float64))
+    if hasattr(model, "probabilities_by_group"):
+        return np.asarray(model.probabilities_by_group(X))
+
+    def as_group(given: dict[str, Any]) -> Array:
+        if hasattr(model, "predict_proba"):
+            return np.asarray(model.predict_proba(X, **given))
+        decided = np.asarray(model.predict(X, **given))
+        return np.asarray((decided[:, None] == np.asarray(labels)[None, :]).astype(np.float64))
+
+    if takes_group(model):
+        everyone = (np.full(X.shape[0], name) for name in groups)
+        return np.stack([as_group({"sensitive_features": group}) for group in everyone], axis=1)
+    return np.repeat(as_group({})[:, None], len(groups), axis=1)
+
+
+def ask(model: Any, X: Any, group: Any, random_state: int | None) -> Asked:
+    """Ask a classifier about X as it is; `group` is None for a model that does not take the group."""
+    keywords: dict[str, Any] = {}
+    if group is not None:
+        keywords["sensitive_features"] = group
+        model, X = final_step(model), before_final(model, X)
+    chance = {"random_state": random_state} if "random_state" in _parameters(model.predict) else {}
+    decisions = np.asarray(model.predict(X, **keywords, **chance))
+    if decisions.shape != (X.shape[0],):
+        raise ValueError(f"Got predictions of shape {decisions.shape}, but expected {X.shape[0]} decisions.")
+    # fairlearn's randomised classifiers give their probabilities under another name.
+    proba = getattr(model, "predict_proba", None) or getattr(model, "_pmf_predict", None)
+    if proba is None:
+        return Asked(decisions, None)
+    keywords = keywords if "sensitive_features" in _parameters(proba) else {}
+    return Asked(decisions, check_distributions(proba(X, **keywords), "predict_proba", 2))
+
+
+def classifier(model: Any) -> Any:
+    """Return the model that predicts: of a search, the best one."""
+    if not callable(getattr(model, "predict", None)):
+        raise TypeError(
+            f"Got {type(model).__name__}, which has no predict; expected a fitted classifier or predictions."
+        )
+    return getattr(model, "best_estimator_", model)
+
+
+def _parameters(method: Any) -> Any:
+    return inspect.signature(method).parameters
+
+
+def final_step(model: Any) -> Any:
+    """Return a pipeline's last step, or the model itself."""
+    return model.steps[-1][1] if isinstance(model, Pipeline) else model
+
+
+def before_final(model: Any, X: Any) -> Any:
+    """Return what a pipeline's last step gets to see of X."""
+    return model[:-1].transform(X) if isinstance(model, Pipeline) and len(model.steps) > 1 else X
+
+
+def model_columns(model: Any, frame: pd.DataFrame) -> list[Any]:
+    """Return the columns that a model takes: those it was fitted on, or all."""
+    wanted = getattr(model, "feature_names_in_", None)
+    if wanted is None or not set(wanted) <= set(frame.columns):
+        return list(frame.columns)
+    return list(wanted)
+
+
+def as_fitted(model: Any, table: pd.DataFrame, X: Any) -> Any:
+    """Return the table in the form the model was fitted on: an array, unless it knows names."""
+    if sparse.issparse(X):
+        return sparse.csr_array(table.sparse.to_coo())  # type: ignore[attr-defined]
+    was_frame = isinstance(X, pd.DataFrame) or hasattr(X, "to_pandas")
+    nameless = hasattr(model, "n_features_in_") and not hasattr(model, "feature_names_in_")
+    return table.to_numpy() if nameless or not was_frame else table
+
+
+def sparse_frame(X: Any) -> pd.DataFrame:
+    """Return a sparse matrix as a table of sparse columns."""
+    frame: pd.DataFrame = pd.DataFrame.sparse.from_spmatrix(X)  # type: ignore[attr-defined]
+    return frame
+
+
+def labels_of(model: Any, said: Asked) -> list[Any]:
+    """Return the names of a model's actions, in the order of its probabilities."""
+    known = getattr(model, "classes_", None)
+    if known is not None:
+        return list(np.asarray(known).tolist())
+    # Models without classes_ that give probabilities are fairlearn's, whose labels are 0 and 1.
+    if said.scores is not None and said.scores.shape[1] == 2:
+        return [0, 1]
+    return list(sorted_unique(said.decisions)[0].tolist())
