@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import shutil
 
 import numpy as np
 import pandas as pd
@@ -10,10 +11,9 @@ import pytest
 from evenhand import CooperativeBandits, load
 from evenhand.datasets import load_table
 from evenhand.report import read_summary
-from evenhand.workflow import tradeoff
+from evenhand.workflow import candidates
+from evenhand.workflow.defaults import WEIGHTS
 from evenhand.workflow.deployed import Deployed
-from evenhand.workflow.resuming import Unfinished
-from evenhand.workflow.tradeoff import WEIGHTS
 from factories import FIT, evenhand, make_people
 
 
@@ -181,7 +181,7 @@ def test_a_wrong_column_is_a_message_without_traceback(fitted, tmp_path):
 
 def test_wrong_options_say_what_was_wanted(fitted):
     for options, wanted in (
-        (("--weights", "0,x"), "numbers by commas"),
+        (("--weights", "0,x"), "numbers with commas between"),
         (("--weights=-1",), "at least 0"),
         (("--epochs", "many"), "Got --epochs 'many', but expected 'auto' or a number"),
         (("--epochs", "0"), "above 0"),
@@ -297,15 +297,15 @@ def test_a_group_of_one_person_is_named(tmp_path, seed):
 @pytest.mark.parametrize("damaged", [False, True])
 def test_killed_it_goes_on_and_ends_as_if_it_had_not_been(fitted, tmp_path, monkeypatch, damaged):
     options = ("--label", "hired", "--sensitive", "sex", *FIT)
-    train, trained = tradeoff._train, []
+    train, trained = candidates._train, []
 
-    def counting(parts, weight, bound, *rest):
+    def counting(*point):
         if len(trained) == 3:
             raise KeyboardInterrupt
-        trained.append((weight, bound))
-        return train(parts, weight, bound, *rest)
+        trained.append(point)
+        return train(*point)
 
-    monkeypatch.setattr(tradeoff, "_train", counting)
+    monkeypatch.setattr(candidates, "_train", counting)
     model = tmp_path / "m.skops"
     assert evenhand("fit", fitted.people, "-o", model, *options).exit_code == 130
     unfinished = tmp_path / ".m.skops.unfinished"
@@ -314,7 +314,7 @@ def test_killed_it_goes_on_and_ends_as_if_it_had_not_been(fitted, tmp_path, monk
     if damaged:
         next(unfinished.glob("*.skops")).write_bytes(b"cut off")
     again = []
-    monkeypatch.setattr(tradeoff, "_train", lambda *point: again.append(point) or train(*point))
+    monkeypatch.setattr(candidates, "_train", lambda *point: again.append(point) or train(*point))
     assert evenhand("fit", fitted.people, "-o", model, *options).exit_code == 0
     assert len(again) == (2 if damaged else 1)
     assert not unfinished.exists()
@@ -329,10 +329,10 @@ def test_killed_it_goes_on_and_ends_as_if_it_had_not_been(fitted, tmp_path, monk
 def test_what_was_trained_otherwise_is_not_taken_up(fitted, tmp_path, monkeypatch):
     options = ("--label", "hired", "--sensitive", "sex", *FIT)
     with monkeypatch.context() as patched:
-        patched.setattr(Unfinished, "clear", lambda self: None)
+        patched.setattr(shutil, "rmtree", lambda *_, **__: None)
         assert evenhand("fit", fitted.people, "-o", tmp_path / "m.skops", *options).exit_code == 0
-    train, again = tradeoff._train, []
-    monkeypatch.setattr(tradeoff, "_train", lambda *point: again.append(point) or train(*point))
+    train, again = candidates._train, []
+    monkeypatch.setattr(candidates, "_train", lambda *point: again.append(point) or train(*point))
     assert evenhand("fit", fitted.people, "-o", tmp_path / "m.skops", *options, "--seed", 1).exit_code == 0
     assert len(again) == 4
 

@@ -5,22 +5,19 @@ from __future__ import annotations
 import json
 import shlex
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import typer
 from rich.console import Console
 from rich.markup import escape
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 from typer.core import TyperGroup
 
-from evenhand.bandits.training import TrainingDivergedError
-from evenhand.datasets import DataUnavailableError, TamperedFileError
+from evenhand.progress import Progress, to_stderr
 from evenhand.wording import printable
 
 FAILED, MISUSED, INTERRUPTED = 1, 2, 130
+_MISUSES = (ValueError, TypeError, FileNotFoundError, IsADirectoryError, ImportError)
 
 
 class JobFailedError(RuntimeError):
@@ -34,28 +31,37 @@ class Guarded(TyperGroup):
         """Run a command; a mistake of the user's shows no traceback, unless --debug asks for it."""
         try:
             return super().invoke(ctx)
-        except (JobFailedError, DataUnavailableError, TamperedFileError, TrainingDivergedError) as error:
-            self._end(ctx, error, FAILED)
+        except (typer.Exit, typer.Abort):  # RuntimeErrors, but no failures
+            raise
         except BrokenPipeError:
             # The reader of standard output went away, as `head` does; closing it would complain again.
             sys.stdout = None
             raise typer.Exit(FAILED) from None
-        except (ValueError, TypeError, FileNotFoundError, IsADirectoryError, ImportError) as error:
-            self._end(ctx, error, MISUSED)
-        except (OSError, MemoryError) as error:
-            self._end(ctx, error, FAILED)
         except KeyboardInterrupt:
             on_stderr().print("Stopped.")
             raise typer.Exit(INTERRUPTED) from None
+        except (RuntimeError, ArithmeticError, OSError, MemoryError, *_MISUSES) as error:
+            code = _exit_code(error)
+            if code is None or ctx.params.get("debug"):
+                raise
+            message = escape(printable(str(error)))
+            on_stderr().print(f"[bold red]Error:[/] {message}", highlight=False, soft_wrap=True)
+            raise typer.Exit(code) from None
 
-    @staticmethod
-    def _end(ctx: Any, error: BaseException, code: int) -> None:
-        if ctx.params.get("debug"):
-            raise error
-        on_stderr().print(
-            f"[bold red]Error:[/] {escape(printable(str(error)))}", highlight=False, soft_wrap=True
-        )
-        raise typer.Exit(code) from None
+
+def _exit_code(error: Exception) -> int | None:
+    """Return 1 for a job that could not be done, 2 for wrong input, None for a mistake of the program's."""
+    # Imported here: `evenhand --help` needs none of it.
+    from evenhand.bandits.training import TrainingDivergedError
+    from evenhand.datasets import DataUnavailableError, TamperedFileError
+    from evenhand.workflow.choosing import NoModelWithinBoundsError
+
+    failures = (JobFailedError, NoModelWithinBoundsError, TrainingDivergedError)
+    if isinstance(error, (*failures, DataUnavailableError, TamperedFileError)):
+        return FAILED
+    if isinstance(error, _MISUSES):
+        return MISUSED
+    return FAILED if isinstance(error, (OSError, MemoryError)) else None
 
 
 def on_stderr() -> Console:
@@ -101,21 +107,18 @@ def print_table(title: str, columns: list[str], rows: list[list[str]], *, marked
     on_stdout().print(table)
 
 
-@contextmanager
-def progress(what: str, total: int | None) -> Iterator[Callable[[str, int], None]]:
-    """Show a bar on standard error, if that is a terminal; call the result with what is done."""
-    console = on_stderr()
-    columns = (
-        TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(),
-        TextColumn("{task.fields[now]}", style="dim"),
-    )  # fmt: skip
-    with Progress(*columns, console=console, disable=not console.is_terminal, transient=True) as bar:
-        task = bar.add_task(what, total=total, now="")
+class Notes(Progress):
+    """Notes on standard error unless `quiet`, and a bar if that is a terminal."""
 
-        def advance(now: str, by: int = 1) -> None:
-            bar.update(task, advance=by, now=printable(now))
+    def __init__(self, *, quiet: bool = False) -> None:
+        self._quiet = quiet
+        self._bar = to_stderr(lines=False)
+        self.start, self.done, self.stop = self._bar.start, self._bar.done, self._bar.stop  # type: ignore
 
-        yield advance
+    def say(self, text: str) -> None:
+        """Print a note, unless `quiet`."""
+        if not self._quiet:
+            note(text)
 
 
 def command_line() -> str:

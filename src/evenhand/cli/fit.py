@@ -3,53 +3,20 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-import numpy as np
 import typer
 
 from evenhand.checks import number, one_of
 from evenhand.cli import options
-from evenhand.cli.console import (
-    JobFailedError,
-    command_line,
-    on_stdout,
-    print_json,
-    print_table,
-    progress,
-    say,
-    warn,
-)
-from evenhand.report.render import in_numbers, interval
-from evenhand.report.summarise import made, summary_of
-from evenhand.tables.preprocessing import Part, prepare
-from evenhand.tables.splits import split
-from evenhand.workflow.deployed import Deployed
-from evenhand.workflow.notes import on_bounds, on_columns, on_groups
-from evenhand.workflow.output import card_for, card_path, write
-from evenhand.workflow.resuming import Unfinished
-from evenhand.workflow.study import study_of
-from evenhand.workflow.table import (
-    PERSON_NUMBER,
-    check_groups,
-    check_written,
-    describe,
-    kinds_of,
-    open_table,
-    source_of,
-)
-from evenhand.workflow.tradeoff import (
-    CRITERIA,
-    PARITY_BOUND,
-    WEIGHTS,
-    Candidate,
-    bounds_of,
-    choose,
-    in_words,
-    said_by_group,
-    train_all,
-)
+from evenhand.cli.console import Notes, command_line, on_stdout, print_json, print_table, say, warn
+from evenhand.workflow.defaults import CRITERIA, PARITY_BOUND, WEIGHTS
+
+if TYPE_CHECKING:
+    from evenhand.workflow.choice import Choice
+    from evenhand.workflow.frontier import Frontier
 
 EXAMPLES = (
     "[bold]Examples[/]\n\n"
@@ -57,11 +24,10 @@ EXAMPLES = (
     "evenhand fit people.csv --label hired --sensitive sex --sensitive race --max-discrimination 0.02 "
     "--max-flip 0.01"
 )
-_TABLE = ("accuracy", "discrimination", "flip_rate", "positive_rate")
 
 
 def run(
-    data: Annotated[Path, typer.Argument(help="A CSV or Parquet file, one person a row.")],
+    data: Annotated[Path, typer.Argument(help="A CSV or Parquet file, one row per person.")],
     label: options.Label = None,
     sensitive: options.Sensitive = None,
     output: Annotated[Path, typer.Option("--output", "-o", help="The model file.")] = Path("model.skops"),
@@ -76,109 +42,85 @@ def run(
         ),
     ] = None,
     max_discrimination: Annotated[
-        float | None, typer.Option(min=0, max=1, help="Only models that discriminate at most so much.")
+        float | None,
+        typer.Option(min=0, max=1, help="Largest difference between groups in positive decisions."),
     ] = None,
     max_flip: Annotated[
-        float | None, typer.Option(min=0, max=1, help="Only models under which at most this share flips.")
+        float | None,
+        typer.Option(
+            min=0, max=1, help="Largest share of people with a different decision in another group."
+        ),
     ] = None,
-    weights: Annotated[str, typer.Option(help="The divergence weights λ to try, by commas.")] = ",".join(
-        map("{:g}".format, WEIGHTS)
-    ),
+    weights: Annotated[
+        str, typer.Option(help="Divergence weights λ to try, with commas between.")
+    ] = ",".join(map("{:g}".format, WEIGHTS)),
     epochs: Annotated[
         str,
         typer.Option(
-            help="How often each person is met in training; 'auto' is 20 times, but at least 20,000 and at "
-            "most 400,000 people in all."
+            help="Visits per person in training; 'auto' is 20, but at least 20,000 and at most 400,000 "
+            "visits in all."
         ),
     ] = "auto",
     seed: options.Seed = 0,
-    jobs: Annotated[int, typer.Option(help="Models trained at a time; -1 is one a core.")] = -1,
+    jobs: Annotated[int, typer.Option(help="Models trained at a time; -1 is one per core.")] = -1,
     report: options.Report = None,
     summary: options.Summary = None,
     encoding: options.Encoding = "utf-8",
     as_json: options.Json = False,
 ) -> None:
-    """Train fair models on your own table, show what fairness costs, and save the one you choose.
+    """Train fair models on your table, show what fairness costs, and save the best one.
 
-    70 % of the people train, 15 % choose, 15 % test. The model file holds the preprocessing too; its card,
-    in Markdown and JSON, lies beside it. Killed, the same command goes on from the models trained so far.
+    70 % of the people train the models, 15 % choose one, 15 % test it. The model file holds the preprocessing
+    too; its card, in Markdown and JSON, is written beside it. If killed, run the same command again: it keeps
+    the models trained so far.
     """
     grid, times = _weights(weights), _epochs(epochs)
     if jobs == 0:
-        raise ValueError("Got --jobs 0, but expected 1 or more, or -1 for one a core.")
-    by = criterion or ("even" if max_discrimination is None and max_flip is None else "accuracy")
-    one_of("--criterion", by, CRITERIA)
+        raise ValueError("Got --jobs 0, but expected 1 or more, or -1 for one per core.")
+    if criterion is not None:
+        one_of("--criterion", criterion, CRITERIA)
+    from evenhand.workflow.card import card_path
+    from evenhand.workflow.choosing import NoModelWithinBoundsError, Wanted
+    from evenhand.workflow.exploring import explore
+    from evenhand.workflow.table import check_written
+
     cards = [card_path(output, kind) for kind in ("md", "json")]
     check_written(output, *cards, report, summary, inputs=[data])
-    dataset = open_table(
-        data, label=label, sensitive=sensitive, positive=positive, drop=drop, categorical=categorical,
-        encoding=encoding,
+    kept = output.with_name(f".{output.name}.unfinished")
+    frontier = explore(
+        data, label=label, sensitive=sensitive, positive=positive, drop=drop or (),
+        categorical=categorical or (), encoding=encoding, weights=grid,
+        parity_bound=PARITY_BOUND if max_discrimination is None else max_discrimination / 2, epochs=times,
+        random_state=seed, n_jobs=jobs, resume=kept, progress=Notes(quiet=as_json), command=command_line(),
     )  # fmt: skip
-    source = source_of(dataset)
-    rows = split(dataset, seed=seed, stratify="both")
-    dataset.notes.extend([*on_columns(dataset), *on_groups(dataset, rows)])
-    if not as_json:  # there, the notes are in the document
-        describe(dataset)
-    check_groups(dataset, rows.train)
-    parts = prepare(dataset, rows)
-    bound = PARITY_BOUND if max_discrimination is None else max_discrimination / 2
-    found: list[Candidate] = []
-    unfinished = Unfinished(output, dataset.fingerprint, bound, times, seed)
-    with progress("Training", 2 * len(grid)) as advance:
-        for candidate in train_all(
-            parts, weights=grid, parity_bound=bound, epochs=times, seed=seed, jobs=jobs, unfinished=unfinished
-        ):
-            found.append(candidate)
-            advance(candidate.name, 1)
-    found.sort(key=lambda candidate: (candidate.parity, candidate.divergence_weight))
-    try:
-        chosen = choose(found, criterion=by, max_discrimination=max_discrimination, max_flip=max_flip)
-    except JobFailedError:
-        unfinished.clear()
-        _show_what_was_trained(found, dataset.notes, by, as_json)
-        raise
+    wanted = Wanted(max_discrimination=max_discrimination, max_flip=max_flip, criterion=criterion)
     say("Measuring on the test part …")
-    tested = dataset.row_numbers[rows.test].tolist()
-    measured = study_of(dataset, parts, found, chosen, tested, seed=seed, epochs=times)
-    best = next(model for model in measured["models"] if model["chosen"])
-    bounds = bounds_of(max_discrimination, max_flip)
-    broken = on_bounds(bounds, best["metrics"])
-    measured["notes"] += [*broken, PERSON_NUMBER]
-    how = made(command_line(), seeds=[seed], data=[source])
-    whole = summary_of("fit", f"{dataset.name}: {dataset.label.name}", [measured], how)
-    study = whole["studies"][0]
-    kept = [f"Kept on the validation part, as asked: {in_words(bounds)}."] if bounds else []
-    card = card_for(
-        dataset, parts, chosen, by, bounds=[*kept, *broken], metrics=best["metrics"], groups=study["groups"],
-        source=source, made=how,
-    )  # fmt: skip
-    deployed = Deployed(
-        parts.preprocessor, chosen.model, kinds_of(dataset), str(dataset.label.name),
-        dataset.sensitive_columns, dataset.pos_label, json.loads(json.dumps(card, default=str)),
-    )  # fmt: skip
-    written = write(deployed, card, whole, output, report, summary)
-    unfinished.clear()
+    try:
+        choice = frontier.choice(**wanted)
+    except NoModelWithinBoundsError:
+        shutil.rmtree(kept, ignore_errors=True)
+        _show_what_was_trained(frontier, wanted, as_json)
+        raise
+    written = _write(frontier, choice, wanted, output, report, summary)
+    shutil.rmtree(kept, ignore_errors=True)
     if as_json:
         print_json(
-            {"chosen": chosen.name, "criterion": by, "bounds": bounds, "test": best["metrics"],
-             "groups": study["groups"], "models": _entries(found, chosen), "notes": [*dataset.notes, *broken],
-             "written": {k: str(v) for k, v in written.items()}}
+            {"chosen": choice.candidate.name, "criterion": choice.criterion, "bounds": choice.bounds,
+             "test": choice.test, "groups": choice.groups, "models": _entries(frontier, choice),
+             "notes": [*frontier.notes, *choice.notes], "written": {k: str(v) for k, v in written.items()}}
         )  # fmt: skip
-        return
-    _show(found, chosen, best["metrics"], written)
-    for note in broken:
-        warn(note)
-    same = _most_given(chosen, parts.test)
-    if same > 0.99:
-        warn(f"the chosen model gives {100 * same:.1f} % of people the same answer.")
+    else:
+        _show(frontier, choice, written)
 
 
 def _weights(text: str) -> list[float]:
     try:
         given = [float(part) for part in text.split(",")]
     except ValueError:
-        raise ValueError(f"Got --weights {text!r}, but expected numbers by commas, such as 0,1,10.") from None
-    return sorted({number("--weights", weight, low=0) for weight in given})
+        raise ValueError(
+            f"Got --weights {text!r}, but expected numbers with commas between, such as 0,1,10."
+        ) from None
+    return [number("--weights", weight, low=0) for weight in given]
 
 
 def _epochs(text: str) -> float | str:
@@ -191,46 +133,78 @@ def _epochs(text: str) -> float | str:
     return number("--epochs", given, low=0, open_low=True)
 
 
-def _most_given(chosen: Candidate, part: Part) -> float:
-    """Return the share of people who get the commonest answer."""
-    said, own = said_by_group(chosen.model, part)
-    decided = said[np.arange(len(own)), own].argmax(1)
-    return float(np.bincount(decided).max() / len(own))
+def _write(
+    frontier: Frontier, choice: Choice, wanted: Any, output: Path, report: Path | None, summary: Path | None
+) -> dict[str, Path]:
+    """Write all that was asked for; return the files by what they are."""
+    from evenhand.atomic import write_text
+    from evenhand.report.render import write_html
+    from evenhand.report.summarise import write_summary
+    from evenhand.workflow.card import card_path, to_markdown
+
+    card = choice.model.card
+    written = {"model": choice.model.save(output)}
+    for kind, text in (("md", to_markdown(card)), ("json", json.dumps(card, indent=2))):
+        written[f"card_{kind}"] = write_text(card_path(output, kind), text)
+    whole = frontier.summary(**wanted) if report or summary else {}
+    if summary is not None:
+        written["summary"] = write_summary(whole, summary)
+    if report is not None:
+        written["report"] = write_html(whole, report)
+    return written
 
 
-def _entries(found: list[Candidate], chosen: Candidate | None) -> list[dict[str, Any]]:
+def _entries(frontier: Frontier, choice: Choice | None) -> list[dict[str, Any]]:
     return [
-        {"name": candidate.name, "chosen": candidate is chosen, "validation": candidate.validation}
-        for candidate in found
+        {
+            "name": one.name,
+            "chosen": choice is not None and one is choice.candidate,
+            "validation": one.validation,
+        }
+        for one in frontier.trained
     ]
 
 
-def _show_what_was_trained(found: list[Candidate], notes: list[str], by: str, as_json: bool) -> None:
-    """Show the trade-off where no model keeps the bounds: what else could be asked for stands there."""
-    if as_json:
-        print_json({"chosen": None, "criterion": by, "models": _entries(found, None), "notes": notes})
-    else:
-        _show_trade_off(found, None)
+def _show_what_was_trained(frontier: Frontier, wanted: Any, as_json: bool) -> None:
+    """Show the trade-off where no model keeps the bounds: it says what else could be asked for."""
+    from evenhand.workflow.choosing import criterion_for
+
+    if not as_json:
+        _show_trade_off(frontier, None)
+        return
+    print_json(
+        {"chosen": None, "criterion": criterion_for(wanted), "models": _entries(frontier, None),
+         "notes": frontier.notes}
+    )  # fmt: skip
 
 
-def _show_trade_off(found: list[Candidate], chosen: Candidate | None) -> None:
-    names = [name for name in _TABLE if name in found[0].validation]
+def _show_trade_off(frontier: Frontier, choice: Choice | None) -> None:
+    from evenhand.report.render import in_numbers
+    from evenhand.workflow.drawing import COLUMNS
+
+    names = [name for name in COLUMNS if name in frontier.trained[0].validation]
     rows = [
-        [candidate.name, *(in_numbers(candidate.validation[name], name) for name in names)]
-        for candidate in found
+        [one.name, *(in_numbers(one.validation[name], name) for name in names)] for one in frontier.trained
     ]
     titles = ["", *(name.replace("_", " ") for name in names)]
-    marked = None if chosen is None else found.index(chosen)
+    marked = None if choice is None else frontier.trained.index(choice.candidate)
     print_table("What fairness costs (validation part)", titles, rows, marked=marked)
 
 
-def _show(found: list[Candidate], chosen: Candidate, test: dict[str, Any], written: dict[str, Path]) -> None:
-    _show_trade_off(found, chosen)
+def _show(frontier: Frontier, choice: Choice, written: dict[str, Path]) -> None:
+    from evenhand.report.render import in_numbers, interval
+
+    _show_trade_off(frontier, choice)
     on_stdout().print()
     rows = [
-        [name.replace("_", " "), in_numbers(test[name], name), interval(test[name], name)] for name in test
+        [name.replace("_", " "), in_numbers(found, name), interval(found, name)]
+        for name, found in choice.test.items()
     ]
-    print_table(f"Chosen: {chosen.name} (test part)", ["", "value", "95 % interval"], rows)
+    print_table(f"Chosen: {choice.candidate.name} (test part)", ["", "value", "95 % interval"], rows)
     on_stdout().print()
     for what, path in written.items():
         on_stdout().print(f"{what.replace('_', ' '):12} {path}", soft_wrap=True, markup=False)
+    for note in choice.notes:
+        warn(note)
+    if choice.same_answer > 0.99:
+        warn(f"the chosen model gives {100 * choice.same_answer:.1f} % of people the same decision.")

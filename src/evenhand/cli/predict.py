@@ -11,7 +11,8 @@ import typer
 from evenhand import load
 from evenhand.checks import one_of
 from evenhand.cli import options
-from evenhand.cli.console import JobFailedError, on_stdout, print_json, progress, warn
+from evenhand.cli.console import JobFailedError, on_stdout, print_json, warn
+from evenhand.progress import to_stderr
 from evenhand.tables.files import kind_of_file
 from evenhand.tables.streaming import CHUNK, Chunk, Writer, read_chunks, writing
 from evenhand.workflow.deployed import Decisions, Deployed
@@ -75,7 +76,7 @@ def run(
     header = rejects is not None or rejects_path.exists()
     flips, strange = 0, Unseen({}, {})
     with (
-        progress("Deciding", None) as advance,
+        to_stderr(lines=False).stage("Deciding") as done,
         writing(decided_path) as out,
         writing(rejects_path) as refused,
     ):
@@ -84,7 +85,7 @@ def run(
             _write(deployed, found, part, prefix, out, refused, header=header)
             flips += int(found.would_flip.sum())
             strange.add(found.unseen)
-            advance(f"{out.rows:,} people", len(part.lines))
+            done(f"{out.rows:,} people", pieces=len(part.lines))
         out.keep = out.rows > 0 or refused.rows == 0
     _tell(out, refused, flips, strange, decided_path, rejects_path, as_json)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -9,21 +10,19 @@ import typer
 
 from evenhand.checks import one_of
 from evenhand.cli import options
-from evenhand.cli.console import on_stdout, print_json, progress, warn
+from evenhand.cli.console import on_stdout, print_json, warn
 from evenhand.datasets import Dataset
 from evenhand.progress import to_stderr
 from evenhand.protocol.engines import run_tasks
 from evenhand.protocol.reproduce import reproduce
 from evenhand.protocol.splits import published_split
 from evenhand.protocol.write import summary as summary_of_results
+from evenhand.report.from_frontier import study_of
 from evenhand.report.from_reproduction import summary_of_reproduction
 from evenhand.report.render import write_html
 from evenhand.report.static import FORMATS, write_figures
 from evenhand.report.summarise import write_summary
-from evenhand.tables.preprocessing import prepare
-from evenhand.workflow.resuming import Unfinished
-from evenhand.workflow.study import study_of
-from evenhand.workflow.tradeoff import choose, train_all
+from evenhand.workflow.exploring import explore
 
 EXAMPLES = (
     "[bold]Examples[/]\n\n"
@@ -81,21 +80,19 @@ def run(
 
 def _detail(dataset: Dataset, out: Path) -> dict[str, Any]:
     rows = published_split(dataset, 0)
-    parts = prepare(dataset, rows)
-    epochs = min(20.0, _STEPS / len(parts.train.y))
-    found = []
-    unfinished = Unfinished(out / dataset.name, dataset.fingerprint, epochs)
-    with progress(f"Along λ: {dataset.name}", 2 * len(WEIGHTS)) as advance:
-        for candidate in train_all(
-            parts, weights=WEIGHTS, epochs=epochs, seed=0, jobs=-1, unfinished=unfinished
-        ):
-            found.append(candidate)
-            advance(candidate.name, 1)
-    found.sort(key=lambda candidate: (candidate.parity, candidate.divergence_weight))
-    chosen = choose(found, criterion="even")
-    study = study_of(dataset, parts, found, chosen, rows.test.tolist(), seed=0, epochs=epochs)
-    unfinished.clear()
-    return study | {"decided_by": f"{chosen.name}, seed 0"}
+    kept = out / f".{dataset.name}.unfinished"
+    frontier = explore(
+        dataset,
+        weights=WEIGHTS,
+        epochs=min(20.0, _STEPS / len(rows.train)),
+        split=rows,
+        resume=kept,
+        progress=to_stderr(),
+    )
+    choice = frontier.choice()
+    study = study_of(frontier, choice)
+    shutil.rmtree(kept, ignore_errors=True)
+    return study | {"decided_by": f"{choice.candidate.name}, seed 0"}
 
 
 def _names(text: str | None) -> list[str] | None:

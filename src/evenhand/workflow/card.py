@@ -3,7 +3,19 @@
 from __future__ import annotations
 
 import re
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from evenhand.groups import codes_of
+from evenhand.workflow.table import source_of
+
+if TYPE_CHECKING:
+    from evenhand.datasets import Dataset
+    from evenhand.metrics.measures import Measure
+    from evenhand.workflow.candidates import Candidate
+    from evenhand.workflow.frontier import Frontier
 
 LIMITS = (
     "It was tested on one random part of one table. People from elsewhere, or from later, may be decided "
@@ -45,6 +57,58 @@ def card_of(
         "limits": list(LIMITS),
         "made": made,
     }
+
+
+def card_for(
+    frontier: Frontier,
+    chosen: Candidate,
+    criterion: str,
+    *,
+    bounds: list[str],
+    metrics: dict[str, Measure],
+    groups: list[dict[str, Any]],
+    made: dict[str, Any],
+) -> dict[str, Any]:
+    """Return the card of the chosen model; `bounds` says which it had to keep, and whether it did."""
+    dataset, parts, model = frontier.dataset, frontier.parts, chosen.model
+    source = source_of(dataset)
+    sizes = {name: len(getattr(parts, name).y) for name in ("train", "validation", "test")}
+    everyone = codes_of(dataset.sensitive_features, len(dataset), model.groups_)
+    counts = np.bincount(everyone, minlength=len(model.groups_)).tolist()
+    return card_of(
+        title=f"A model of {dataset.label.name} ({dataset.name})",
+        data={
+            **{name: source[name] for name in ("source", "sha256", "fingerprint") if source[name]},
+            "people": len(dataset),
+            "parts": sizes,
+            "label": _label(dataset),
+            "groups": dict(zip(map(str, model.groups_), counts, strict=True)),
+            "learned from": [str(name) for name in dataset.contexts.columns],
+            "notes": frontier.notes,
+        },
+        model={
+            "kind": "CooperativeBandits, one policy a group",
+            "divergence weight λ": f"{chosen.divergence_weight:g}",
+            "reward": repr(model.reward),
+            "hidden units": model.hidden,
+            "epochs": times if isinstance(times := model.epochs, str) else f"{times:g}",
+            "people met": model.n_steps_,
+            "seed": model.random_state,
+            "chosen by": f"{criterion} on the validation part",
+        },
+        bounds=bounds,
+        validation=chosen.validation,
+        metrics=metrics,
+        groups=groups,
+        made={name: value for name, value in made.items() if name not in ("data", "seeds")},
+    )
+
+
+def _label(dataset: Dataset) -> str:
+    if dataset.pos_label is not None:
+        return f"{dataset.label.name}, positive is {dataset.pos_label}"
+    labels = ", ".join(map(str, sorted(dataset.label.unique().tolist())))
+    return f"{dataset.label.name}: {labels}, none of them the positive one"
 
 
 def to_markdown(card: dict[str, Any]) -> str:
@@ -120,3 +184,13 @@ def _number(value: float | None) -> str:
 
 def _between(found: dict[str, Any]) -> str:
     return "–" if found.get("low") is None else f"{found['low']:.4f} to {found['high']:.4f}"
+
+
+def card_path(model: Path, kind: str) -> Path:
+    """Return where a model's card lies.
+
+    >>> print(card_path(Path("model.skops"), "md"), card_path(Path("model.v2"), "md"))
+    model.card.md model.v2.card.md
+    """
+    stem = model.stem if model.suffix.lower() == ".skops" else model.name
+    return model.with_name(f"{stem}.card.{kind}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -25,6 +26,7 @@ from evenhand.tables.matching import (
     text_of,
 )
 from evenhand.tables.preprocessing import encode
+from evenhand.workflow.persistence import save
 
 Array = npt.NDArray[Any]
 
@@ -81,6 +83,16 @@ class Deployed:
     def groups_(self) -> Array:
         """The groups' names."""
         return np.asarray(self.model.groups_)
+
+    def save(self, path: str | Path) -> Path:
+        """Write the model to a skops file, which `evenhand.load` reads; return its path.
+
+        Parameters
+        ----------
+        path : str or Path
+            The file to write.
+        """
+        return save(self, path)
 
     # Contexts in (a table with the columns that were learned from; dates may be days since 1970) -------
 

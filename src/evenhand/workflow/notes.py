@@ -1,4 +1,4 @@
-"""What `fit` has to say beside its numbers: columns that tell the group, small groups, bounds not kept."""
+"""What to know beside the numbers: columns that reveal the group, small groups, bounds that weren't kept."""
 
 from __future__ import annotations
 
@@ -16,25 +16,25 @@ FEW = 30  # people of a group, in a part that is measured
 
 
 def on_columns(dataset: Dataset) -> list[str]:
-    """Name the columns that tell the group: leaving out the sensitive one leaves nothing out then."""
+    """Name the columns that reveal the group: with them, leaving out the sensitive column hides nothing."""
     name = str(dataset.sensitive_features.name)
     own = encode_groups(dataset.sensitive_features, len(dataset)).codes
     telling = telling_columns(dataset.contexts, None, own)
     certain = [column for column in dataset.contexts.columns if column in {*telling.alone, *telling.more}]
-    return [_told(str(column), "tells", name) for column in certain] + [
-        _told(str(column), "may tell", name) for column in telling.perhaps
+    return [_revealing(str(column), "reveals", name) for column in certain] + [
+        _revealing(str(column), "may reveal", name) for column in telling.perhaps
     ]
 
 
-def _told(column: str, how: str, name: str) -> str:
+def _revealing(column: str, how: str, name: str) -> str:
     return (
-        f"{column!r} {how} {name!r}, or a part of it: what is decided by such a column, no flip rate shows. "
-        f"Leave it out with --drop {shlex.quote(column)}."
+        f"{column!r} {how} {name!r}, or a part of it. The flip rate doesn't show what is decided by such a "
+        f"column. Leave it out with drop={[column]!r}, on the command line --drop {shlex.quote(column)}."
     )
 
 
 def on_groups(dataset: Dataset, parts: Split) -> list[str]:
-    """Name the groups of which few people choose or test the model."""
+    """Name the groups that have few people in the validation or the test part."""
     notes = []
     for name in sorted(dataset.sensitive_features.unique().tolist(), key=str):
         here = (dataset.sensitive_features == name).to_numpy()
@@ -42,7 +42,7 @@ def on_groups(dataset: Dataset, parts: Split) -> list[str]:
         if min(counts.values()) < FEW:
             notes.append(
                 f"The group {str(name)!r} has {people(counts['validation'])} in the validation part and "
-                f"{counts['test']} in the test part: fewer than {FEW} say little about a group."
+                f"{counts['test']} in the test part: measures of fewer than {FEW} people say little."
             )
     return notes
 

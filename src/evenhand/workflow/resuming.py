@@ -1,39 +1,42 @@
-"""What `fit` has trained so far, in a folder beside its model file: killed, it goes on from there."""
+"""Models trained so far, kept in a folder: an exploration that was killed goes on from there."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from evenhand import load, save
+from evenhand.atomic import write_text
 from evenhand.code_version import code_version
+from evenhand.workflow.persistence import load, save
 
 if TYPE_CHECKING:
-    from evenhand.workflow.tradeoff import Candidate
+    from evenhand.workflow.candidates import Candidate
 
 
-class Unfinished:
-    """The trained models of a `fit` that has not ended.
+_TRAINS = "evenhand.workflow.candidates"
+
+
+class TrainedSoFar:
+    """The trained models of one exploration.
 
     Parameters
     ----------
-    output : Path
-        The model file that `fit` will write.
-    about : JSON values
-        All that a model depends on besides its λ and its parity: the data, the seed, and so on. What was
-        trained with anything else, or with other code, is not taken up.
+    folder : Path
+        Where the models are kept; it is made with the first of them.
+    *depends_on : JSON values
+        All that a model depends on besides its λ and its parity: the data, the seed, and so on. Models that
+        were trained with anything else, or by other code, are not used.
     """
 
-    def __init__(self, output: Path, *about: Any) -> None:
-        self.folder = output.with_name(f".{output.name}.unfinished")
-        told = json.dumps([code_version("evenhand.workflow.tradeoff"), *about], default=str)
-        self._key = hashlib.sha256(told.encode()).hexdigest()[:16]
+    def __init__(self, folder: Path, *depends_on: Any) -> None:
+        self.folder = folder
+        everything = json.dumps([code_version(_TRAINS), *depends_on], default=str)
+        self._key = hashlib.sha256(everything.encode()).hexdigest()[:16]
 
     def read(self, weight: float, parity: bool) -> tuple[Any, dict[str, Any]] | None:
-        """Return the model of this point and what was measured of it; None if it must be trained."""
+        """Return a model and its measures; None if it has to be trained."""
         path = self._path(weight, parity)
         if not path.is_file():
             return None
@@ -48,15 +51,11 @@ class Unfinished:
         measured = {"validation": candidate.validation, "curve": candidate.curve}
         try:
             self.folder.mkdir(exist_ok=True)
-            # The model comes last, whole or not at all: where it lies, its numbers do too.
-            path.with_suffix(".json").write_text(json.dumps(measured), encoding="utf-8")
+            # The model comes last: a model that is there has its measures beside it.
+            write_text(path.with_suffix(".json"), json.dumps(measured))
             save(candidate.model, path)
         except OSError:
             return
-
-    def clear(self) -> None:
-        """Forget it all: `fit` has ended."""
-        shutil.rmtree(self.folder, ignore_errors=True)
 
     def _path(self, weight: float, parity: bool) -> Path:
         return self.folder / f"{self._key}-{weight!r}{'-parity' if parity else ''}.skops"

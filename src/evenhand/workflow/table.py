@@ -11,7 +11,6 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from evenhand.cli.console import note
 from evenhand.datasets import Dataset, load_table
 from evenhand.groups import group_values
 from evenhand.tables.columns import is_number, kinds_of_columns
@@ -114,13 +113,6 @@ def check_groups(dataset: Dataset, training: npt.NDArray[np.int64]) -> None:
                 "in the training part, but expected at least 2 there. Merge small groups, or leave their "
                 "people out."
             )
-
-
-def describe(dataset: Dataset) -> None:
-    """Tell the user which column is what, and what was guessed, left out or changed."""
-    note(repr(dataset))
-    for said in dataset.notes:
-        note(f"  {said}")
 
 
 def kinds_of(dataset: Dataset) -> dict[str, str]:

@@ -3,8 +3,8 @@ from __future__ import annotations
 import pytest
 
 from evenhand import CooperativeBandits
-from evenhand.cli.console import JobFailedError
-from evenhand.workflow.tradeoff import Candidate, choose
+from evenhand.workflow.candidates import Candidate
+from evenhand.workflow.choosing import NoModelWithinBoundsError, choose
 
 
 def _candidate(weight, accuracy, discrimination, flip_rate, parity=False):
@@ -41,7 +41,9 @@ def test_bounds_come_first(most, flips, best):
 
 
 def test_bounds_that_nobody_keeps_name_the_nearest():
-    with pytest.raises(JobFailedError, match=r"nearest is λ = 1, with parity: discrimination 0\.0100"):
+    with pytest.raises(
+        NoModelWithinBoundsError, match=r"nearest is λ = 1, with parity: discrimination 0\.0100"
+    ):
         choose([FREE, FAIR, EQUAL], criterion="delta", max_discrimination=0.005)
 
 

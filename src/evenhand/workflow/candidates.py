@@ -1,0 +1,123 @@
+"""The models to choose from: every λ with and without parity, trained and measured."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import joblib
+
+from evenhand.arrays import Codes, Floats
+from evenhand.bandits.cooperative import CooperativeBandits
+from evenhand.bandits.defaults import people_met
+from evenhand.groups import codes_of
+from evenhand.metrics.measures import Measure, measure
+from evenhand.rewards.terms import Likelihood, LogRatio, Parity
+from evenhand.tables.preprocessing import Part, Parts
+from evenhand.workflow.resuming import TrainedSoFar
+
+_CURVE_POINTS = 40
+_CURVE_PEOPLE = 4_000
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What all models of an exploration are trained with."""
+
+    weights: Sequence[float]
+    parity_bound: float
+    epochs: float | str
+    seed: int
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """One trained model and its measures on the validation part.
+
+    Parameters
+    ----------
+    divergence_weight : float
+        The λ that it was trained with.
+    parity : bool
+        Whether its reward has the parity term.
+    model : CooperativeBandits
+        The model, for prepared features.
+    validation : dict
+        Its measures on the validation part.
+    curve : dict
+        How the measures changed during training: `steps`, and `series` by measure.
+    """
+
+    divergence_weight: float
+    parity: bool
+    model: CooperativeBandits
+    validation: dict[str, Measure]
+    curve: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        """The name in tables, such as 'λ = 1, with parity'."""
+        return f"λ = {self.divergence_weight:g}" + (", with parity" if self.parity else "")
+
+    @property
+    def family(self) -> str:
+        """The name of the models that differ from it by λ alone."""
+        return "bandits with parity" if self.parity else "bandits"
+
+
+def train_all(
+    parts: Parts, settings: Settings, *, jobs: int, before: TrainedSoFar | None
+) -> Iterator[Candidate]:
+    """Train every λ with and without parity, several at a time; those trained `before` come first."""
+    pending = []
+    for weight, parity in [(weight, parity) for parity in (False, True) for weight in settings.weights]:
+        done = None if before is None else before.read(weight, parity)
+        if done is None:
+            pending.append((weight, parity))
+        else:
+            model, measured = done
+            yield Candidate(weight, parity, model, **measured)
+    work = (joblib.delayed(_train)(parts, settings, weight, parity) for weight, parity in pending)
+    # Threads: the training loop releases the interpreter lock, and nothing has to be copied.
+    for candidate in joblib.Parallel(n_jobs=jobs, prefer="threads", return_as="generator_unordered")(work):
+        if before is not None:
+            before.keep(candidate)
+        yield candidate
+
+
+def said_by_group(model: Any, part: Part) -> tuple[Floats, Codes]:
+    """Return what each policy says about everybody, and the code of each person's own group."""
+    return model.probabilities_by_group(part.X), codes_of(part.s, len(part.y), model.groups_)
+
+
+def _train(parts: Parts, settings: Settings, weight: float, parity: bool) -> Candidate:
+    reward = Likelihood() + LogRatio()
+    if parity:
+        reward = reward + Parity(bound=settings.parity_bound)
+    model = CooperativeBandits(
+        weight,
+        reward=reward,
+        epochs=settings.epochs,
+        checkpoint_every=max(100, people_met(settings.epochs, len(parts.train.y)) // _CURVE_POINTS),
+        random_state=settings.seed,
+    )
+    X, y, s, contexts = parts.validation
+    few = slice(_CURVE_PEOPLE)
+    watched = Part(X[few], y[few], s[few], contexts[few])
+    curve: dict[str, Any] = {"steps": [], "series": {"accuracy": [], "discrimination": [], "flip_rate": []}}
+
+    def watch(step: int, model: CooperativeBandits) -> None:
+        found = _measured(model, watched, parts.pos_label)
+        curve["steps"].append(int(step))
+        for name, values in curve["series"].items():
+            values.append(found[name]["value"])
+
+    model.fit(parts.train.X, parts.train.y, sensitive_features=parts.train.s, callback=watch)
+    validation = _measured(model, parts.validation, parts.pos_label)
+    return Candidate(weight, parity, model, validation, curve)
+
+
+def _measured(model: CooperativeBandits, part: Part, pos_label: Any) -> dict[str, Measure]:
+    said, own = said_by_group(model, part)
+    return measure(part.y, said, own, labels=model.classes_, pos_label=pos_label, intervals=False)

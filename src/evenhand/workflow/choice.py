@@ -1,0 +1,92 @@
+"""The chosen model, made ready for use: measured on the test part, with its card."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from evenhand.metrics import person_flips
+from evenhand.metrics.measures import Measure
+from evenhand.report.summarise import group_rows, made
+from evenhand.workflow.candidates import Candidate, said_by_group
+from evenhand.workflow.card import card_for
+from evenhand.workflow.choosing import in_words
+from evenhand.workflow.deployed import Deployed
+from evenhand.workflow.notes import on_bounds
+from evenhand.workflow.table import kinds_of, source_of
+
+if TYPE_CHECKING:
+    from evenhand.workflow.frontier import Frontier
+
+
+@dataclass(frozen=True)
+class Choice:
+    """One model of a frontier, how it was chosen, and what it does on the test part.
+
+    Parameters
+    ----------
+    candidate : Candidate
+        The chosen model as it was trained.
+    criterion : str
+        What it was chosen by.
+    bounds : dict
+        The bounds that it had to keep, by measure.
+    test : dict
+        Its measures on the test part, with intervals.
+    groups : list of dict
+        The same by group.
+    notes : list of str
+        The bounds that it kept on the validation part but not on the test part.
+    same_answer : float
+        The share of the test people who get the most common decision.
+    made : dict
+        The command, time, versions, seed and data.
+    model : Deployed
+        The model with its preprocessing and its card.
+    """
+
+    candidate: Candidate
+    criterion: str
+    bounds: dict[str, float]
+    test: dict[str, Measure]
+    groups: list[dict[str, Any]]
+    notes: list[str]
+    same_answer: float
+    made: dict[str, Any]
+    model: Deployed
+
+    @classmethod
+    def of(cls, frontier: Frontier, chosen: Candidate, criterion: str, bounds: dict[str, float]) -> Choice:
+        """Measure the chosen model on the test part and make it ready for use."""
+        dataset, parts, test = frontier.dataset, frontier.parts, frontier.tested(chosen)
+        said, own = said_by_group(chosen.model, parts.test)
+        decided = said[np.arange(len(own)), own].argmax(1)
+        groups = group_rows(
+            parts.test.y,
+            chosen.model.classes_[decided],
+            own,
+            chosen.model.groups_.tolist(),
+            parts.pos_label,
+            person_flips(said.argmax(2), own),
+        )
+        notes = on_bounds(bounds, test)
+        kept = [f"Kept on the validation part, as asked: {in_words(bounds)}."] if bounds else []
+        source = {name: value for name, value in source_of(dataset).items() if value != ""}
+        how = made(frontier.command, seeds=[frontier.settings.seed], data=[source])
+        card = card_for(
+            frontier, chosen, criterion, bounds=[*kept, *notes], metrics=test, groups=groups, made=how
+        )
+        model = Deployed(
+            preprocessor=parts.preprocessor,
+            model=chosen.model,
+            columns=kinds_of(dataset),
+            label=str(dataset.label.name),
+            sensitive=dataset.sensitive_columns,
+            pos_label=dataset.pos_label,
+            card=json.loads(json.dumps(card, default=str)),
+        )
+        same = float(np.bincount(decided).max() / len(own))
+        return cls(chosen, criterion, bounds, test, groups, notes, same, how, model)

@@ -1,0 +1,7 @@
+"""The settings that `explore` and `evenhand fit` share; light, since `--help` shows them."""
+
+from __future__ import annotations
+
+WEIGHTS = (0.0, 0.3, 1.0, 5.0, 20.0, 100.0)  # the library's own among them
+CRITERIA = ("even", "delta", "discrimination", "accuracy")
+PARITY_BOUND = 0.01

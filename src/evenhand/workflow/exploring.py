@@ -1,0 +1,180 @@
+"""`explore`: from a table to the models that trade accuracy against fairness."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from evenhand.checks import integer, number
+from evenhand.progress import Progress
+from evenhand.tables.dataset import Dataset
+from evenhand.tables.preprocessing import Parts, prepare
+from evenhand.tables.splits import Split
+from evenhand.tables.splits import split as split_people
+from evenhand.workflow.candidates import Candidate, Settings, train_all
+from evenhand.workflow.defaults import PARITY_BOUND, WEIGHTS
+from evenhand.workflow.frontier import Frontier
+from evenhand.workflow.notes import on_columns, on_groups
+from evenhand.workflow.resuming import TrainedSoFar
+from evenhand.workflow.table import check_groups, open_table
+
+_NOT_IN_COMMAND = ("table", "n_jobs", "split", "resume", "progress", "command")
+
+
+def explore(
+    table: Any,
+    *,
+    label: str | None = None,
+    sensitive: str | Sequence[str] | None = None,
+    positive: Any = None,
+    drop: str | Sequence[str] = (),
+    categorical: str | Sequence[str] = (),
+    encoding: str = "utf-8",
+    weights: Sequence[float] = WEIGHTS,
+    parity_bound: float = PARITY_BOUND,
+    epochs: float | str = "auto",
+    random_state: int = 0,
+    n_jobs: int = -1,
+    split: Split | None = None,
+    resume: str | Path | None = None,
+    progress: Progress | None = None,
+    command: str | None = None,
+) -> Frontier:
+    """Train fair models on a table and measure what fairness costs.
+
+    70 % of the people train the models, 15 % serve to choose one (validation), and 15 % to test it; each part
+    has the same share of every label and group. Every divergence weight λ is trained with and without parity.
+    This is what `evenhand fit` does.
+
+    Parameters
+    ----------
+    table : str, Path, DataFrame or Dataset
+        A CSV or Parquet file, a DataFrame (pandas, Polars, or with the dataframe interchange), or a data set
+        such as `evenhand.datasets.load_adult()` returns. One row per person.
+    label : str, optional
+        The column to predict; guessed if None.
+    sensitive : str or list of str, optional
+        The sensitive column; several make their combinations. Guessed if None.
+    positive : object, optional
+        The label that counts as the positive decision. Of two labels it is guessed; of more none is, and
+        differences between groups are then the largest over the labels.
+    drop : str or list of str
+        Columns to leave out.
+    categorical : str or list of str
+        Columns whose numbers are codes, not amounts.
+    encoding : str
+        Of a CSV file.
+    weights : list of float
+        The divergence weights λ to try.
+    parity_bound : float
+        The discrimination that the parity term tolerates. Half of the `max_discrimination` that you will ask
+        for is a good choice, and what `evenhand fit` takes.
+    epochs : float or 'auto'
+        How often training visits each person; 'auto' is 20 times, but at least 20,000 and at most 400,000
+        visits in all.
+    random_state : int
+        The same number gives the same split and the same models.
+    n_jobs : int
+        Models trained at a time; -1 is one per core.
+    split : Split, optional
+        The row numbers of the three parts, in place of the random split.
+    resume : path, optional
+        A folder to keep the models in as they are trained. The same call with the same folder goes on where
+        a killed one stopped; models of other data, settings or code in the folder are not used. Delete the
+        folder when you are done.
+    progress : Progress, optional
+        Whom to tell how far the training is, such as `evenhand.progress.to_stderr()`; nobody by default.
+    command : str, optional
+        What the report and the model card say that the models were made with; by default this call.
+
+    Returns
+    -------
+    Frontier
+        The trained models: `candidates` lists them, `choose` returns one that is ready for use.
+
+    Examples
+    --------
+    >>> import numpy as np, pandas as pd
+    >>> rng = np.random.default_rng(0)
+    >>> people = pd.DataFrame({"skill": rng.normal(size=300), "sex": rng.choice(["f", "m"], 300)})
+    >>> people["hired"] = np.where(people["skill"] + (people["sex"] == "m") > 0.5, "yes", "no")
+    >>> frontier = explore(people, label="hired", sensitive="sex", weights=[0, 20], epochs=10, n_jobs=1)
+    >>> frontier.candidates["name"].tolist()
+    ['λ = 0', 'λ = 20', 'λ = 0, with parity', 'λ = 20, with parity']
+    >>> model = frontier.choose(max_flip=0.1)
+    >>> model.decide(people.head(3)).decision.shape
+    (3,)
+    """
+    given = {name: value for name, value in locals().items() if name not in _NOT_IN_COMMAND}
+    settings = _checked(weights, parity_bound, epochs, random_state, n_jobs)
+    tell = progress if progress is not None else Progress()
+    dataset = _open(
+        table, label=label, sensitive=sensitive, positive=positive, drop=drop, categorical=categorical,
+        encoding=encoding,
+    )  # fmt: skip
+    rows = split_people(dataset, seed=settings.seed, stratify="both") if split is None else split
+    notes = [*dataset.notes, *on_columns(dataset), *on_groups(dataset, rows)]
+    for text in (repr(dataset), *(f"  {note}" for note in notes)):
+        tell.say(text)
+    check_groups(dataset, rows.train)
+    parts = prepare(dataset, rows)
+    before = None
+    if resume is not None:
+        given_rows = None if split is None else [part.tolist() for part in split]
+        made_with = (settings.parity_bound, settings.epochs, settings.seed, given_rows)
+        before = TrainedSoFar(Path(resume), dataset.fingerprint, *made_with)
+    return Frontier(
+        dataset=dataset,
+        notes=notes,
+        trained=_trained(parts, settings, n_jobs, before, tell),
+        parts=parts,
+        test_rows=dataset.row_numbers[rows.test].tolist(),
+        settings=settings,
+        command=command or _call(table, given),
+    )
+
+
+def _open(table: Any, *, encoding: str, **roles: Any) -> Dataset:
+    if not isinstance(table, Dataset):
+        return open_table(table, encoding=encoding, **roles)
+    for name, value in roles.items():
+        if value not in (None, (), []):
+            raise ValueError(f"Got {name}={value!r} with a Dataset, which knows its columns.")
+    return table
+
+
+def _checked(
+    weights: Sequence[float], parity_bound: float, epochs: float | str, random_state: int, n_jobs: int
+) -> Settings:
+    grid = sorted({number("weights", weight, low=0) for weight in weights})
+    if not grid:
+        raise ValueError("Got no weights, but expected at least one.")
+    if n_jobs == 0:
+        raise ValueError("Got n_jobs=0, but expected 1 or more, or -1 for one per core.")
+    return Settings(
+        weights=grid,
+        parity_bound=number("parity_bound", parity_bound, low=0, high=1),
+        epochs="auto" if epochs == "auto" else number("epochs", epochs, low=0, open_low=True),
+        seed=integer("random_state", random_state, low=0),
+    )
+
+
+def _trained(
+    parts: Parts, settings: Settings, jobs: int, before: TrainedSoFar | None, tell: Progress
+) -> list[Candidate]:
+    trained = []
+    with tell.stage("Training", 2 * len(settings.weights)) as done:
+        for candidate in train_all(parts, settings, jobs=jobs, before=before):
+            trained.append(candidate)
+            done(candidate.name)
+    return sorted(trained, key=lambda candidate: (candidate.parity, candidate.divergence_weight))
+
+
+def _call(table: Any, given: dict[str, Any]) -> str:
+    """Return the call as it would be typed, without what is left at its default."""
+    defaults = inspect.signature(explore).parameters
+    first = repr(str(table)) if isinstance(table, (str, Path)) else type(table).__name__
+    named = [f"{key}={value!r}" for key, value in given.items() if repr(value) != repr(defaults[key].default)]
+    return f"evenhand.explore({', '.join([first, *named])})"

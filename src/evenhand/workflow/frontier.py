@@ -1,0 +1,180 @@
+"""The frontier: models that trade accuracy against fairness, and the choice of one for use."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Unpack
+
+import pandas as pd
+
+from evenhand.metrics.measures import Measure, measure, value_of
+from evenhand.tables.dataset import Dataset
+from evenhand.tables.preprocessing import Parts
+from evenhand.workflow import drawing
+from evenhand.workflow.candidates import Candidate, Settings, said_by_group
+from evenhand.workflow.choice import Choice
+from evenhand.workflow.choosing import Wanted, bounds_of, choose, criterion_for
+from evenhand.workflow.deployed import Deployed
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
+
+
+@dataclass(eq=False, repr=False)
+class Frontier:
+    """Trained models, from the most accurate to the most even-handed; `evenhand.explore` returns it.
+
+    Attributes
+    ----------
+    dataset : Dataset
+        The table as it was read.
+    notes : list of str
+        What was guessed, left out or changed, and what to know about columns and groups.
+    trained : list of Candidate
+        The models, by parity and λ.
+    parts : Parts
+        The training, validation and test parts, prepared.
+    test_rows : list of int
+        The test people's rows in the table, from 0.
+    settings : Settings
+        What the models were trained with.
+    command : str
+        What they were made with.
+    """
+
+    dataset: Dataset
+    notes: list[str]
+    trained: list[Candidate]
+    parts: Parts
+    test_rows: list[int]
+    settings: Settings
+    command: str
+    _choices: dict[tuple[str, float | None, float | None], Choice] = field(default_factory=dict, init=False)
+    _tested: dict[str, dict[str, Measure]] = field(default_factory=dict, init=False)
+
+    @property
+    def candidates(self) -> pd.DataFrame:
+        """One row per model: its name, λ, whether it has parity, and its measures on the validation part."""
+        return pd.DataFrame(
+            [
+                {"name": one.name, "divergence_weight": one.divergence_weight, "parity": one.parity}
+                | {measured: value_of(one.validation, measured) for measured in one.validation}
+                for one in self.trained
+            ]
+        )
+
+    @property
+    def model(self) -> Deployed:
+        """The model that `choose` takes without bounds, ready for use."""
+        return self.choose()
+
+    def choose(
+        self,
+        max_discrimination: float | None = None,
+        max_flip: float | None = None,
+        criterion: str | None = None,
+    ) -> Deployed:
+        """Return the best model within the bounds, with its preprocessing and its card.
+
+        Bounds and criterion are judged on the validation part. The chosen model is then measured on the test
+        part; those numbers are in its card. Trying bounds until the test part looks good makes its numbers
+        too good to be true.
+
+        Parameters
+        ----------
+        max_discrimination : float, optional
+            The largest difference between groups in the share of positive decisions.
+        max_flip : float, optional
+            The largest share of people who would get a different decision in another group.
+        criterion : {'even', 'delta', 'discrimination', 'accuracy'}, optional
+            What to choose by: 'even' is accuracy − discrimination − flip rate, 'delta' is accuracy −
+            discrimination. By default 'even', or 'accuracy' if there are bounds.
+
+        Returns
+        -------
+        Deployed
+            It takes rows of a table as they are: `decide`, `predict`, `save`; `card` says how it was made.
+
+        Raises
+        ------
+        NoModelWithinBoundsError
+            If no model keeps the bounds; the message names the nearest.
+        """
+        return self.choice(
+            max_discrimination=max_discrimination, max_flip=max_flip, criterion=criterion
+        ).model
+
+    def choice(self, **wanted: Unpack[Wanted]) -> Choice:
+        """Return the chosen model with how it was chosen and its measures on the test part; see `choose`."""
+        most, flips, by = wanted.get("max_discrimination"), wanted.get("max_flip"), criterion_for(wanted)
+        if (by, most, flips) not in self._choices:
+            chosen = choose(self.trained, criterion=by, max_discrimination=most, max_flip=flips)
+            self._choices[by, most, flips] = Choice.of(self, chosen, by, bounds_of(most, flips))
+        return self._choices[by, most, flips]
+
+    def tested(self, candidate: Candidate) -> dict[str, Measure]:
+        """Return a model's measures on the test part, with 95 % intervals; each is measured once."""
+        if candidate.name not in self._tested:
+            test, labels = self.parts.test, candidate.model.classes_
+            self._tested[candidate.name] = measure(
+                test.y, *said_by_group(candidate.model, test), labels=labels, pos_label=self.parts.pos_label
+            )
+        return self._tested[candidate.name]
+
+    def plot(self) -> go.Figure:
+        """Return the trade-off on the validation part as a Plotly figure."""
+        return drawing.figure(self.trained)
+
+    def summary(self, **wanted: Unpack[Wanted]) -> dict[str, Any]:
+        """Return the report's data as plain values: every model on the test part, the chosen one in detail.
+
+        Parameters
+        ----------
+        **wanted
+            Bounds and criterion, as in `choose`.
+
+        Returns
+        -------
+        dict
+            What `to_json` and `to_html` write.
+        """
+        # The report stands above the workflow and is needed only here.
+        from evenhand.report.from_frontier import summary_of_frontier
+
+        return summary_of_frontier(self, self.choice(**wanted))
+
+    def to_json(self, path: str | Path, **wanted: Unpack[Wanted]) -> Path:
+        """Write the report's data as JSON, which `evenhand report` makes a page of; return its path.
+
+        Parameters
+        ----------
+        path : str or Path
+            The file to write.
+        **wanted
+            Bounds and criterion, as in `choose`.
+        """
+        from evenhand.report.summarise import write_summary
+
+        return write_summary(self.summary(**wanted), path)
+
+    def to_html(self, path: str | Path, **wanted: Unpack[Wanted]) -> Path:
+        """Write the report, one page that opens offline; return its path.
+
+        Parameters
+        ----------
+        path : str or Path
+            The file to write.
+        **wanted
+            Bounds and criterion, as in `choose`.
+        """
+        from evenhand.report.render import write_html
+
+        return write_html(self.summary(**wanted), path)
+
+    def __repr__(self) -> str:
+        best = choose(self.trained, criterion="even")
+        return f"<Frontier of {len(self.trained)} models for {self.dataset!r}; the most even: {best.name}>"
+
+    def _repr_html_(self) -> str:
+        return drawing.html(self.trained, repr(self.dataset), choose(self.trained, criterion="even"))

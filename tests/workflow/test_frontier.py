@@ -1,0 +1,214 @@
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import textwrap
+import time
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import evenhand
+from evenhand.datasets import load_table
+from evenhand.progress import Progress
+from evenhand.report import read_summary
+from evenhand.workflow import candidates
+from factories import make_people
+
+ROLES = {"label": "hired", "sensitive": "sex", "categorical": "branch"}
+SMALL = {"weights": [3, 0], "epochs": 5, "n_jobs": 1}
+
+
+@pytest.fixture(scope="module")
+def people():
+    return make_people()
+
+
+@pytest.fixture(scope="module")
+def frontier(people):
+    return evenhand.explore(people, **ROLES, **SMALL)
+
+
+def test_a_newcomers_walk_needs_no_internal_module(frontier, people, tmp_path):
+    assert frontier.candidates["name"].tolist() == [
+        "λ = 0", "λ = 3", "λ = 0, with parity", "λ = 3, with parity",
+    ]  # fmt: skip
+    model = frontier.choose(max_discrimination=0.5, max_flip=0.5)
+    loaded = evenhand.load(model.save(tmp_path / "model.skops"))
+    assert isinstance(loaded, evenhand.Deployed)
+    assert loaded.card == model.card
+    np.testing.assert_array_equal(loaded.predict(people), model.predict(people))
+    np.testing.assert_array_equal(loaded.decide(people).decision, loaded.predict(people))
+    contexts = people[list(loaded.columns)]
+    audit = evenhand.audit(loaded, contexts, people["hired"], sensitive_features=people["sex"])
+    assert audit.value("flip_rate") == loaded.decide(people).would_flip.mean()
+
+
+def test_it_is_what_fit_does(frontier, fitted, tmp_path):
+    from_command = evenhand.load(fitted.model)
+    ours, theirs = (model.model.policies_ for model in (frontier.model, from_command))
+    for mine, other in zip(ours, theirs, strict=True):
+        np.testing.assert_array_equal(mine, other)
+    for part in ("validation", "metrics", "groups", "model"):
+        assert frontier.model.card[part] == from_command.card[part]
+    summary = read_summary(frontier.to_json(tmp_path / "s.json"))
+    for part in ("models", "groups", "persons", "submodels", "published_reward"):
+        assert summary["studies"][0][part] == read_summary(fitted.summary)["studies"][0][part]
+
+
+def test_a_path_a_frame_and_a_data_set_give_the_same_models(frontier, people, tmp_path):
+    people.to_csv(tmp_path / "p.csv", index=False)
+    dataset = load_table(people, label="hired", sensitive="sex", categorical="branch")
+    for table, roles in ((str(tmp_path / "p.csv"), ROLES), (dataset, {})):
+        again = evenhand.explore(table, **roles, **SMALL)
+        pd.testing.assert_frame_equal(again.candidates, frontier.candidates)
+        for mine, other in zip(again.model.model.policies_, frontier.model.model.policies_, strict=True):
+            np.testing.assert_array_equal(mine, other)
+    card = evenhand.explore(tmp_path / "p.csv", **ROLES, **SMALL).model.card["data"]
+    assert len(card["sha256"]) == 64
+    assert "sha256" not in frontier.model.card["data"]  # there is no file
+
+
+def test_candidates_have_the_validation_measures(frontier):
+    table = frontier.candidates
+    assert table["divergence_weight"].tolist() == [0, 3, 0, 3]
+    assert table["parity"].tolist() == [False, False, True, True]
+    np.testing.assert_allclose(table["delta"], table["accuracy"] - table["discrimination"])
+    chosen = table.iloc[(table["delta"] - table["flip_rate"]).argmax()]
+    assert frontier.choice().candidate.name == chosen["name"]
+    assert frontier.model.card["validation"]["accuracy"]["value"] == chosen["accuracy"]
+
+
+def test_a_choice_is_measured_once(frontier):
+    assert frontier.model is frontier.model is frontier.choose()
+    assert frontier.choose(criterion="accuracy") is not frontier.model
+    assert frontier.model.card["made"]["command"].startswith("evenhand.explore(DataFrame, label='hired', ")
+
+
+def test_bounds_that_no_model_keeps_name_the_nearest(frontier):
+    with pytest.raises(evenhand.NoModelWithinBoundsError, match="the nearest is λ = "):
+        frontier.choose(max_discrimination=0, max_flip=0)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "wanted"),
+    [
+        ({"weights": []}, "at least one"),
+        ({"weights": [-1]}, "Got weights=-1, but expected a finite number of at least 0"),
+        ({"epochs": 0}, "Got epochs=0, but expected a finite number above 0"),
+        ({"epochs": "many"}, "Got epochs='many'"),
+        ({"n_jobs": 0}, "Got n_jobs=0, but expected 1 or more"),
+        ({"random_state": None}, "Got random_state=None, but expected a whole number"),
+        ({"parity_bound": 2}, "Got parity_bound=2"),
+        ({"label": "hird"}, "Did you mean 'hired'"),
+    ],
+)
+def test_wrong_arguments_say_what_was_wanted(people, wrong, wanted):
+    with pytest.raises(ValueError, match=wanted):
+        evenhand.explore(people, **(ROLES | SMALL | wrong))
+    with pytest.raises(ValueError, match="Got label='hired' with a Dataset"):
+        evenhand.explore(load_table(people, label="hired", sensitive="sex"), label="hired")
+
+
+def test_the_page_and_the_figure_show_every_model(frontier, tmp_path):
+    page = frontier.to_html(tmp_path / "r.html", max_flip=0.9).read_text(encoding="utf-8")
+    figure = frontier.plot()
+    shown = [text for trace in figure.data for text in trace.text]
+    for name in frontier.candidates["name"]:
+        assert name in page
+        assert any(text.startswith(name + "<br>") for text in shown)
+    assert len(shown) == len(frontier.candidates)
+
+
+def test_a_notebook_shows_a_light_view_in_which_names_are_text(people):
+    hostile = people.rename(columns={"hired": "<script>alert(1)</script>"})
+    hostile["sex"] = hostile["sex"].replace({"f": "<img src=x onerror=y>\u202e"})
+    frontier = evenhand.explore(hostile, label="<script>alert(1)</script>", sensitive="sex", **SMALL)
+    shown = frontier._repr_html_()
+    assert "<script" not in shown
+    assert "<img" not in shown
+    assert "\u202e" not in shown
+    assert "&lt;script&gt;" in shown
+    assert shown.count("<circle") == len(frontier.candidates)
+    assert len(shown) < 10_000
+    assert repr(frontier).startswith("<Frontier of 4 models for Dataset 'table' (400 people")
+
+
+class _Stops(Progress):
+    def __init__(self, after: int) -> None:
+        self.after = after
+
+    def done(self, label, work=None, pieces=1):
+        self.after -= 1
+        if self.after == 0:
+            raise KeyboardInterrupt
+
+
+def test_stopped_it_goes_on_where_it_stopped(frontier, people, tmp_path, monkeypatch):
+    folder = tmp_path / "so far"
+    with pytest.raises(KeyboardInterrupt):
+        evenhand.explore(people, **ROLES, **SMALL, resume=folder, progress=_Stops(after=2))
+    kept = len(list(folder.glob("*.skops")))
+    assert 2 <= kept < 4
+    train, trained = candidates._train, []
+    monkeypatch.setattr(candidates, "_train", lambda *point: trained.append(point) or train(*point))
+    again = evenhand.explore(people, **ROLES, **SMALL, resume=folder)
+    assert len(trained) == 4 - kept
+    pd.testing.assert_frame_equal(again.candidates, frontier.candidates)
+    assert again.model.card["metrics"] == frontier.model.card["metrics"]
+    # Other data or settings: nothing of it is used.
+    trained.clear()
+    evenhand.explore(people[:-1], **ROLES, **SMALL, resume=folder)
+    evenhand.explore(people, **ROLES, **SMALL, resume=folder, parity_bound=0.2)
+    assert len(trained) == 8
+
+
+def test_killed_it_goes_on_where_it_was_killed(frontier, people, tmp_path, monkeypatch):
+    people.to_csv(tmp_path / "p.csv", index=False)
+    script = textwrap.dedent(f"""
+        import evenhand, time
+        from evenhand.progress import Progress
+
+        class Slow(Progress):
+            def done(self, label, work=None, pieces=1):
+                print("trained", flush=True)
+                time.sleep(60)
+
+        evenhand.explore("p.csv", **{ROLES!r}, **{SMALL!r}, resume="so far", progress=Slow())
+    """)
+    with subprocess.Popen([sys.executable, "-c", script], cwd=tmp_path, stdout=subprocess.PIPE) as running:
+        assert running.stdout is not None
+        running.stdout.readline()
+        running.kill()
+    time.sleep(0.1)
+    kept = len(list((tmp_path / "so far").glob("*.skops")))
+    assert kept >= 1
+    train, trained = candidates._train, []
+    monkeypatch.setattr(candidates, "_train", lambda *point: trained.append(point) or train(*point))
+    again = evenhand.explore(tmp_path / "p.csv", **ROLES, **SMALL, resume=tmp_path / "so far")
+    assert len(trained) <= 4 - kept
+    pd.testing.assert_frame_equal(again.candidates, frontier.candidates)
+
+
+def test_notes_are_told_before_training(people):
+    told = []
+
+    class Heard(Progress):
+        def say(self, text):
+            told.append(text)
+
+        def done(self, label, work=None, pieces=1):
+            told.append(label)
+
+    frontier = evenhand.explore(people, categorical="branch", **SMALL, progress=Heard())
+    assert told[0] == repr(frontier.dataset)
+    assert told[1:-4] == [f"  {note}" for note in frontier.notes]
+    assert "  Guessed that 'hired' is the label." in told
+    assert sorted(told[-4:]) == sorted(frontier.candidates["name"])
+
+
+def test_json_is_plain(frontier):
+    json.dumps(frontier.summary(), allow_nan=False)
+    json.dumps(frontier.model.card, allow_nan=False)
