@@ -18,7 +18,7 @@ def copy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return root
 
 
-TRAINS = ("evenhand.protocol.trial", "evenhand.protocol.theorem", "evenhand.workflow.tradeoff")
+TRAINS = ("evenhand.protocol.trial", "evenhand.protocol.theorem", "evenhand.workflow.candidates")
 
 
 def current(*modules: str) -> str:
@@ -42,7 +42,7 @@ def changed(file: Path, old: str, new: str) -> None:
     [
         "rewards/terms.py", "bandits/kernels/loop.py", "bandits/kernels/optimisers.py", "network.py", "groups.py",
         "protocol/selection.py", "protocol/grids.py", "protocol/theorem.py", "baselines/lfr.py",
-        "metrics/group.py", "tables/splits.py", "tables/preprocessing.py", "workflow/tradeoff.py",
+        "metrics/group.py", "tables/splits.py", "tables/preprocessing.py", "workflow/candidates.py",
     ],
 )  # fmt: skip
 def test_code_that_can_change_a_result_changes_the_version(file: str, copy: Path) -> None:
@@ -73,10 +73,10 @@ def test_a_number_counts_and_a_docstring_a_comment_and_layout_do_not(copy: Path)
 
 
 def test_a_workflow_does_not_depend_on_the_protocol_nor_the_other_way_round(copy: Path) -> None:
-    trial, workflow = current("evenhand.protocol.trial"), current("evenhand.workflow.tradeoff")
-    for file in ("protocol/trial.py", "workflow/tradeoff.py"):
+    trial, workflow = current("evenhand.protocol.trial"), current("evenhand.workflow.candidates")
+    for file in ("protocol/trial.py", "workflow/candidates.py"):
         (copy / file).write_text((copy / file).read_text() + "\nx = 1\n")
-        assert (current("evenhand.workflow.tradeoff") == workflow) is (file == "protocol/trial.py")
+        assert (current("evenhand.workflow.candidates") == workflow) is (file == "protocol/trial.py")
     assert current("evenhand.protocol.trial") != trial
 
 

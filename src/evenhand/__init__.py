@@ -1,23 +1,52 @@
 """evenhand: metric-free individual fairness with cooperative contextual bandits."""
 
-from evenhand.auditing import Audit, audit
-from evenhand.bandits import CooperativeBandits, GradientBandit, TrainingDivergedError
-from evenhand.metrics.collapse import CollapseWarning
-from evenhand.rewards import (
-    KL,
-    Agreement,
-    Correctness,
-    Custom,
-    EqualizedOdds,
-    EqualOpportunity,
-    Likelihood,
-    LogRatio,
-    Parity,
-    Reward,
-)
-from evenhand.tables.tabular import tabular
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from evenhand.version import __version__
-from evenhand.workflow.persistence import load, save
+
+if TYPE_CHECKING:  # what type checkers and editors see; at run time, a name is loaded when it is first used
+    from evenhand.auditing import Audit, audit
+    from evenhand.bandits import CooperativeBandits, GradientBandit, TrainingDivergedError
+    from evenhand.metrics.collapse import CollapseWarning
+    from evenhand.rewards import (
+        KL,
+        Agreement,
+        Correctness,
+        Custom,
+        EqualizedOdds,
+        EqualOpportunity,
+        Likelihood,
+        LogRatio,
+        Parity,
+        Reward,
+    )
+    from evenhand.tables.tabular import tabular
+    from evenhand.workflow.choosing import NoModelWithinBoundsError
+    from evenhand.workflow.deployed import Deployed
+    from evenhand.workflow.exploring import explore
+    from evenhand.workflow.frontier import Frontier
+    from evenhand.workflow.persistence import load, save
+
+_HOMES = {
+    "evenhand.auditing": ("Audit", "audit"),
+    "evenhand.bandits": ("CooperativeBandits", "GradientBandit", "TrainingDivergedError"),
+    "evenhand.metrics.collapse": ("CollapseWarning",),
+    "evenhand.rewards": (
+        "KL", "Agreement", "Correctness", "Custom", "EqualOpportunity", "EqualizedOdds", "Likelihood",
+        "LogRatio", "Parity", "Reward",
+    ),
+    "evenhand.tables.tabular": ("tabular",),
+    "evenhand.workflow.choosing": ("NoModelWithinBoundsError",),
+    "evenhand.workflow.deployed": ("Deployed",),
+    "evenhand.workflow.exploring": ("explore",),
+    "evenhand.workflow.frontier": ("Frontier",),
+    "evenhand.workflow.persistence": ("load", "save"),
+}  # fmt: skip
+_HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
+_PACKAGES = ("baselines", "datasets", "metrics", "progress", "protocol", "report", "rewards")
 
 __all__ = [
     "KL",
@@ -27,17 +56,35 @@ __all__ = [
     "CooperativeBandits",
     "Correctness",
     "Custom",
+    "Deployed",
     "EqualOpportunity",
     "EqualizedOdds",
+    "Frontier",
     "GradientBandit",
     "Likelihood",
     "LogRatio",
+    "NoModelWithinBoundsError",
     "Parity",
     "Reward",
     "TrainingDivergedError",
     "__version__",
     "audit",
+    "explore",
     "load",
     "save",
     "tabular",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOME_OF:
+        value = getattr(import_module(_HOME_OF[name]), name)
+        globals()[name] = value
+        return value
+    if name in _PACKAGES:
+        return import_module(f"evenhand.{name}")
+    raise AttributeError(f"module 'evenhand' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted([*__all__, *_PACKAGES])

@@ -6,8 +6,6 @@ import math
 from collections.abc import Collection
 from typing import Any
 
-import numpy as np
-
 
 def listed(values: Collection[Any], most: int | None = None) -> str:
     """Return the values in quotes, with commas between; of more than `most`, the rest is counted.
@@ -32,6 +30,7 @@ def people(count: int) -> str:
 def as_plain(value: Any) -> Any:
     """Return a value as JSON has it: NumPy's scalars and arrays as Python's, what is not finite as None.
 
+    >>> import numpy as np
     >>> as_plain({"a": (np.float64(1.5), float("nan"))})
     {'a': [1.5, None]}
     """
@@ -39,7 +38,7 @@ def as_plain(value: Any) -> Any:
         return {str(key): as_plain(inner) for key, inner in value.items()}
     if isinstance(value, (list, tuple)):
         return [as_plain(inner) for inner in value]
-    if isinstance(value, (np.generic, np.ndarray)):
+    if hasattr(value, "tolist"):  # NumPy's, without importing it: `evenhand --help` needs this file
         return as_plain(value.tolist())
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
