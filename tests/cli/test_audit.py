@@ -131,7 +131,7 @@ def test_a_sensitive_column_may_have_any_name(fitted, tmp_path):
 @pytest.mark.parametrize(
     ("change", "code", "wanted"),
     [(lambda people: people.assign(hired=""), 1, "None of the 50 rows of {} can be audited: no 'hired' (50)."),
-     (lambda people: people.assign(sex="x"), 1, "can be audited: group 'x' in 'sex': training met only 'f', 'm' (50)."),
+     (lambda people: people.assign(sex="x"), 1, "can be audited: group 'x' in 'sex': training had only 'f', 'm' (50)."),
      (lambda people: people.head(1), 2, "Got 1 people to audit, but expected more than 5"),
      (lambda people: people.assign(hired=["maybe", *people["hired"][1:]]), 2,
       "Column 'hired' of {} has 'maybe' in row 1 (1 such rows), but expected what the model decides: 'no', 'yes'."),
@@ -372,7 +372,7 @@ def test_the_findings_about_a_model_say_which_rows_and_categories_it_could_not_t
     assert out.exit_code == 0, out.output
     notes = json.loads(out.stdout)["notes"]
     assert (
-        "29 of 400 rows are left out: no 'hired' (20); group 'x' in 'sex': training met only 'f', 'm' (5); "
+        "29 of 400 rows are left out: no 'hired' (20); group 'x' in 'sex': training had only 'f', 'm' (5); "
         "column 'skill': got 'good', expected a number (1); other reasons (3)."
     ) in notes
     assert any(

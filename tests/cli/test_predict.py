@@ -62,7 +62,7 @@ def test_rows_that_cannot_be_scored_are_rejected_with_line_and_reason(fitted, tm
     assert rejects["line"].tolist() == [3, 4, 5, 6, 7, 8, 11]
     for reason, wanted in zip(
         rejects["reason"],
-        ("'skill': got 'abc', expected a number", "group 'x' in 'sex': training met only 'f', 'm'", "group ''",
+        ("'skill': got 'abc', expected a number", "group 'x' in 'sex': training had only 'f', 'm'", "group ''",
          "expected a date like %d.%m.%Y", "3 fields, but the header has 6", "got 'inf'", "not UTF-8"),
         strict=True,
     ):  # fmt: skip

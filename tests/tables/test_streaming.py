@@ -5,7 +5,7 @@ import io
 
 import pandas as pd
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evenhand.tables.csv_format import line_of_row, unguarded
@@ -31,6 +31,7 @@ def test_reading_gives_back_what_was_guarded(text):
     assert unguarded(safe_cell(text)) == text
 
 
+@settings(deadline=None)  # it waits for the disk
 @given(st.lists(st.text("=+-@'＝a5", min_size=1, max_size=4), min_size=2, max_size=2, unique=True), st.lists(
     st.lists(st.text("=+-@'＝a", min_size=1, max_size=4), min_size=2, max_size=2), min_size=1, max_size=5
 ))  # fmt: skip
@@ -285,4 +286,32 @@ def test_a_file_appears_only_when_it_is_whole(tmp_path, kind):
         out.write(pd.DataFrame({"a": [2]}))
     again = pd.read_csv(path) if kind == "csv" else pd.read_parquet(path)
     assert again["a"].tolist() == [1, 2]
+    assert [entry.name for entry in tmp_path.iterdir()] == [path.name]
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_two_writers_of_one_file_never_mix_and_a_users_own_files_stay(tmp_path, kind):
+    path, own = tmp_path / f"t.{kind}", tmp_path / f"t.{kind}.partial"
+    own.write_text("mine")
+    with writing(path) as one:
+        one.write(pd.DataFrame({"a": [1]}))
+        with writing(path) as two:
+            two.write(pd.DataFrame({"a": [10]}))
+            one.write(pd.DataFrame({"a": [2]}))
+            two.write(pd.DataFrame({"a": [20]}))
+        read = pd.read_csv if kind == "csv" else pd.read_parquet
+        assert read(path)["a"].tolist() == [10, 20]
+    assert read(path)["a"].tolist() == [1, 2]
+    assert own.read_text() == "mine"
+    assert {entry.name for entry in tmp_path.iterdir()} == {path.name, own.name}
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_a_file_that_is_not_kept_leaves_the_one_before(tmp_path, kind):
+    path = tmp_path / f"t.{kind}"
+    path.write_text("before")
+    with writing(path) as out:
+        out.write(pd.DataFrame({"a": [1]}))
+        out.keep = False
+    assert path.read_text() == "before"
     assert [entry.name for entry in tmp_path.iterdir()] == [path.name]

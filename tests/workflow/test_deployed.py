@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 
 from evenhand import CooperativeBandits, load, save
@@ -63,7 +64,7 @@ def test_groups_are_taken_from_the_table_where_it_has_them(deployed, people):
         ValueError, match=r"a policy for each group of 'group' \(0, 1\), but got no sensitive_features"
     ):
         deployed.predict(people.drop(columns="group"))
-    with pytest.raises(ValueError, match=r"Row 3, group '7' in 'group': training met only '0', '1'\."):
+    with pytest.raises(ValueError, match=r"Row 3, group '7' in 'group': training had only '0', '1'\."):
         deployed.predict(people.assign(group=people["group"].where(people.index != 3, 7)))
 
 
@@ -87,7 +88,7 @@ def test_rows_with_gaps_reasons_and_nobody(deployed, people):
     rows.loc[1, "age"] = "old"
     found = deployed.decide(rows)
     assert found.scored.tolist() == [False, False, True]
-    assert "group '7' in 'group': training met only '0', '1'" in found.reasons[0]
+    assert "group '7' in 'group': training had only '0', '1'" in found.reasons[0]
     assert found.reasons[1] == "column 'age': got 'old', expected a number"
     assert len(found.decision) == 1
     nobody = deployed.decide(rows.head(2))
@@ -156,3 +157,41 @@ def test_a_number_too_large_for_the_model_is_a_reason(deployed, people):
     reasons = deployed.decide(rows).reasons
     assert np.flatnonzero(reasons).tolist() == [3]
     assert reasons[3] == "column 'age': got '1e+300', expected a number up to 3.4e+38"
+
+
+def test_it_says_what_it_is_and_hostile_names_stay_text(deployed, people, tmp_path):
+    assert repr(deployed).splitlines() == [
+        "Deployed model",
+        "  label    'y': 'no', 'yes' (positive: 'yes')",
+        "  groups   'group': 0, 1",
+        "  columns  age, old",
+        "  λ        0.1",
+    ]
+    hostile = Deployed(deployed.preprocessor, deployed.model, {"<script>": "number"}, "<b>", ["<i>"], "yes")
+    page = hostile._repr_html_()
+    assert "&lt;script&gt;" in page
+    assert not any(tag in page for tag in ("<script", "<b>", "<i>"))
+    again = load(deployed.save(tmp_path / "m.skops"))
+    assert repr(again) == repr(deployed)
+
+
+def test_decisions_are_a_table_for_people(deployed, people):
+    rows = people.set_index(pd.Index([f"p{row}" for row in people.index])).astype(object)
+    rows.loc["p1", "age"] = "old"
+    found = deployed.decide(rows)
+    table = found.to_frame()
+    assert list(table) == ["decision", "probability", "probability_as_0", "probability_as_1", "would_flip"]
+    assert table.index.tolist() == [name for name in rows.index if name != "p1"]
+    own = np.where(rows.loc[table.index, "group"] == 0, table["probability_as_0"], table["probability_as_1"])
+    np.testing.assert_array_equal(table["probability"], own)
+    assert found.to_frame("new_").columns[0] == "new_decision"
+    assert repr(found).startswith(f"Decisions about 299 people, {found.would_flip.sum()} of whom would get a")
+    assert "1 rows could not be scored" in repr(found)
+    assert "<table" in found._repr_html_()
+    assert len(found) == 299
+
+
+def test_frames_of_other_libraries_are_decided_the_same(deployed, people):
+    other = pl.from_pandas(people)
+    np.testing.assert_array_equal(deployed.decide(other).probability, deployed.decide(people).probability)
+    np.testing.assert_array_equal(deployed.predict_proba(other), deployed.predict_proba(people))

@@ -216,3 +216,18 @@ def test_a_folder_that_is_not_there_is_said_as_it_is(data, tmp_path):
     X, y, _ = data
     with pytest.raises(FileNotFoundError):
         save(GradientBandit(steps=10).fit(X, y), tmp_path / "missing" / "m.skops")
+
+
+def test_a_failed_save_leaves_the_model_before_and_a_users_own_files(data, tmp_path):
+    X, y, s = data
+    path, own = tmp_path / "m.skops", tmp_path / "m.skops.partial"
+    own.write_text("mine")
+    save(CooperativeBandits(steps=10).fit(X, y, sensitive_features=s), path)
+    before = path.read_bytes()
+    foreign = make_pipeline(FunctionTransformer(np.abs), CooperativeBandits(steps=10).fit(X, y))
+    foreign.steps[0][1].func = lambda rows: rows
+    with pytest.raises(ValueError, match="a model file holds no code"):
+        save(foreign, path)
+    assert path.read_bytes() == before
+    assert own.read_text() == "mine"
+    assert {entry.name for entry in tmp_path.iterdir()} == {path.name, own.name}

@@ -92,7 +92,7 @@ def read_table(source: Any, *, encoding: str = "utf-8") -> Table:
     if isinstance(source, Table):
         return source
     is_file = isinstance(source, (str, Path))
-    table = _read_file(Path(source), encoding) if is_file else Table(_as_pandas(source))
+    table = _read_file(Path(source), encoding) if is_file else Table(as_pandas(source))
     names = pd.Index(table.frame.columns)
     if names.has_duplicates:
         twice = names[names.duplicated()][0]
@@ -173,7 +173,8 @@ def pyarrow_for(path: Path) -> Any:
     return pyarrow
 
 
-def _as_pandas(source: Any) -> pd.DataFrame:
+def as_pandas(source: Any) -> pd.DataFrame:
+    """Return a DataFrame of pandas, Polars, Arrow, or with the dataframe interchange, as one of pandas."""
     if isinstance(source, pd.DataFrame):
         return source
     if hasattr(source, "to_pandas"):

@@ -7,12 +7,13 @@ import re
 import sys
 from collections import deque
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any, NamedTuple, TextIO
 
 import pandas as pd
 
+from evenhand.atomic import replacing
 from evenhand.tables.csv_format import (
     FORMULA_SIGNS,
     Header,
@@ -185,18 +186,25 @@ def _parquet_chunks(path: Path, size: int) -> Iterator[Chunk]:
 
 
 class Writer:
-    """Writes tables one after another to a CSV file, a Parquet file, or, for '-', CSV on standard output.
+    """Writes tables one after another to a CSV or Parquet file, or as CSV to standard output.
 
-    The file appears under its name once it is whole. In CSV, a text that a spreadsheet would take for a
-    formula gets an apostrophe before it, which reading takes away again.
+    In CSV, a text that a spreadsheet would take for a formula gets an apostrophe before it, which reading
+    takes away again. `writing` opens one.
+
+    Parameters
+    ----------
+    path : Path or None
+        The file; None is standard output.
+    opened : ExitStack
+        It closes the file, and puts it in its place.
     """
 
-    def __init__(self, path: Path | None) -> None:
+    def __init__(self, path: Path | None, opened: ExitStack) -> None:
         self.path = path
         self.rows = 0
-        self.keep = True  # set to False, the file is not to appear
+        self.keep = True  # set to False, the file does not appear
+        self._opened = opened
         self._parquet = path is not None and path.suffix.lower() == ".parquet"
-        self._partial = None if path is None else path.with_name(path.name + ".partial")
         self._sink: Any = None
         self._csv: Any = None
 
@@ -208,24 +216,29 @@ class Writer:
     def write(self, table: pd.DataFrame, schema: Any = None) -> None:
         """Append the rows of a table, whose columns are the same every time.
 
-        `schema` tells the types of some columns for Parquet; other text is text even where there is none.
+        Parameters
+        ----------
+        table : DataFrame
+            The rows.
+        schema : pyarrow.Schema, optional
+            The types of some columns, for Parquet; other columns without values are text.
         """
         if self._parquet:
             self._write_parquet(table, schema)
         else:
-            if self._csv is None:
-                self._sink = (
-                    sys.stdout
-                    if self._partial is None
-                    else self._partial.open("w", encoding="utf-8", newline="")
-                )
-                self._csv = csv.writer(self._sink, lineterminator="\n")
-                self._csv.writerow([safe_cell(name) for name in table.columns])
-            columns = [
-                [safe_cell(value) for value in table.iloc[:, at].tolist()] for at in range(table.shape[1])
-            ]
-            self._csv.writerows(zip(*columns, strict=True))
+            self._write_csv(table)
         self.rows += len(table)
+
+    def _write_csv(self, table: pd.DataFrame) -> None:
+        if self._sink is None:
+            self._sink = sys.stdout
+            if self.path is not None:
+                partial = self._opened.enter_context(replacing(self.path))
+                self._sink = self._opened.enter_context(partial.open("w", encoding="utf-8", newline=""))
+            self._csv = csv.writer(self._sink, lineterminator="\n")
+            self._csv.writerow([safe_cell(name) for name in table.columns])
+        columns = [[safe_cell(value) for value in table.iloc[:, at].tolist()] for at in range(table.shape[1])]
+        self._csv.writerows(zip(*columns, strict=True))
 
     def _write_parquet(self, table: pd.DataFrame, known: Any) -> None:
         assert self.path is not None
@@ -238,31 +251,37 @@ class Writer:
                 elif pyarrow.types.is_null(field.type):
                     field = field.with_type(pyarrow.string())
                 fields.append(field)
-            self._sink = pyarrow.parquet.ParquetWriter(self._partial, pyarrow.schema(fields))
+            partial = self._opened.enter_context(replacing(self.path))
+            self._sink = pyarrow.parquet.ParquetWriter(partial, pyarrow.schema(fields))
+            self._opened.callback(self._sink.close)
         self._sink.write_table(
             pyarrow.Table.from_pandas(table, schema=self._sink.schema, preserve_index=False)
         )
 
-    def close(self, *, whole: bool) -> None:
-        """Finish; a file that is not whole is removed."""
-        if self._sink is None or self._partial is None:
-            return
-        self._sink.close()
-        if whole and self.path is not None:
-            self._partial.replace(self.path)
-        self._partial.unlink(missing_ok=True)
+
+class _NotKeptError(Exception):
+    """Ends a block whose file is not to appear."""
 
 
 @contextmanager
 def writing(path: Path | None) -> Iterator[Writer]:
-    """Open a writer; leave nothing behind when the block fails."""
-    writer = Writer(path)
-    try:
+    """Open a writer; the file appears under its name when the block ends well, and not otherwise.
+
+    Parameters
+    ----------
+    path : Path or None
+        The file; None is standard output.
+
+    Yields
+    ------
+    Writer
+        What to write tables to.
+    """
+    with suppress(_NotKeptError), ExitStack() as opened:
+        writer = Writer(path, opened)
         yield writer
-    except BaseException:
-        writer.close(whole=False)
-        raise
-    writer.close(whole=writer.keep)
+        if not writer.keep:
+            raise _NotKeptError
 
 
 def safe_cell(value: Any) -> Any:

@@ -1,18 +1,21 @@
-"""Deployed: a trained model with all it needs to decide about the rows of a file."""
+"""Deployed: a trained model with all it needs to decide about the rows of a table."""
 
 from __future__ import annotations
 
+import html
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
+from evenhand.arrays import Array, Codes, Flags, Floats
 from evenhand.bandits.cooperative import CooperativeBandits
 from evenhand.groups import codes_of
+from evenhand.metrics.answers import Answers
 from evenhand.tables.columns import CATEGORY, NUMBER
+from evenhand.tables.files import as_pandas
 from evenhand.tables.matching import (
     Reasons,
     check_columns,
@@ -26,27 +29,99 @@ from evenhand.tables.matching import (
     text_of,
 )
 from evenhand.tables.preprocessing import encode
+from evenhand.wording import listed
 from evenhand.workflow.persistence import save
 
-Array = npt.NDArray[Any]
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Decisions:
+    """What a model decides about each row of a table; `to_frame` has it as columns.
+
+    Parameters
+    ----------
+    answers : Answers
+        What each group's policy says about each person; rows that can't be scored are not among them.
+    reasons : array of str
+        Why a row can't be scored, one per row of the table; '' where it was.
+    unseen : dict
+        Categories that training never met: by column, how many people have each.
+    index : pandas.Index
+        The scored rows' names in the table.
+    """
+
+    answers: Answers
+    reasons: Reasons
+    unseen: dict[str, dict[str, int]]
+    index: pd.Index[Any]
+
+    @property
+    def scored(self) -> Flags:
+        """Whether each row of the table was scored."""
+        return np.asarray(self.reasons == "")
+
+    @property
+    def decision(self) -> Array:
+        """The label decided for each scored person."""
+        return self.answers.decisions
+
+    @property
+    def probability(self) -> Floats:
+        """The probability of the positive label, or of the decision, under each person's own policy."""
+        return self.answers.probability
+
+    @property
+    def by_group(self) -> Floats:
+        """The same under each group's policy: (people, groups)."""
+        return self.answers.probability_by_group
+
+    @property
+    def would_flip(self) -> Flags:
+        """Whether each person would get a different decision in another group."""
+        return np.asarray(self.answers.flips)
+
+    def to_frame(self, prefix: str = "") -> pd.DataFrame:
+        """Return one row per scored person, as `evenhand predict` writes it.
+
+        Parameters
+        ----------
+        prefix : str
+            Put before the columns' names.
+
+        Returns
+        -------
+        DataFrame
+            The columns decision, probability, probability_of_LABEL for each of more than two labels,
+            probability_as_GROUP for each group, and would_flip.
+        """
+        labels, scores, by_group = self.answers.labels, np.asarray(self.answers.scores), self.by_group
+        columns: dict[str, Any] = {"decision": self.decision, "probability": self.probability.round(6)}
+        if len(labels) > 2:
+            columns |= {f"probability_of_{name}": scores[:, at].round(6) for at, name in enumerate(labels)}
+        for at, name in enumerate(self.answers.groups):
+            columns[f"probability_as_{name}"] = by_group[:, at].round(6)
+        columns["would_flip"] = self.would_flip
+        return pd.DataFrame(columns, index=self.index).add_prefix(prefix)
+
+    def __len__(self) -> int:
+        return len(self.answers)
+
+    def __repr__(self) -> str:
+        refused = f"; {int((~self.scored).sum()):,} rows could not be scored" if not self.scored.all() else ""
+        return (
+            f"Decisions about {len(self):,} people, {int(self.would_flip.sum()):,} of whom would get a "
+            f"different decision in another group{refused}\n{self.to_frame()}"
+        )
+
+    def _repr_html_(self) -> str:
+        shown: str = self.to_frame().to_html(max_rows=20, escape=True)
+        return f"<p>{html.escape(repr(self).partition(chr(10))[0])}</p>{shown}"
 
 
-class Decisions(NamedTuple):
-    """What was decided about each row; rows that can't be scored have a reason and are in no other field."""
-
-    reasons: Reasons  # one a row, '' where the row was scored
-    scored: npt.NDArray[np.bool_]
-    decision: Array
-    probability: npt.NDArray[np.float64]  # of the positive label, or of the decision if there is none
-    by_group: npt.NDArray[np.float64]  # of the same label under every group's policy: (people, groups)
-    by_label: npt.NDArray[np.float64]  # of every label under the person's own policy: (people, labels)
-    would_flip: npt.NDArray[np.bool_]
-    unseen: dict[str, dict[str, int]]  # categories that training never met: people by value, by column
-
-
-@dataclass
+@dataclass(repr=False)
 class Deployed:
-    """A fitted preprocessor and model, and which column of a file is what.
+    """A model ready for use: it takes the rows of a table as they are.
+
+    `Frontier.choose` returns one, and `evenhand.load` reads one that `evenhand fit` saved.
 
     Parameters
     ----------
@@ -84,96 +159,139 @@ class Deployed:
         """The groups' names."""
         return np.asarray(self.model.groups_)
 
+    @property
+    def sensitive_name(self) -> str:
+        """The name of the sensitive column; of several, their names joined."""
+        return " & ".join(self.sensitive)
+
     def save(self, path: str | Path) -> Path:
-        """Write the model to a skops file, which `evenhand.load` reads; return its path.
+        """Write the model to a skops file, which `evenhand.load` and `evenhand predict` read.
 
         Parameters
         ----------
         path : str or Path
-            The file to write.
+            The file, such as 'model.skops'.
+
+        Returns
+        -------
+        Path
+            The file.
         """
         return save(self, path)
 
     # Contexts in (a table with the columns that were learned from; dates may be days since 1970) -------
 
-    def probabilities_by_group(self, X: pd.DataFrame) -> npt.NDArray[np.float64]:
-        """Return what each group's policy says of each person: (people, groups, actions)."""
-        reasons = np.full(len(X), "", dtype=object)
+    def probabilities_by_group(self, X: Any) -> Floats:
+        """Return what each group's policy says about each person.
+
+        Parameters
+        ----------
+        X : DataFrame
+            One row per person, with the columns in `columns`; others are ignored.
+
+        Returns
+        -------
+        array of shape (people, groups, labels)
+            Probabilities.
+
+        Raises
+        ------
+        ValueError
+            If a column is missing, or a value is no number or date where training had one.
+        """
+        frame = as_pandas(X)
+        check_columns(frame, self.columns)
+        reasons = np.full(len(frame), "", dtype=object)
         kinds = {
-            name: NUMBER if kind != CATEGORY and pd.api.types.is_numeric_dtype(X[name]) else kind
+            name: NUMBER if kind != CATEGORY and pd.api.types.is_numeric_dtype(frame[name]) else kind
             for name, kind in self.columns.items()
         }
-        contexts = read_contexts(X, kinds, self.preprocessor, reasons)
-        check_reasons(X, reasons)
+        contexts = read_contexts(frame, kinds, self.preprocessor, reasons)
+        check_reasons(frame, reasons)
         return self._said(contexts)
 
-    def _said(self, contexts: pd.DataFrame) -> npt.NDArray[np.float64]:
+    def _said(self, contexts: pd.DataFrame) -> Floats:
         return self.model.probabilities_by_group(encode(self.preprocessor, contexts))
 
-    def predict_proba(self, X: pd.DataFrame, *, sensitive_features: Any = None) -> npt.NDArray[np.float64]:
-        """Return each person's action probabilities under their own group's policy.
+    def predict_proba(self, X: Any, *, sensitive_features: Any = None) -> Floats:
+        """Return each person's probability of each label, under the policy of their own group.
 
-        The groups are taken from X where `sensitive_features` is None and X has the sensitive columns.
+        Parameters
+        ----------
+        X : DataFrame
+            One row per person.
+        sensitive_features : array, Series or DataFrame, optional
+            Each person's group; by default the sensitive columns of X.
+
+        Returns
+        -------
+        array of shape (people, labels)
+            Probabilities.
         """
-        codes = (
-            self._own(X)
-            if sensitive_features is None
-            else codes_of(sensitive_features, len(X), self.groups_, self.sensitive)
-        )
-        return self.probabilities_by_group(X)[np.arange(len(X)), codes]
+        frame = as_pandas(X)
+        if sensitive_features is None:
+            own = self._own(frame)
+        else:
+            own = codes_of(sensitive_features, len(frame), self.groups_, self.sensitive)
+        return self.probabilities_by_group(frame)[np.arange(len(frame)), own]
 
-    def _own(self, X: pd.DataFrame) -> npt.NDArray[np.int64]:
+    def _own(self, X: pd.DataFrame) -> Codes:
         if any(name not in X.columns for name in self.sensitive):
-            groups = ", ".join(map(repr, self.groups_.tolist()))
             raise ValueError(
-                f"The model has a policy for each group of {' & '.join(self.sensitive)!r} ({groups}), but "
-                "got no sensitive_features, nor are they columns of X; expected either."
+                f"The model has a policy for each group of {self.sensitive_name!r} "
+                f"({listed(self.groups_.tolist())}), but got no sensitive_features, nor are they columns "
+                "of X; expected either."
             )
         reasons = np.full(len(X), "", dtype=object)
         codes = self._group_codes(X, reasons)
         check_reasons(X, reasons)
         return codes
 
-    def predict(self, X: pd.DataFrame, *, sensitive_features: Any = None) -> Array:
-        """Return each person's decision under their own group's policy; see `predict_proba`."""
-        return np.asarray(
-            self.classes_[self.predict_proba(X, sensitive_features=sensitive_features).argmax(1)]
-        )
+    def predict(self, X: Any, *, sensitive_features: Any = None) -> Array:
+        """Return each person's decision under the policy of their own group.
 
-    # Rows of a file in -----------------------------------------------------------------------------------
+        Parameters
+        ----------
+        X, sensitive_features
+            As in `predict_proba`.
 
-    def decide(self, rows: pd.DataFrame) -> Decisions:
-        """Decide about rows as they stand in a file; a row that can't be scored gets a reason instead."""
+        Returns
+        -------
+        array
+            Labels.
+        """
+        said = self.predict_proba(X, sensitive_features=sensitive_features)
+        return np.asarray(self.classes_[said.argmax(1)])
+
+    # Rows of a table in ----------------------------------------------------------------------------------
+
+    def decide(self, rows: Any) -> Decisions:
+        """Decide about the rows of a table as they are; a row that can't be scored gets a reason instead.
+
+        Parameters
+        ----------
+        rows : DataFrame
+            One row per person, with the columns that were learned from and the sensitive ones.
+
+        Returns
+        -------
+        Decisions
+            Decisions, probabilities, and who would get a different decision in another group.
+
+        Raises
+        ------
+        ValueError
+            If a column is missing.
+        """
         contexts, codes, reasons = self.read(rows)
         scored = reasons == ""
-        if not scored.any():
-            nobody, groups, labels = np.empty(0), np.empty((0, len(self.groups_))), self.classes_
-            return Decisions(
-                reasons,
-                scored,
-                labels[:0],
-                nobody,
-                groups,
-                np.empty((0, len(labels))),
-                nobody.astype(bool),
-                {},
-            )
-        said = self._said(contexts[scored])
-        own, people = codes[scored], np.arange(int(scored.sum()))
-        decided = said.argmax(2)
-        mine = decided[people, own]
-        told = mine if self.pos_label is None else self.classes_.tolist().index(self.pos_label)
-        by_group = said[people, :, told]
-        return Decisions(
-            reasons,
-            scored,
-            self.classes_[mine],
-            by_group[people, own],
-            by_group,
-            said[people, own],
-            (decided != mine[:, None]).any(axis=1),
-            self.unseen(contexts[scored]),
+        said = np.empty((0, len(self.groups_), len(self.classes_)))  # encoding nobody is an error
+        if scored.any():
+            said = self._said(contexts[scored])
+        answers = Answers(
+            self.classes_.tolist(), self.groups_.tolist(), codes[scored], said, pos_label=self.pos_label
         )
+        return Decisions(answers, reasons, self.unseen(contexts[scored]), contexts.index[scored])
 
     def unseen(self, contexts: pd.DataFrame) -> dict[str, dict[str, int]]:
         """Return how many people have each category that training never met, by column."""
@@ -187,12 +305,13 @@ class Deployed:
                 }
         return {name: values for name, values in unseen.items() if values}
 
-    def read(self, rows: pd.DataFrame) -> tuple[pd.DataFrame, npt.NDArray[np.int64], Reasons]:
-        """Return the contexts and the groups' numbers in rows of a file, and why a row can't be scored."""
-        check_columns(rows, (*self.columns, *self.sensitive))
-        reasons = np.full(len(rows), "", dtype=object)
-        contexts = read_contexts(rows, self.columns, self.preprocessor, reasons)
-        return contexts, self._group_codes(rows, reasons), reasons
+    def read(self, rows: Any) -> tuple[pd.DataFrame, Codes, Reasons]:
+        """Return the contexts and the groups' positions in rows of a table, and why a row can't be scored."""
+        frame = as_pandas(rows)
+        check_columns(frame, (*self.columns, *self.sensitive))
+        reasons = np.full(len(frame), "", dtype=object)
+        contexts = read_contexts(frame, self.columns, self.preprocessor, reasons)
+        return contexts, self._group_codes(frame, reasons), reasons
 
     def labels(self, column: pd.Series[Any]) -> pd.Series[Any]:
         """Return a file's labels as the model's own: '1.0', in a column with gaps, is its 1."""
@@ -200,7 +319,7 @@ class Deployed:
         own = {str(label): label for label in self.classes_.tolist()}
         return each_once(text_of(column), lambda value: own.get(met(value, known, value), value))
 
-    def _group_codes(self, rows: pd.DataFrame, reasons: Reasons) -> npt.NDArray[np.int64]:
+    def _group_codes(self, rows: pd.DataFrame, reasons: Reasons) -> Codes:
         text = [text_of(rows[name]) for name in self.sensitive]
         joined = text[0]
         for column in text[1:]:
@@ -208,15 +327,35 @@ class Deployed:
         between = " & " if len(text) > 1 else None
         known = spellings(self.groups_, between)
         position = {str(name): code for code, name in enumerate(self.groups_)}
-        codes = each_once(joined, lambda value: position.get(met(value, known, "", between), -1)).to_numpy(
-            dtype=np.int64
-        )
-        listed = ", ".join(repr(str(name)) for name in self.groups_)
+        found = each_once(joined, lambda value: position.get(met(value, known, "", between), -1))
+        codes = found.to_numpy(dtype=np.int64)
+        names = listed([str(name) for name in self.groups_])
         reject(
             reasons,
             codes < 0,
-            lambda at: (
-                f"group {joined.iloc[at]!r} in {' & '.join(self.sensitive)!r}: training met only {listed}"
-            ),
+            lambda at: f"group {joined.iloc[at]!r} in {self.sensitive_name!r}: training had only {names}",
         )
         return codes
+
+    # What it is --------------------------------------------------------------------------------------------
+
+    def _described(self) -> dict[str, str]:
+        positive = "" if self.pos_label is None else f" (positive: {self.pos_label!r})"
+        return {
+            "label": f"{self.label!r}: {listed(self.classes_.tolist())}{positive}",
+            "groups": f"{self.sensitive_name!r}: {listed(self.groups_.tolist(), most=10)}",
+            "columns": ", ".join(self.columns),
+            "λ": f"{self.model.divergence_weight:g}",
+        }
+
+    def __repr__(self) -> str:
+        return "Deployed model\n" + "\n".join(
+            f"  {name:8} {text}" for name, text in self._described().items()
+        )
+
+    def _repr_html_(self) -> str:
+        rows = "".join(
+            f"<tr><th>{name}</th><td style='text-align: left'>{html.escape(text)}</td></tr>"
+            for name, text in self._described().items()
+        )
+        return f"<table><caption>Deployed model</caption>{rows}</table>"

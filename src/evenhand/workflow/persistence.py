@@ -14,6 +14,7 @@ from sklearn import config_context
 from sklearn.base import BaseEstimator
 from sklearn.utils._metadata_requests import SIMPLE_METHODS
 
+from evenhand.atomic import replacing
 from evenhand.bandits.cooperative import CooperativeBandits
 from evenhand.bandits.gradient import GradientBandit
 from evenhand.bandits.kernels.structs import Moments, Rates
@@ -43,20 +44,17 @@ def save(model: Any, path: str | Path) -> Path:
     A model with a part that `load` would refuse is refused here, and nothing is written.
     """
     _refuse_functions(model)
-    path = Path(path)
-    partial = path.with_name(path.name + ".partial")
     # A request points back at its estimator, a circle that skops can't write: they travel beside the model.
     asked = {name: one.__dict__.pop("_metadata_request") for name, one in _with_requests(model)}
     try:
         held = {"evenhand": __version__, "model": model, "requests": _as_plain(asked)}
-        _write(held, partial)
-        partial.replace(path)
+        with replacing(path) as partial:
+            _write(held, partial)
     finally:
         for name, one in _estimators(model):
             if name in asked:
                 one._metadata_request = asked[name]
-        partial.unlink(missing_ok=True)
-    return path
+    return Path(path)
 
 
 def _write(held: dict[str, Any], path: Path) -> None:

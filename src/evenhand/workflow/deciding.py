@@ -1,0 +1,167 @@
+"""Deciding about everybody in a file of any size, in constant memory."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from evenhand.checks import one_of
+from evenhand.progress import Progress
+from evenhand.tables.files import kind_of_file
+from evenhand.tables.streaming import CHUNK, Chunk, Writer, read_chunks, writing
+from evenhand.workflow.deployed import Decisions, Deployed
+from evenhand.workflow.persistence import load
+from evenhand.workflow.table import check_written
+from evenhand.workflow.unseen import Unseen
+
+STANDARD_OUTPUT = Path("-")
+
+
+class NobodyDecidedError(RuntimeError):
+    """No row of a file could be scored."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of a file's rows.
+
+    Parameters
+    ----------
+    decided, rejected, would_flip : int
+        How many people were decided about, how many rows could not be scored, and how many people would get
+        a different decision in another group.
+    output, rejects : Path or None
+        The files; None for standard output, and where no file of rejected rows was written.
+    unseen : dict
+        How many people have a category that training never met, by column.
+    notes : list of str
+        The same in words.
+    """
+
+    decided: int
+    rejected: int
+    would_flip: int
+    output: Path | None
+    rejects: Path | None
+    unseen: dict[str, int]
+    notes: list[str]
+
+
+def decide_file(
+    model: Deployed | str | Path,
+    data: str | Path,
+    output: str | Path | None = None,
+    *,
+    rejects: str | Path | None = None,
+    prefix: str = "",
+    chunk: int = CHUNK,
+    encoding: str = "utf-8",
+    progress: Progress | None = None,
+) -> Outcome:
+    """Decide about everybody in a file; what `Decisions.to_frame` has is added to each row.
+
+    A row that can't be scored goes to the file of rejects with its line and the reason, and the rest go on.
+
+    Parameters
+    ----------
+    model : Deployed or path
+        The model, or the file that `evenhand fit` saved it to.
+    data : path
+        A CSV or Parquet file, one row per person.
+    output : path, optional
+        A CSV or Parquet file, or '-' for standard output; by default NAME.decided.csv or .parquet beside the
+        data.
+    rejects : path, optional
+        A CSV file, which gets its header even if no row is rejected; by default NAME.rejects.csv beside the
+        data, made only if there are such rows.
+    prefix : str
+        Put before the names of the columns that are added.
+    chunk : int
+        Rows in memory at a time.
+    encoding : str
+        The encoding of a CSV file.
+    progress : Progress, optional
+        Told of every chunk.
+
+    Returns
+    -------
+    Outcome
+        How many rows were decided, and where they are.
+
+    Raises
+    ------
+    NobodyDecidedError
+        If no row could be scored; the file of rejects says why.
+    ValueError
+        If the model is not one that `evenhand fit` made, a column is missing, or a file can't be written.
+    """
+    deployed = model if isinstance(model, Deployed) else load(model)
+    if not isinstance(deployed, Deployed):
+        raise ValueError(
+            f"{model} holds a {type(deployed).__name__}, but expected a model of `evenhand fit`."
+        )
+    data = Path(data)
+    decided_path, rejects_path = _places(data, output, rejects)
+    check_written(decided_path, rejects_path, inputs=(data, None if model is deployed else Path(str(model))))
+    # A file of an earlier run must not look like one of this run.
+    header = rejects is not None or rejects_path.exists()
+    flips, strange = 0, Unseen({}, {})
+    with (
+        (progress or Progress()).stage("Deciding") as done,
+        writing(rejects_path) as refused,
+        writing(decided_path) as out,
+    ):
+        for part in read_chunks(data, size=chunk, encoding=encoding):
+            found = deployed.decide(part.rows)
+            _refuse(refused, part, found, header=header)
+            out.write(pd.concat([part.rows[found.scored], _added(part, found, prefix)], axis=1), part.schema)
+            flips += int(found.would_flip.sum())
+            strange.add(found.unseen)
+            done(f"{out.rows:,} people", pieces=len(part.lines))
+        out.keep = out.rows > 0 or refused.rows == 0
+    if not out.keep:
+        raise NobodyDecidedError(f"None of {refused.rows:,} rows could be scored; {rejects_path} says why.")
+    written = rejects_path if refused.begun else None
+    return Outcome(out.rows, refused.rows, flips, decided_path, written, strange.people, strange.notes())
+
+
+def _places(data: Path, output: Any, rejects: Any) -> tuple[Path | None, Path]:
+    """Return where the decisions and the rejects go; None is standard output."""
+    ending = ".parquet" if kind_of_file(data) == ".parquet" else ".csv"
+    decided = data.with_name(f"{data.stem}.decided{ending}") if output is None else Path(output)
+    refused = data.with_name(f"{data.stem}.rejects.csv") if rejects is None else Path(rejects)
+    if decided != STANDARD_OUTPUT:
+        one_of(f"the ending of {decided.name}", decided.suffix.lower(), (".csv", ".parquet"))
+    if refused.suffix.lower() == ".parquet":
+        raise ValueError(f"Got {refused} for the rejected rows, but expected a CSV file.")
+    return None if decided == STANDARD_OUTPUT else decided, refused
+
+
+def _added(part: Chunk, found: Decisions, prefix: str) -> pd.DataFrame:
+    added = found.to_frame(prefix)
+    taken = next((name for name in added.columns if name in part.rows.columns), None)
+    if taken is not None:
+        raise ValueError(f"The file has a column {taken!r} already; choose a prefix, such as new_.")
+    return added
+
+
+def _refuse(refused: Writer, part: Chunk, found: Decisions, *, header: bool) -> None:
+    """Write the rows that can't be scored: line, reason, their fields, or the whole row if it is damaged.
+
+    The names of the columns are written even where there is no such row if `header` is true.
+    """
+    bad = ~found.scored
+    if not bad.any() and not part.rejects and not header:
+        return
+    fields = part.rows[bad].astype(object).where(part.rows[bad].notna(), "")
+    fields.insert(0, "reason", found.reasons[bad], allow_duplicates=True)
+    fields.insert(0, "line", [part.lines[at] for at in bad.nonzero()[0]], allow_duplicates=True)
+    fields.insert(fields.shape[1], "row", "", allow_duplicates=True)
+    names = list(fields.columns)
+    blanks = [""] * part.rows.shape[1]
+    damaged = [[line, reason, *blanks, " | ".join(cells)] for line, reason, cells in part.rejects]
+    rows = sorted([*fields.to_numpy(dtype=object).tolist(), *damaged], key=lambda row: int(row[0]))
+    refused.write(pd.DataFrame(rows, columns=names))

@@ -1,0 +1,90 @@
+from __future__ import annotations
+
+import inspect
+import io
+from contextlib import redirect_stdout
+
+import pandas as pd
+import pytest
+
+from evenhand import load
+from evenhand.cli import predict
+from evenhand.progress import Progress
+from evenhand.tables.streaming import CHUNK
+from evenhand.workflow.deciding import NobodyDecidedError, Outcome, decide_file
+from factories import make_people
+
+
+class Heard(Progress):
+    def __init__(self):
+        self.labels = []
+
+    def done(self, label, work=None, pieces=1):
+        self.labels.append((label, pieces))
+
+
+def test_a_file_is_decided_chunk_by_chunk(fitted, tmp_path):
+    data, heard = tmp_path / "new.csv", Heard()
+    people = make_people(25)
+    people.loc[3, "sex"] = "x"
+    people.to_csv(data, index=False)
+    found = decide_file(fitted.model, data, chunk=10, progress=heard)
+    assert found == Outcome(
+        decided=24,
+        rejected=1,
+        would_flip=found.would_flip,
+        output=tmp_path / "new.decided.csv",
+        rejects=tmp_path / "new.rejects.csv",
+        unseen={},
+        notes=[],
+    )
+    assert heard.labels == [("9 people", 10), ("19 people", 10), ("24 people", 5)]
+    written = pd.read_csv(found.output)
+    assert written["would_flip"].sum() == found.would_flip
+    whole = load(fitted.model).decide(people).to_frame()
+    assert written["decision"].tolist() == whole["decision"].tolist()
+    assert written["probability_as_m"].tolist() == whole["probability_as_m"].tolist()
+
+
+def test_a_model_at_hand_and_standard_output(fitted, tmp_path):
+    data = tmp_path / "new.csv"
+    make_people(5).to_csv(data, index=False)
+    printed = io.StringIO()
+    with redirect_stdout(printed):
+        found = decide_file(load(fitted.model), data, "-", prefix="new_")
+    assert found.output is None
+    assert found.rejects is None
+    assert "new_decision" in printed.getvalue().splitlines()[0]
+    assert len(printed.getvalue().splitlines()) == 6
+    assert [entry.name for entry in tmp_path.iterdir()] == ["new.csv"]
+
+
+def test_nobody_decided_leaves_only_the_reasons(fitted, tmp_path):
+    data = tmp_path / "new.csv"
+    make_people(2).assign(sex="x").to_csv(data, index=False)
+    with pytest.raises(NobodyDecidedError, match="None of 2 rows could be scored"):
+        decide_file(fitted.model, data)
+    assert {entry.name for entry in tmp_path.iterdir()} == {"new.csv", "new.rejects.csv"}
+
+
+def test_the_model_is_not_written_over(fitted, tmp_path):
+    with pytest.raises(ValueError, match="which is an input; expected another file"):
+        decide_file(fitted.model, fitted.people, tmp_path / "d.csv", rejects=fitted.model)
+
+
+def test_a_failure_in_the_middle_leaves_no_file(fitted, tmp_path):
+    people = make_people(20).to_csv(index=False)
+    data = tmp_path / "new.csv"
+    data.write_text(people)
+
+    class Stops(Progress):
+        def done(self, label, work=None, pieces=1):
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        decide_file(fitted.model, data, rejects=tmp_path / "r.csv", chunk=5, progress=Stops())
+    assert [entry.name for entry in tmp_path.iterdir()] == ["new.csv"]
+
+
+def test_the_commands_default_is_the_librarys():
+    assert inspect.signature(predict.run).parameters["chunk"].default == CHUNK
