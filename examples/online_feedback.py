@@ -1,9 +1,9 @@
-"""Learning from what decisions paid, day by day, with no labels at all.
+"""Learning day by day from what decisions earned, without any labels.
 
     python examples/online_feedback.py
 
-Each day 200 people come. The model draws a decision for each, with its probability; in the evening it learns
-what each decision earned, and nothing about the decisions it did not take.
+Each day 200 people arrive. The model draws a decision for each, with its probability. In the evening it
+learns what each decision earned, and nothing about the decisions that it did not take.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ import numpy as np
 from evenhand import CooperativeBandits, LogRatio
 from evenhand.metrics import flip_rate
 
-DAYS, PEOPLE_A_DAY = 60, 200
+DAYS, PEOPLE_PER_DAY = 60, 200
 
 
 def arrivals(rng):
-    s = rng.choice(["f", "m"], PEOPLE_A_DAY)
-    X = rng.normal(size=(PEOPLE_A_DAY, 3))
-    pays_back = X[:, 0] + 0.4 * (s == "m") + rng.normal(scale=0.3, size=PEOPLE_A_DAY) > 0
+    s = rng.choice(["f", "m"], PEOPLE_PER_DAY)
+    X = rng.normal(size=(PEOPLE_PER_DAY, 3))
+    pays_back = X[:, 0] + 0.4 * (s == "m") + rng.normal(scale=0.3, size=PEOPLE_PER_DAY) > 0
     return X, s, pays_back
 
 
@@ -29,7 +29,7 @@ def main() -> None:
     for day in range(DAYS):
         X, s, pays_back = arrivals(rng)
         if day == 0:
-            lent, chance = rng.choice(["lend", "refuse"], PEOPLE_A_DAY), np.full(PEOPLE_A_DAY, 0.5)
+            lent, chance = rng.choice(["lend", "refuse"], PEOPLE_PER_DAY), np.full(PEOPLE_PER_DAY, 0.5)
         else:
             lent, chance = model.sample_actions(X, sensitive_features=s, random_state=day)
         earned = np.where(lent == "lend", np.where(pays_back, 1.0, -1.0), 0.0)  # a refusal earns nothing
@@ -46,7 +46,7 @@ def main() -> None:
             own = np.searchsorted(["f", "m"], s)
             flips = flip_rate(model.probabilities_by_group(X).argmax(2), own)
             when = "after the last day" if day == DAYS - 1 else f"day {day:2}"
-            print(f"{when}: earned {earned.mean():+.2f} a person, flip rate {flips:.1%}")
+            print(f"{when}: earned {earned.mean():+.2f} per person, flip rate {flips:.1%}")
 
 
 if __name__ == "__main__":

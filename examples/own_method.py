@@ -1,9 +1,9 @@
-"""A method and a data set of one's own in the paper's protocol: same splits, same selection, same metrics.
+"""Your own method and data set in the paper's protocol: same splits, same selection, same metrics.
 
     python examples/own_method.py
 
-Any scikit-learn classifier is a method. One whose `fit` takes `sensitive_features` is told the group, and one
-whose `fit` takes `callback(step, model)` is judged at every checkpoint; this forest knows neither.
+Any scikit-learn classifier is a method. If its `fit` takes `sensitive_features`, it gets the groups; if it
+takes `callback(step, model)`, it is measured at every checkpoint. This forest takes neither.
 """
 
 from __future__ import annotations
@@ -31,6 +31,6 @@ mine = Dataset(
 
 if __name__ == "__main__":
     sweep = Sweep([forest, *our_methods(full=False)], [mine, "german"], seeds=2)
-    table = sweep.run()  # engine="processes", "dask" or "ray"; store="results.sqlite" to go on after a kill
+    table = sweep.run()  # engine="processes", "dask" or "ray"; store="results.sqlite" to resume
     means = table.groupby(["dataset", "method", "criterion"], sort=False)
     print(means[["accuracy", "discrimination", "consistency", "flip_rate"]].mean().round(3).to_string())

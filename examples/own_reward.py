@@ -1,9 +1,9 @@
-"""A reward of our own: there are places for 30 % of each group, and not for more.
+"""A reward term of our own: there are places for 30 % of each group, and no more.
 
     python examples/own_reward.py
 
-A 'yes' costs while the group's running share of them is above 30 %. The function is compiled into the
-training loop; it need not be differentiable, and this one jumps.
+A 'yes' costs something while the group's running share of 'yes' is above 30 %. The function is compiled into
+the training loop. It need not be differentiable, and this one jumps.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
-"""Inside scikit-learn: a pipeline, a grid search over λ, and scores that know the groups.
+"""Inside scikit-learn: your own pipeline, a grid search over λ, and scorers that know the groups.
 
     python examples/sklearn_pipeline.py
 
-With metadata routing on, `sensitive_features` finds its way to fit, predict and the scorers.
+With metadata routing, `sensitive_features` reaches fit, predict and the scorers. (`evenhand.tabular` is
+shorter, if its preprocessing suits you.)
 """
 
 from __future__ import annotations

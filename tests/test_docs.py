@@ -7,6 +7,7 @@ words must be equal, numbers nearly, since another processor may round otherwise
 from __future__ import annotations
 
 import contextlib
+import importlib
 import importlib.util
 import io
 import re
@@ -97,6 +98,15 @@ def test_every_page_is_in_the_menu():
     menu = (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
     assert PAGES
     assert [page.name for page in PAGES if f": {page.name}\n" not in menu] == []
+
+
+@pytest.mark.parametrize(
+    "module", ["", ".metrics", ".rewards", ".datasets", ".baselines", ".protocol", ".report"]
+)
+def test_the_api_page_lists_every_public_name(module):
+    listed = set(re.findall(r"\w+", (ROOT / "docs" / "api.md").read_text(encoding="utf-8")))
+    names = set(importlib.import_module(f"evenhand{module}").__all__) - {"__version__"}
+    assert sorted(names - listed) == []
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
