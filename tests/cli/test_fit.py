@@ -205,7 +205,7 @@ def test_the_defaults_are_the_librarys_own(fitted, tmp_path):
     assert ours.n_steps_ == 20_000  # 280 people to train on: more than 20 times each
     text = (tmp_path / "m.card.md").read_text(encoding="utf-8")
     assert "- epochs: auto" in text
-    assert "- people met: 20,000" in text
+    assert "- visits in training: 20,000" in text
 
 
 def test_a_wrong_criterion_is_refused_before_anything_is_read(tmp_path):

@@ -2,22 +2,24 @@ from __future__ import annotations
 
 import pytest
 
-from evenhand.workflow.card import LIMITS, card_of, plain, to_markdown
+from evenhand.workflow.card import LIMITS, Card, plain, to_markdown
 
 
 def test_a_card_has_all_its_parts():
     text = to_markdown(
-        card_of(
-            title="T",
+        Card(
+            title="A <b>model",
             data={"people": 1200, "groups": {"f": 3}, "notes": ["a", "b"], "said": ["One.", "Two."]},
             model={"λ": "1"},
             metrics={"flip_rate": {"value": 0.5, "low": 0.25, "high": 0.75}, "auc": {"value": None}},
             groups=[{"group": "f", "people": 3, "positives": 1, "accuracy": {"value": 1.0}}],
             made={"command": "evenhand fit"},
             bounds=["Kept: a ≤ 1"],
+            limits=list(LIMITS),
             validation={"delta": {"value": 0.125, "low": None}},
         )
     )
+    assert text.splitlines()[0] == r"# A \<b\>model"
     for line in ("- people: 1,200", "- groups: f 3", "- notes: a, b", "- said: One. Two.", "| flip rate | 0.5000 | 0.2500 to 0.7500 |",
                  "| auc | – | – |", "| group | people | accuracy |", "| f | 3 | 1.0000 (–) |",
                  "- command: evenhand fit", f"- {LIMITS[0]}", "- Kept: a ≤ 1",

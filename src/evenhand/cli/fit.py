@@ -15,7 +15,9 @@ from evenhand.cli.console import Notes, command_line, on_stdout, print_json, pri
 from evenhand.workflow.defaults import CRITERIA, PARITY_BOUND, WEIGHTS
 
 if TYPE_CHECKING:
+    from evenhand.workflow.candidates import Candidate
     from evenhand.workflow.choice import Choice
+    from evenhand.workflow.choosing import Wanted
     from evenhand.workflow.frontier import Frontier
 
 EXAMPLES = (
@@ -26,43 +28,49 @@ EXAMPLES = (
 )
 
 
+Data = Annotated[Path, typer.Argument(help="A CSV or Parquet file, one row per person.")]
+Output = Annotated[Path, typer.Option("--output", "-o", help="The model file.")]
+Criterion = Annotated[
+    str | None,
+    typer.Option(
+        help="Choose by 'even' (accuracy − discrimination − flip rate), 'delta' (accuracy − discrimination), "
+        "'discrimination' or 'accuracy'. Default: even; accuracy if there are bounds."
+    ),
+]
+MaxDiscrimination = Annotated[
+    float | None,
+    typer.Option(min=0, max=1, help="Largest difference between groups in positive decisions."),
+]
+MaxFlip = Annotated[
+    float | None,
+    typer.Option(min=0, max=1, help="Largest share of people with a different decision in another group."),
+]
+Weights = Annotated[str, typer.Option(help="Divergence weights λ to try, with commas between.")]
+Epochs = Annotated[
+    str,
+    typer.Option(
+        help="Visits per person in training; 'auto' is 20, but at least 20,000 and at most 400,000 in all."
+    ),
+]
+_WEIGHTS = ",".join(map("{:g}".format, WEIGHTS))
+Jobs = Annotated[int, typer.Option(help="Models trained at a time; -1 is one per core.")]
+
+
 def run(
-    data: Annotated[Path, typer.Argument(help="A CSV or Parquet file, one row per person.")],
+    data: Data,
     label: options.Label = None,
     sensitive: options.Sensitive = None,
-    output: Annotated[Path, typer.Option("--output", "-o", help="The model file.")] = Path("model.skops"),
+    output: Output = Path("model.skops"),
     positive: options.Positive = None,
     drop: options.Drop = None,
     categorical: options.Categorical = None,
-    criterion: Annotated[
-        str | None,
-        typer.Option(
-            help="Choose by 'even' (accuracy − discrimination − flip rate), 'delta' (accuracy − "
-            "discrimination), 'discrimination' or 'accuracy'. Default: even; accuracy if there are bounds."
-        ),
-    ] = None,
-    max_discrimination: Annotated[
-        float | None,
-        typer.Option(min=0, max=1, help="Largest difference between groups in positive decisions."),
-    ] = None,
-    max_flip: Annotated[
-        float | None,
-        typer.Option(
-            min=0, max=1, help="Largest share of people with a different decision in another group."
-        ),
-    ] = None,
-    weights: Annotated[
-        str, typer.Option(help="Divergence weights λ to try, with commas between.")
-    ] = ",".join(map("{:g}".format, WEIGHTS)),
-    epochs: Annotated[
-        str,
-        typer.Option(
-            help="Visits per person in training; 'auto' is 20, but at least 20,000 and at most 400,000 "
-            "visits in all."
-        ),
-    ] = "auto",
+    criterion: Criterion = None,
+    max_discrimination: MaxDiscrimination = None,
+    max_flip: MaxFlip = None,
+    weights: Weights = _WEIGHTS,
+    epochs: Epochs = "auto",
     seed: options.Seed = 0,
-    jobs: Annotated[int, typer.Option(help="Models trained at a time; -1 is one per core.")] = -1,
+    jobs: Jobs = -1,
     report: options.Report = None,
     summary: options.Summary = None,
     encoding: options.Encoding = "utf-8",
@@ -74,18 +82,17 @@ def run(
     too; its card, in Markdown and JSON, is written beside it. If killed, run the same command again: it keeps
     the models trained so far.
     """
-    grid, times = _weights(weights), _epochs(epochs)
+    grid, times = [_number("--weights", text) for text in weights.split(",")], _number("--epochs", epochs)
     if jobs == 0:
         raise ValueError("Got --jobs 0, but expected 1 or more, or -1 for one per core.")
     if criterion is not None:
         one_of("--criterion", criterion, CRITERIA)
-    from evenhand.workflow.card import card_path
+    # Imported here: `evenhand fit --help` needs none of it.
     from evenhand.workflow.choosing import NoModelWithinBoundsError, Wanted
     from evenhand.workflow.exploring import explore
     from evenhand.workflow.table import check_written
 
-    cards = [card_path(output, kind) for kind in ("md", "json")]
-    check_written(output, *cards, report, summary, inputs=[data])
+    check_written(output, *_cards(output).values(), report, summary, inputs=[data])
     kept = output.with_name(f".{output.name}.unfinished")
     frontier = explore(
         data, label=label, sensitive=sensitive, positive=positive, drop=drop or (),
@@ -101,52 +108,51 @@ def run(
         shutil.rmtree(kept, ignore_errors=True)
         _show_what_was_trained(frontier, wanted, as_json)
         raise
-    written = _write(frontier, choice, wanted, output, report, summary)
+    whole = frontier.summary(**wanted) if report or summary else {}
+    written = _write(choice, whole, output, report, summary)
     shutil.rmtree(kept, ignore_errors=True)
     if as_json:
         print_json(
             {"chosen": choice.candidate.name, "criterion": choice.criterion, "bounds": choice.bounds,
-             "test": choice.test, "groups": choice.groups, "models": _entries(frontier, choice),
+             "test": choice.test, "groups": choice.groups, "models": _entries(frontier, choice.candidate),
              "notes": [*frontier.notes, *choice.notes], "written": {k: str(v) for k, v in written.items()}}
         )  # fmt: skip
     else:
         _show(frontier, choice, written)
 
 
-def _weights(text: str) -> list[float]:
-    try:
-        given = [float(part) for part in text.split(",")]
-    except ValueError:
-        raise ValueError(
-            f"Got --weights {text!r}, but expected numbers with commas between, such as 0,1,10."
-        ) from None
-    return [number("--weights", weight, low=0) for weight in given]
-
-
-def _epochs(text: str) -> float | str:
-    if text == "auto":
+def _number(option: str, text: str) -> Any:
+    """Return an option's number; `--epochs` may be 'auto'."""
+    epochs = option == "--epochs"
+    if epochs and text == "auto":
         return text
     try:
         given = float(text)
     except ValueError:
-        raise ValueError(f"Got --epochs {text!r}, but expected 'auto' or a number, such as 20.") from None
-    return number("--epochs", given, low=0, open_low=True)
+        wanted = "'auto' or a number, such as 20" if epochs else "numbers with commas between, such as 0,1,10"
+        raise ValueError(f"Got {option} {text!r}, but expected {wanted}.") from None
+    return number(option, given, low=0, open_low=epochs)
+
+
+def _cards(output: Path) -> dict[str, Path]:
+    """Return where the model's card is written: beside the model, named like it."""
+    stem = output.stem if output.suffix.lower() == ".skops" else output.name
+    return {kind: output.with_name(f"{stem}.card.{kind}") for kind in ("md", "json")}
 
 
 def _write(
-    frontier: Frontier, choice: Choice, wanted: Any, output: Path, report: Path | None, summary: Path | None
+    choice: Choice, whole: dict[str, Any], output: Path, report: Path | None, summary: Path | None
 ) -> dict[str, Path]:
     """Write all that was asked for; return the files by what they are."""
     from evenhand.atomic import write_text
-    from evenhand.report.render import write_html
-    from evenhand.report.summarise import write_summary
-    from evenhand.workflow.card import card_path, to_markdown
+    from evenhand.report import write_html, write_summary
+    from evenhand.workflow.card import to_markdown
 
     card = choice.model.card
     written = {"model": choice.model.save(output)}
-    for kind, text in (("md", to_markdown(card)), ("json", json.dumps(card, indent=2))):
-        written[f"card_{kind}"] = write_text(card_path(output, kind), text)
-    whole = frontier.summary(**wanted) if report or summary else {}
+    for kind, path in _cards(output).items():
+        text = to_markdown(card) if kind == "md" else json.dumps(card, indent=2)
+        written[f"card_{kind}"] = write_text(path, text)
     if summary is not None:
         written["summary"] = write_summary(whole, summary)
     if report is not None:
@@ -154,31 +160,25 @@ def _write(
     return written
 
 
-def _entries(frontier: Frontier, choice: Choice | None) -> list[dict[str, Any]]:
+def _entries(frontier: Frontier, chosen: Candidate | None) -> list[dict[str, Any]]:
     return [
-        {
-            "name": one.name,
-            "chosen": choice is not None and one is choice.candidate,
-            "validation": one.validation,
-        }
-        for one in frontier.trained
+        {"name": one.name, "chosen": one is chosen, "validation": one.validation} for one in frontier.trained
     ]
 
 
-def _show_what_was_trained(frontier: Frontier, wanted: Any, as_json: bool) -> None:
+def _show_what_was_trained(frontier: Frontier, wanted: Wanted, as_json: bool) -> None:
     """Show the trade-off where no model keeps the bounds: it says what else could be asked for."""
     from evenhand.workflow.choosing import criterion_for
 
     if not as_json:
-        _show_trade_off(frontier, None)
-        return
-    print_json(
-        {"chosen": None, "criterion": criterion_for(wanted), "models": _entries(frontier, None),
-         "notes": frontier.notes}
-    )  # fmt: skip
+        return _show_trade_off(frontier, None)
+    models = _entries(frontier, None)
+    return print_json(
+        {"chosen": None, "criterion": criterion_for(wanted), "models": models, "notes": frontier.notes}
+    )
 
 
-def _show_trade_off(frontier: Frontier, choice: Choice | None) -> None:
+def _show_trade_off(frontier: Frontier, chosen: Candidate | None) -> None:
     from evenhand.report.render import in_numbers
     from evenhand.workflow.drawing import COLUMNS
 
@@ -187,19 +187,19 @@ def _show_trade_off(frontier: Frontier, choice: Choice | None) -> None:
         [one.name, *(in_numbers(one.validation[name], name) for name in names)] for one in frontier.trained
     ]
     titles = ["", *(name.replace("_", " ") for name in names)]
-    marked = None if choice is None else frontier.trained.index(choice.candidate)
+    marked = None if chosen is None else frontier.trained.index(chosen)
     print_table("What fairness costs (validation part)", titles, rows, marked=marked)
 
 
 def _show(frontier: Frontier, choice: Choice, written: dict[str, Path]) -> None:
     from evenhand.report.render import in_numbers, interval
 
-    _show_trade_off(frontier, choice)
-    on_stdout().print()
+    _show_trade_off(frontier, choice.candidate)
     rows = [
         [name.replace("_", " "), in_numbers(found, name), interval(found, name)]
         for name, found in choice.test.items()
     ]
+    on_stdout().print()
     print_table(f"Chosen: {choice.candidate.name} (test part)", ["", "value", "95 % interval"], rows)
     on_stdout().print()
     for what, path in written.items():

@@ -12,7 +12,7 @@ from evenhand.arrays import Floats
 from evenhand.bandits.cooperative import CooperativeBandits
 from evenhand.metrics.measures import Measure, measure, published_reward
 from evenhand.report.summarise import Study, Summary, model_of, persons, summary_of
-from evenhand.workflow.candidates import said_by_group
+from evenhand.workflow.candidates import answers_of
 from evenhand.workflow.choice import Choice
 from evenhand.workflow.frontier import Frontier
 from evenhand.workflow.table import PERSON_NUMBER, with_dates
@@ -33,11 +33,11 @@ def summary_of_frontier(frontier: Frontier, choice: Choice) -> Summary:
 def study_of(frontier: Frontier, choice: Choice) -> Study:
     """Return the study of one data set: its models, groups, curve, submodels, people and published reward."""
     dataset, parts, chosen = frontier.dataset, frontier.parts, choice.candidate
-    test, labels, groups = parts.test, chosen.model.classes_, chosen.model.groups_.tolist()
-    said, own = said_by_group(chosen.model, test)
+    test, answers = parts.test, answers_of(chosen.model, parts.test, parts.pos_label)
+    said: Floats = np.asarray(answers.probabilities_by_group)
 
     def measured(said: Floats) -> dict[str, Measure]:
-        return measure(test.y, said, own, labels=labels, pos_label=parts.pos_label)
+        return measure(answers.with_answers(said))
 
     models = [
         model_of(
@@ -49,8 +49,10 @@ def study_of(frontier: Frontier, choice: Choice) -> Study:
         )
         for candidate in frontier.trained
     ]
-    blind = LogisticRegression(max_iter=500).fit(parts.train.X, parts.train.y.astype(labels.dtype))
-    alike = np.repeat(blind.predict_proba(test.X)[:, None], len(groups), axis=1)
+    blind = LogisticRegression(max_iter=500).fit(
+        parts.train.X, parts.train.y.astype(chosen.model.classes_.dtype)
+    )
+    alike = _for_all(blind.predict_proba(test.X), answers.groups)
     models.append(model_of("logistic regression, blind to the group", measured(alike), family="blind"))
     return {
         "name": dataset.name,
@@ -62,44 +64,49 @@ def study_of(frontier: Frontier, choice: Choice) -> Study:
         "decided_by": chosen.name,
         "groups": choice.groups,
         "convergence": [{"name": chosen.name, **chosen.curve}],
-        "submodels": _submodels(choice, said, frontier, measured),
+        "submodels": _submodels(frontier, choice, said, measured),
         "persons": persons(
             with_dates(test.contexts, dataset.dates),
             said,
-            own,
-            groups=groups,
-            labels=labels.tolist(),
+            answers.own,
+            groups=answers.groups,
+            labels=answers.labels,
             y=test.y,
             pos_label=parts.pos_label,
             numbers=frontier.test_rows,
         ),
-        "published_reward": _published(choice, frontier, measured),
+        "published_reward": _published(frontier, choice, measured),
         "notes": [*frontier.notes, "Chosen on the validation part; every number here is from the test part."],
     }
 
 
-def _submodels(choice: Choice, said: Floats, frontier: Frontier, measured: Measured) -> list[dict[str, Any]]:
-    model = choice.candidate.model
+def _for_all(probabilities: Floats, groups: list[Any]) -> Floats:
+    """Return one policy's probabilities as what every group's policy says."""
+    return np.repeat(probabilities[:, None], len(groups), axis=1)
+
+
+def _submodels(frontier: Frontier, choice: Choice, said: Floats, measured: Measured) -> list[dict[str, Any]]:
+    groups = choice.candidate.model.groups_.tolist()
     rows = [
-        model_of(f"the policy of {name}", measured(np.repeat(said[:, [code]], len(model.groups_), axis=1)))
-        for code, name in enumerate(model.groups_)
+        model_of(f"the policy of {name}", measured(_for_all(said[:, code], groups)))
+        for code, name in enumerate(groups)
     ]
-    swapped, _ = said_by_group(model.reversed(), frontier.parts.test)
+    swapped = choice.candidate.model.reversed().probabilities_by_group(frontier.parts.test.X)
     return [*rows, model_of("reversed", measured(swapped))]
 
 
-def _published(choice: Choice, frontier: Frontier, measured: Measured) -> dict[str, Any]:
+def _published(frontier: Frontier, choice: Choice, measured: Measured) -> dict[str, Any]:
     """Train the published reward on the same people, and measure its push where policies still differ."""
     settings, parts, loosest = frontier.settings, frontier.parts, frontier.trained[0]
     model = CooperativeBandits.published(
         PUBLISHED_WEIGHT, epochs=settings.epochs, random_state=settings.seed
     ).fit(parts.train.X, parts.train.y, sensitive_features=parts.train.s)
-    said, _ = said_by_group(model, parts.test)
     chosen = choice.candidate
     entry = model_of(
         chosen.name, choice.test, family=chosen.family, divergence_weight=chosen.divergence_weight
     )
-    return published_reward(*said_by_group(loosest.model, parts.test)) | {
+    published = measured(model.probabilities_by_group(parts.test.X))
+    return published_reward(answers_of(loosest.model, parts.test, parts.pos_label)) | {
         "on": f"the policies trained with {loosest.name}, which still differ",
-        "models": [model_of(f"published reward, λ = {PUBLISHED_WEIGHT:g}", measured(said)), entry],
+        "models": [model_of(f"published reward, λ = {PUBLISHED_WEIGHT:g}", published), entry],
     }

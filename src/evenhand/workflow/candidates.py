@@ -8,10 +8,10 @@ from typing import Any
 
 import joblib
 
-from evenhand.arrays import Codes, Floats
 from evenhand.bandits.cooperative import CooperativeBandits
 from evenhand.bandits.defaults import people_met
 from evenhand.groups import codes_of
+from evenhand.metrics.answers import Answers
 from evenhand.metrics.measures import Measure, measure
 from evenhand.rewards.terms import Likelihood, LogRatio, Parity
 from evenhand.tables.preprocessing import Part, Parts
@@ -86,9 +86,11 @@ def train_all(
         yield candidate
 
 
-def said_by_group(model: Any, part: Part) -> tuple[Floats, Codes]:
-    """Return what each policy says about everybody, and the code of each person's own group."""
-    return model.probabilities_by_group(part.X), codes_of(part.s, len(part.y), model.groups_)
+def answers_of(model: CooperativeBandits, part: Part, pos_label: Any) -> Answers:
+    """Return what each group's policy says about the people of a part."""
+    own = codes_of(part.s, len(part.y), model.groups_)
+    said = model.probabilities_by_group(part.X)
+    return Answers(model.classes_.tolist(), model.groups_.tolist(), own, said, part.y, pos_label)
 
 
 def _train(parts: Parts, settings: Settings, weight: float, parity: bool) -> Candidate:
@@ -108,16 +110,11 @@ def _train(parts: Parts, settings: Settings, weight: float, parity: bool) -> Can
     curve: dict[str, Any] = {"steps": [], "series": {"accuracy": [], "discrimination": [], "flip_rate": []}}
 
     def watch(step: int, model: CooperativeBandits) -> None:
-        found = _measured(model, watched, parts.pos_label)
+        found = measure(answers_of(model, watched, parts.pos_label), intervals=False)
         curve["steps"].append(int(step))
         for name, values in curve["series"].items():
             values.append(found[name]["value"])
 
     model.fit(parts.train.X, parts.train.y, sensitive_features=parts.train.s, callback=watch)
-    validation = _measured(model, parts.validation, parts.pos_label)
+    validation = measure(answers_of(model, parts.validation, parts.pos_label), intervals=False)
     return Candidate(weight, parity, model, validation, curve)
-
-
-def _measured(model: CooperativeBandits, part: Part, pos_label: Any) -> dict[str, Measure]:
-    said, own = said_by_group(model, part)
-    return measure(part.y, said, own, labels=model.classes_, pos_label=pos_label, intervals=False)

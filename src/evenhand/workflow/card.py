@@ -1,62 +1,45 @@
-"""The model card: what a model was made of, how well it does, and what it must not be used for."""
+"""The model card: what a model was made from, how well it does, and what it must not be used for."""
 
 from __future__ import annotations
 
 import re
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict
 
 import numpy as np
 
 from evenhand.groups import codes_of
+from evenhand.metrics.measures import Measure
 from evenhand.workflow.table import source_of
 
 if TYPE_CHECKING:
     from evenhand.datasets import Dataset
-    from evenhand.metrics.measures import Measure
     from evenhand.workflow.candidates import Candidate
     from evenhand.workflow.frontier import Frontier
 
 LIMITS = (
-    "It was tested on one random part of one table. People from elsewhere, or from later, may be decided "
-    "differently well.",
-    "Its intervals say how much the measures would move had other people of the same kind been tested; they "
-    "do not say how the world will change.",
-    "A small flip rate means that the group itself hardly matters. It does not mean that groups are decided "
-    "equally often: other columns can stand for the group. Look at discrimination for that.",
-    "A small discrimination with a positive rate near 0 or 1 is a constant answer, not a fair one.",
-    "Labels that were unfair to begin with are learned as they are.",
-    "Nobody should be decided about by this model alone, without a way to object.",
+    "It was tested on a random part of one table. It may do worse for people from elsewhere, or later.",
+    "The intervals say how much the measures would vary with other people of the same kind, not how the "
+    "world will change.",
+    "A small flip rate means that the group itself hardly matters. It doesn't mean that all groups get "
+    "positive decisions equally often: other columns can stand for the group. Discrimination measures that.",
+    "A small discrimination with a positive rate near 0 or 1 means a constant decision, not a fair one.",
+    "The model learns unfair labels as they are.",
+    "Nobody should be judged by this model alone, without a way to object.",
 )
 
 
-def card_of(
-    *,
-    title: str,
-    data: dict[str, Any],
-    model: dict[str, Any],
-    metrics: dict[str, Any],
-    groups: list[dict[str, Any]],
-    made: dict[str, Any],
-    bounds: list[str] | None = None,
-    validation: dict[str, Any] | None = None,
-) -> dict[str, Any]:
-    """Return a model card as plain data: `data` and `model` say what went in, the rest what came out.
+class Card(TypedDict):
+    """What a model was made from, and how well it does; plain data for JSON."""
 
-    `bounds` says in words what the model had to keep, and whether it did; `validation` are the measures by
-    which it was chosen.
-    """
-    return {
-        "title": title,
-        "data": data,
-        "model": model,
-        "bounds": list(bounds or []),
-        "validation": validation or {},
-        "metrics": metrics,
-        "groups": groups,
-        "limits": list(LIMITS),
-        "made": made,
-    }
+    title: str
+    data: dict[str, Any]  # what it was trained on
+    model: dict[str, Any]  # its settings
+    bounds: list[str]  # which bounds it had to keep, and whether it did, in words
+    validation: dict[str, Measure]  # the measures by which it was chosen
+    metrics: dict[str, Measure]  # its measures on the test part
+    groups: list[dict[str, Any]]  # the same by group
+    limits: list[str]
+    made: dict[str, Any]
 
 
 def card_for(
@@ -68,14 +51,14 @@ def card_for(
     metrics: dict[str, Measure],
     groups: list[dict[str, Any]],
     made: dict[str, Any],
-) -> dict[str, Any]:
+) -> Card:
     """Return the card of the chosen model; `bounds` says which it had to keep, and whether it did."""
     dataset, parts, model = frontier.dataset, frontier.parts, chosen.model
     source = source_of(dataset)
     sizes = {name: len(getattr(parts, name).y) for name in ("train", "validation", "test")}
     everyone = codes_of(dataset.sensitive_features, len(dataset), model.groups_)
     counts = np.bincount(everyone, minlength=len(model.groups_)).tolist()
-    return card_of(
+    return Card(
         title=f"A model of {dataset.label.name} ({dataset.name})",
         data={
             **{name: source[name] for name in ("source", "sha256", "fingerprint") if source[name]},
@@ -87,12 +70,12 @@ def card_for(
             "notes": frontier.notes,
         },
         model={
-            "kind": "CooperativeBandits, one policy a group",
+            "kind": "CooperativeBandits, one policy per group",
             "divergence weight λ": f"{chosen.divergence_weight:g}",
             "reward": repr(model.reward),
             "hidden units": model.hidden,
             "epochs": times if isinstance(times := model.epochs, str) else f"{times:g}",
-            "people met": model.n_steps_,
+            "visits in training": model.n_steps_,
             "seed": model.random_state,
             "chosen by": f"{criterion} on the validation part",
         },
@@ -100,6 +83,7 @@ def card_for(
         validation=chosen.validation,
         metrics=metrics,
         groups=groups,
+        limits=list(LIMITS),
         made={name: value for name, value in made.items() if name not in ("data", "seeds")},
     )
 
@@ -111,13 +95,8 @@ def _label(dataset: Dataset) -> str:
     return f"{dataset.label.name}: {labels}, none of them the positive one"
 
 
-def to_markdown(card: dict[str, Any]) -> str:
-    """Return the card as Markdown, in which names from the data stay text.
-
-    >>> card = card_of(title="A <b>model", data={}, model={"λ": 1}, metrics={}, groups=[], made={})
-    >>> to_markdown(card).splitlines()[0]
-    '# A \\\\<b\\\\>model'
-    """
+def to_markdown(card: Card | dict[str, Any]) -> str:
+    """Return the card as Markdown, in which names from the data stay text."""
     lines = [f"# {plain(card['title'])}", ""]
     for heading, part in (("The data", card["data"]), ("The model", card["model"])):
         lines += [f"## {heading}", ""]
@@ -160,10 +139,12 @@ def _measures(heading: str, measures: dict[str, Any]) -> list[str]:
 
 
 def plain(text: Any) -> str:
-    """Return a text in which no character means anything to Markdown, HTML or a terminal.
+    r"""Return a text in which no character means anything to Markdown, HTML or a terminal.
 
+    Examples
+    --------
     >>> plain("a|b <script>")
-    'a\\\\|b \\\\<script\\\\>'
+    'a\\|b \\<script\\>'
     """
     one_line = "".join(sign if sign.isprintable() else " " for sign in str(text))
     return re.sub(r"([\\`*\[\]<>|#&~$!])", r"\\\1", one_line)
@@ -184,13 +165,3 @@ def _number(value: float | None) -> str:
 
 def _between(found: dict[str, Any]) -> str:
     return "–" if found.get("low") is None else f"{found['low']:.4f} to {found['high']:.4f}"
-
-
-def card_path(model: Path, kind: str) -> Path:
-    """Return where a model's card lies.
-
-    >>> print(card_path(Path("model.skops"), "md"), card_path(Path("model.v2"), "md"))
-    model.card.md model.v2.card.md
-    """
-    stem = model.stem if model.suffix.lower() == ".skops" else model.name
-    return model.with_name(f"{stem}.card.{kind}")

@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from evenhand.metrics import person_flips
 from evenhand.metrics.measures import Measure
 from evenhand.report.summarise import group_rows, made
-from evenhand.workflow.candidates import Candidate, said_by_group
+from evenhand.workflow.candidates import Candidate, answers_of
 from evenhand.workflow.card import card_for
 from evenhand.workflow.choosing import in_words
 from evenhand.workflow.deployed import Deployed
@@ -62,15 +61,9 @@ class Choice:
     def of(cls, frontier: Frontier, chosen: Candidate, criterion: str, bounds: dict[str, float]) -> Choice:
         """Measure the chosen model on the test part and make it ready for use."""
         dataset, parts, test = frontier.dataset, frontier.parts, frontier.tested(chosen)
-        said, own = said_by_group(chosen.model, parts.test)
-        decided = said[np.arange(len(own)), own].argmax(1)
+        answers = answers_of(chosen.model, parts.test, parts.pos_label)
         groups = group_rows(
-            parts.test.y,
-            chosen.model.classes_[decided],
-            own,
-            chosen.model.groups_.tolist(),
-            parts.pos_label,
-            person_flips(said.argmax(2), own),
+            answers.y, answers.decisions, answers.own, answers.groups, answers.pos_label, answers.flips
         )
         notes = on_bounds(bounds, test)
         kept = [f"Kept on the validation part, as asked: {in_words(bounds)}."] if bounds else []
@@ -88,5 +81,5 @@ class Choice:
             pos_label=dataset.pos_label,
             card=json.loads(json.dumps(card, default=str)),
         )
-        same = float(np.bincount(decided).max() / len(own))
+        same = float(np.bincount(answers.decided_own).max() / len(answers))
         return cls(chosen, criterion, bounds, test, groups, notes, same, how, model)

@@ -12,7 +12,7 @@ from evenhand.metrics.measures import Measure, measure, value_of
 from evenhand.tables.dataset import Dataset
 from evenhand.tables.preprocessing import Parts
 from evenhand.workflow import drawing
-from evenhand.workflow.candidates import Candidate, Settings, said_by_group
+from evenhand.workflow.candidates import Candidate, Settings, answers_of
 from evenhand.workflow.choice import Choice
 from evenhand.workflow.choosing import Wanted, bounds_of, choose, criterion_for
 from evenhand.workflow.deployed import Deployed
@@ -116,10 +116,8 @@ class Frontier:
     def tested(self, candidate: Candidate) -> dict[str, Measure]:
         """Return a model's measures on the test part, with 95 % intervals; each is measured once."""
         if candidate.name not in self._tested:
-            test, labels = self.parts.test, candidate.model.classes_
-            self._tested[candidate.name] = measure(
-                test.y, *said_by_group(candidate.model, test), labels=labels, pos_label=self.parts.pos_label
-            )
+            answers = answers_of(candidate.model, self.parts.test, self.parts.pos_label)
+            self._tested[candidate.name] = measure(answers)
         return self._tested[candidate.name]
 
     def plot(self) -> go.Figure:
