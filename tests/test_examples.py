@@ -11,7 +11,7 @@ import pytest
 EXAMPLES = Path(__file__).parents[1] / "examples"
 PROMISES = {
     "explore.py": "decisions about two newcomers: ",
-    "fit_and_audit.py": "of people would have got another decision in another group",
+    "fit_and_audit.py": "of people would get a different decision in another group",
     "own_reward.py": "with the reward of our own",
     "online_feedback.py": "after the last day",
     "sklearn_pipeline.py": "best divergence_weight",

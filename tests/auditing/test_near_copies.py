@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from evenhand.auditing import audit
-from evenhand.auditing.near_copies import shadows
+from evenhand.auditing.near_copies import near_copies
 
 RNG = np.random.default_rng(0)
 N = 400
@@ -30,16 +30,16 @@ DECIDED = np.where(SCORE > 0.6, "yes", "no")
     ],
 )
 def test_what_tells_the_decision(column: object, tells: bool) -> None:
-    assert shadows(pd.DataFrame({"it": column}), DECIDED) == (["it"] if tells else [])
+    assert near_copies(pd.DataFrame({"it": column}), DECIDED) == (["it"] if tells else [])
 
 
 def test_where_nearly_all_are_decided_alike_saying_so_tells_nothing() -> None:
     decided = np.where(np.arange(N) < 2, "yes", "no")
-    assert shadows(pd.DataFrame({"job": ["cook", "clerk"] * (N // 2)}), decided) == []
-    assert shadows(pd.DataFrame({"score": SCORE}), np.full(N, "no")) == []
+    assert near_copies(pd.DataFrame({"job": ["cook", "clerk"] * (N // 2)}), decided) == []
+    assert near_copies(pd.DataFrame({"score": SCORE}), np.full(N, "no")) == []
 
 
 def test_the_audit_of_decisions_notes_them() -> None:
     X = pd.DataFrame({"score": SCORE, "age": RNG.integers(20, 60, N)})
     found = audit(DECIDED, X, DECIDED, sensitive_features=["f", "m"] * (N // 2), n_bootstrap=20)
-    assert any("can nearly be read from 'score': if" in note for note in found.notes)
+    assert any("can nearly be read from 'score'. If" in note for note in found.notes)

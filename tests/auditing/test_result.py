@@ -66,6 +66,13 @@ def test_the_frame_is_a_copy(found: Audit) -> None:
     assert found.value("accuracy") > 0
 
 
+def test_notes_are_added_to_a_copy(found: Audit) -> None:
+    more = found.with_notes("One.", "Two.")
+    assert more.notes == [*found.notes, "One.", "Two."]
+    assert more.summary().endswith("Note: One.\nNote: Two.")
+    assert "One." not in found.summary()
+
+
 def test_an_unknown_metric_lists_the_known(found: Audit) -> None:
     with pytest.raises(KeyError, match="Got metric 'flips' of group None, but measured were accuracy"):
         found.value("flips")
@@ -73,7 +80,7 @@ def test_an_unknown_metric_lists_the_known(found: Audit) -> None:
 
 def test_one_group_is_said(found: Audit) -> None:
     alone = audit(Y, X[["age"]], Y, sensitive_features=["all"] * 300, n_bootstrap=20)
-    assert "There is one group" in alone.summary()
+    assert "There is only one group" in alone.summary()
 
 
 def test_names_that_are_no_json_become_text() -> None:

@@ -16,15 +16,15 @@ def test_the_subgroup_named_comes_with_what_is_certain_of_it() -> None:
     found = audit(decided, pd.DataFrame({"job": job}), decided, sensitive_features=sex, n_bootstrap=20)
     worst = found.subgroups.iloc[0]
     assert (
-        "among job = cook (400 people): decided 1 0.0 % of f, 100.0 % of m. Allowing for all comparisons, "
-        f"that is a difference of at least {100 * worst['low']:.1f} points."
+        "among job = cook (400 people): decided 1 for 0.0 % of f and 100.0 % of m. Allowing for all "
+        f"comparisons, the difference is at least {100 * worst['low']:.1f} points."
     ) in found.summary()
     assert 0.8 < worst["low"] < 1
 
 
 def test_one_label_alone_is_not_compared() -> None:
     found = audit(["no"] * 8, None, ["no"] * 8, sensitive_features=["f", "m"] * 4, n_bootstrap=20)
-    assert "Everybody was decided 'no'" in found.summary()
+    assert "Everybody got the decision 'no'" in found.summary()
     assert "differ" not in found.summary().splitlines()[2]
 
 
@@ -45,9 +45,9 @@ def test_a_gap_in_words_is_a_difference_of_probabilities(epsilon: float, wanted:
     y = np.where(np.arange(40) < 20, "no", "yes")
     found = audit(_Told(), X, y, sensitive_features=sex, epsilon=epsilon, n_bootstrap=20)
     assert (
-        f"For {wanted} % the probability of a decision is {100 * epsilon:g} points or more away from what it "
-        "would be in another group (total variation); the largest such difference is 10.0 points. The "
-        "list of people has their gaps in nats of Kullback-Leibler divergence"
+        f"For {wanted} %, the probabilities of the decisions differ from those in another group by "
+        f"{100 * epsilon:g} percentage points or more (total variation); the largest difference is 10.0 "
+        "points. The list of people gives their gaps in nats of Kullback-Leibler divergence"
     ) in found.summary()
     found = audit(
         _Told(), X, y, sensitive_features=sex, divergence="total_variation", epsilon=epsilon, n_bootstrap=20
@@ -58,7 +58,7 @@ def test_a_gap_in_words_is_a_difference_of_probabilities(epsilon: float, wanted:
 def test_groups_that_are_whole_numbers_read_as_such() -> None:
     decided = np.array([0, 1, 1, 1] * 10)
     found = audit(decided, None, decided, sensitive_features=np.array([0, 1] * 20), n_bootstrap=20)
-    assert "1 was decided for 50.0 % of 0, 100.0 % of 1: a difference" in found.summary()
+    assert "1 is the decision for 50.0 % of 0 and 100.0 % of 1: a difference" in found.summary()
     assert [type(group) for group in found.metrics["group"].dropna().unique()] == [int, int]
 
 
@@ -79,21 +79,21 @@ def test_of_many_labels_the_widest_is_named_also_where_the_model_knows_more_grou
 
     X, y = pd.DataFrame({"age": np.arange(40)}), np.tile(list("abcb"), 10)
     found = audit(Policies(), X, y, sensitive_features=np.array(["f", "m"] * 20), n_bootstrap=20)
-    assert "the groups differ most in 'b', decided for 0.0 % of m, 100.0 % of f: a" in found.summary()
+    assert "the groups differ most in 'b', the decision for 0.0 % of m and 100.0 % of f: a" in found.summary()
 
 
 def test_of_more_than_two_groups_the_lowest_and_the_highest_are_called_so() -> None:
     decided = np.array([0, 0, 1, 0, 1, 1] * 10)
     found = audit(decided, None, decided, sensitive_features=np.array(list("abc") * 20), n_bootstrap=20)
-    assert "1 was decided for 0.0 % of a (the lowest) up to 100.0 % of c (the highest): a" in found.summary()
+    assert "1 is the decision for 0.0 % of a (the lowest) to 100.0 % of c (the highest): a" in found.summary()
 
 
 @pytest.mark.parametrize("groups", ["ab", "abc"])
 def test_what_is_the_same_in_every_group_is_said_to_be(groups: str) -> None:
     decided = np.repeat([0, 1], 30)
     found = audit(decided, None, decided, sensitive_features=np.array(list(groups) * 60)[:60], n_bootstrap=20)
-    assert "of the decisions were right: 100.0 % of every group." in found.summary()
-    assert "1 was decided for 50.0 % of every group: a difference of 0.0 points" in found.summary()
+    assert "of the decisions are correct: 100.0 % of every group." in found.summary()
+    assert "1 is the decision for 50.0 % of every group: a difference of 0.0 points" in found.summary()
 
 
 def test_a_column_that_the_model_never_takes_does_not_give_the_group_away_to_it() -> None:

@@ -229,7 +229,7 @@ def test_of_more_than_two_labels_none_is_positive_unless_named(tmp_path):
         assert found["about"]["positive"] == positive
         overall = {row["metric"]: row["value"] for row in found["metrics"] if row["group"] is None}
         assert overall["discrimination"] == pytest.approx(wanted, abs=0.1)
-    assert "'b' was decided for 0.0 % of f" in found["summary"]
+    assert "'b' is the decision for 0.0 % of f" in found["summary"]
 
 
 def test_a_saved_model_may_be_audited_for_another_positive_label(fitted):

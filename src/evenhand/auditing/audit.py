@@ -1,27 +1,31 @@
-"""The audit itself: ask, measure, and list who and where."""
+"""The audit itself: ask the model, measure its answers, and list whom and where they concern most."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from evenhand.arrays import Array
 from evenhand.auditing.labels import check_known
-from evenhand.auditing.near_copies import shadows
+from evenhand.auditing.near_copies import near_copies
 from evenhand.auditing.people import PAIR_COLUMNS, neighbour_pairs, people_apart
 from evenhand.auditing.predictions import MOST_DECISIONS, read_predictions
-from evenhand.auditing.result import Audit
+from evenhand.auditing.result import About, Audit
 from evenhand.auditing.subgroups import COLUMNS, find_subgroups
 from evenhand.auditing.table import MetricTable
 from evenhand.checks import did_you_mean, integer, number
+from evenhand.metrics.answers import Answers
 from evenhand.metrics.asking import respond
 from evenhand.metrics.bootstrap import generator
-from evenhand.metrics.counts import count, encode_labels
+from evenhand.metrics.counts import encode_labels
 from evenhand.metrics.divergence import divergence as divergence_named
 from evenhand.metrics.gower import as_frame, gower_neighbours
 from evenhand.metrics.group_columns import sensitive_columns
-from evenhand.metrics.individual import disagreement, person_flips, person_gaps
+from evenhand.metrics.individual import disagreement
+from evenhand.wording import listed
 
 
 def audit(
@@ -49,38 +53,57 @@ def audit(
     Parameters
     ----------
     model_or_predictions : fitted classifier, or array
-        Our estimators, any scikit-learn classifier or pipeline, fairlearn's mitigators. Or predictions: one
-        decision a person, one score (see `threshold`), or a probability for each label, in columns with the
-        labels' names or else in sorted order. Decisions that are no labels are an error, unless y may just
-        lack them: see `evenhand.auditing.labels.check_known`.
+        One of our estimators, any scikit-learn classifier or pipeline, one of fairlearn's mitigators. Or
+        predictions: one decision per person, one score per person (see `threshold`), or one probability per
+        label, in columns with the labels' names or else in sorted order. Decisions that are not labels are an
+        error, unless y may just lack them: see `evenhand.auditing.labels.check_known`.
     X : table of people
-        What the model takes; the original features, for neighbours and subgroups to be understood. None
+        What the model takes; the original features, so that neighbours and subgroups can be understood. None
         with bare predictions leaves neighbours and subgroups out.
     y : labels
-        What turned out, or was right. None leaves out all that compares decisions with it.
+        What turned out, or was right. None leaves out everything that compares decisions with it.
     sensitive_features : array, Series, DataFrame, or the name(s) of columns of X
-        The groups. Columns of X that tell the group are found, and set to every other group's values to see
+        The groups. Columns of X that reveal the group are found, and set to every other group's values to see
         whether a decision changes.
     pos_label : label
-        The second of two by default. With more labels and none named, differences are the largest over
-        labels.
+        The second of two labels by default. With more labels and none named, differences are the largest over
+        the labels.
     threshold : float
-        From where on a bare score is a positive decision; 0.5 for probabilities.
-    epsilon, divergence
-        From where on a gap between the groups' probabilities counts as large, and how each person's is
-        measured. The table has the shares of every divergence; in words it is total variation's, for which
-        0.05 is 5 points of probability.
-    k, weights, categorical
-        Neighbours by Gower's similarity on X without the sensitive columns; see `gower_neighbours`.
+        A bare score of at least this much is a positive decision; 0.5 for probabilities.
+    epsilon : float
+        A gap between the groups' probabilities of at least this much counts as large. The summary's text
+        uses total variation, for which 0.05 is 5 percentage points; the table has every divergence.
+    divergence : str
+        How each person's gap is measured: 'kl', 'jensen_shannon', 'total_variation' or 'hellinger'.
+    k : int
+        How many neighbours each person is compared with, by Gower's similarity on X without the sensitive
+        columns.
+    weights, categorical
+        Of the neighbours; see `gower_neighbours`.
     neighbour_people : int
-        If there are more people, the neighbours of so many, drawn at random, are found (among all).
+        If there are more people, find the neighbours of only this many, drawn at random (among all).
     min_count : int
-        Fewer people of a group make no subgroup.
+        How many people of a group a subgroup needs.
     n_listed : int
         How many people, pairs and subgroups are listed.
-    n_bootstrap, confidence, random_state
-        The intervals.
+    n_bootstrap : int
+        How many resamples the intervals take.
+    confidence : float
+        How often, over samples of people, an interval is to contain the truth.
+    random_state : int, RandomState, Generator or None
+        The same seed gives the same audit.
 
+    Returns
+    -------
+    Audit
+
+    Raises
+    ------
+    ValueError
+        If the predictions, labels, groups or settings don't fit each other.
+
+    Examples
+    --------
     >>> from sklearn.tree import DecisionTreeClassifier
     >>> X = pd.DataFrame({"man": [0, 1] * 50, "age": np.arange(100) % 7})
     >>> model = DecisionTreeClassifier(max_depth=1).fit(X, X["man"])
@@ -88,107 +111,168 @@ def audit(
     >>> found.value("flip_rate"), found.value("discrimination")
     (1.0, 1.0)
     """
-    epsilon = number("epsilon", epsilon, low=0)
-    number("confidence", confidence, low=0, high=1, open_low=True)
-    integer("n_bootstrap", n_bootstrap)
-    integer("min_count", min_count)
-    integer("n_listed", n_listed)
-    integer("neighbour_people", neighbour_people)
-    divergence_named(divergence)
-    frame, y = None if X is None else as_frame(X), None if y is None else np.asarray(y)
-    if frame is not None and y is not None and len(frame) != len(y):
-        raise ValueError(f"Got X of {len(frame)} people and y of {len(y)}; expected as many.")
-    sensitive = _groups_by_name(sensitive_features, frame)
+    settings = _Settings(
+        number("epsilon", epsilon, low=0), divergence, k, weights, categorical, neighbour_people, min_count,
+        n_listed, n_bootstrap, confidence,
+    )  # fmt: skip
+    people = _read_people(X, y, sensitive_features)
     rng = generator(random_state)
-    strange = ""
-    if not hasattr(model_or_predictions, "predict"):
-        said = read_predictions(
-            model_or_predictions, y, sensitive_features=sensitive, pos_label=pos_label, threshold=threshold
-        )
-    elif X is None:
+    if hasattr(model_or_predictions, "predict"):
+        answers = _ask(model_or_predictions, X, people, threshold, int(rng.integers(2**31)))
+    else:
+        answers = read_predictions(
+            model_or_predictions, people.y, sensitive_features=people.groups, pos_label=pos_label,
+            threshold=threshold,
+        )  # fmt: skip
+    if people.frame is not None and len(people.frame) != len(answers):
+        raise ValueError(f"Got X of {len(people.frame)} people and {len(answers)} predictions.")
+    if pos_label is None and len(answers.labels) == 2:
+        pos_label = answers.labels[1]
+    answers = replace(answers, y=people.y, pos_label=pos_label)
+    table = MetricTable(answers, n=n_bootstrap, confidence=confidence, random_state=rng)
+    notes = [*table.decisions(), *table.scores(), *answers.note.splitlines()]
+    table.persons(settings.epsilon)
+    compared = _compare(answers, people, settings, table, rng)
+    return Audit(
+        table.frame(),
+        people_apart(people.frame, answers, divergence, n_listed),
+        compared.pairs,
+        compared.subgroups,
+        notes + compared.notes,
+        _about(answers, settings, compared.examined),
+    )
+
+
+@dataclass(frozen=True)
+class _Settings:
+    epsilon: float
+    divergence: str
+    k: int
+    weights: Any
+    categorical: Any
+    neighbour_people: int
+    min_count: int
+    n_listed: int
+    n_bootstrap: int
+    confidence: float
+
+    def __post_init__(self) -> None:
+        number("confidence", self.confidence, low=0, high=1, open_low=True)
+        for name in ("n_bootstrap", "min_count", "n_listed", "neighbour_people"):
+            integer(name, getattr(self, name))
+        divergence_named(self.divergence)
+
+
+@dataclass(frozen=True)
+class _People:
+    """Those whom the audit is about: their features, true labels and groups."""
+
+    frame: pd.DataFrame | None
+    y: Array | None
+    groups: Any
+
+
+@dataclass(frozen=True)
+class _Compared:
+    """People compared with similar people, and groups within subgroups."""
+
+    pairs: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=PAIR_COLUMNS))
+    subgroups: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=COLUMNS))
+    examined: int = 0
+    notes: list[str] = field(default_factory=list)
+
+
+def _read_people(X: Any, y: Any, sensitive_features: Any) -> _People:
+    frame, labels = None if X is None else as_frame(X), None if y is None else np.asarray(y)
+    if frame is not None and labels is not None and len(frame) != len(labels):
+        raise ValueError(f"Got X of {len(frame)} people and y of {len(labels)}; expected as many.")
+    return _People(frame, labels, _groups_by_name(sensitive_features, frame))
+
+
+def _ask(model: Any, X: Any, people: _People, threshold: float | None, seed: int) -> Answers:
+    """Return a model's answers; their note says which labels only the model or only y has."""
+    if X is None:
         raise ValueError("Got a model and X=None, but a model needs X to be asked about.")
-    elif threshold is not None:
+    if threshold is not None:
         raise ValueError(f"Got a model and threshold={threshold!r}, but a model decides by itself.")
+    answers = respond(model, X, sensitive_features=people.groups, random_state=seed)
+    labels = answers.labels if people.y is None else encode_labels(people.y, people.y)[2]
+    if people.y is None and len(labels) > MOST_DECISIONS:
+        raise ValueError(
+            f"Got a model of {len(labels)} different answers and no labels (y=None), but without labels "
+            f"expected decisions of at most {MOST_DECISIONS} kinds."
+        )
+    if hasattr(model, "classes_"):
+        strange = check_known(labels, answers.labels, "labels", "the model's decisions")
     else:
-        seed = int(rng.integers(2**31))
-        said = respond(model_or_predictions, X, sensitive_features=sensitive, random_state=seed)
-        labels = said.labels if y is None else encode_labels(y, y)[2]
-        if y is None and len(labels) > MOST_DECISIONS:
-            raise ValueError(
-                f"Got a model of {len(labels)} different answers and no labels (y=None), but without labels "
-                f"expected decisions of at most {MOST_DECISIONS} kinds."
-            )
-        if hasattr(model_or_predictions, "classes_"):
-            strange = check_known(labels, said.labels, "labels", "the model's decisions")
-        else:
-            strange = check_known(said.labels, labels, "decisions", "the labels")
-    if pos_label is None and len(said.labels) == 2:
-        pos_label = said.labels[1]
-    if frame is not None and len(frame) != len(said.decisions):
-        raise ValueError(f"Got X of {len(frame)} people and {len(said.decisions)} predictions.")
-    counts = count(said.decisions if y is None else y, said.decisions, sensitive, pos_label)
-    n_people = len(said.decisions)
-    table = MetricTable(n=n_bootstrap, confidence=confidence, random_state=rng)
-    notes = table.decisions(y, said, counts, pos_label) + table.scores(y, said, pos_label)
-    notes += [note for note in (said.note, strange) if note]
-    flips = None if said.decisions_by_group is None else person_flips(said.decisions_by_group, said.own)
-    gaps = None
-    if said.probabilities_by_group is not None:
-        gaps = person_gaps(said.probabilities_by_group, said.own, divergence=divergence)
-    table.persons(said, flips, epsilon)
-    others = None if frame is None else frame.drop(columns=sensitive_columns(frame, sensitive, said.own))
-    pairs, subgroups, examined = pd.DataFrame(columns=PAIR_COLUMNS), pd.DataFrame(columns=COLUMNS), 0
+        strange = check_known(answers.labels, labels, "decisions", "the labels")
+    return replace(answers, note="\n".join(note for note in (answers.note, strange) if note))
+
+
+def _compare(
+    answers: Answers, people: _People, settings: _Settings, table: MetricTable, rng: np.random.Generator
+) -> _Compared:
+    """Compare people with their neighbours, and groups within subgroups; add consistency to the table."""
+    frame = people.frame
+    others = None if frame is None else frame.drop(
+        columns=sensitive_columns(frame, people.groups, answers.own)
+    )  # fmt: skip
     if others is None or others.shape[1] == 0:
-        notes.append("There are no features, so that neighbours and subgroups were left out.")
-    else:
-        telling = shadows(others, said.decisions) if said.how == "given" else []
-        if telling:
-            notes.append(
-                f"The decision can nearly be read from {', '.join(map(repr, telling))}: if that was made by "
-                "or from the decision, leave it out, for neighbours and subgroups mean little with it."
-            )
-        asked = np.arange(n_people)
-        if n_people > neighbour_people:
-            asked = np.sort(rng.choice(n_people, neighbour_people, replace=False))
-            notes.append(f"The neighbours are those of {neighbour_people:,} people drawn by lot, among all.")
-        near = gower_neighbours(others, k, weights=weights, categorical=categorical, people=asked)
-        codes = pd.factorize(said.decisions)[0]
-        table.mean("consistency", 1 - disagreement(codes, near.indices, asked))
-        pairs = neighbour_pairs(others, said, codes, asked, near, n_listed)
-        if pos_label is None and y is None:
-            notes.append("Without labels and a positive one among the decisions, subgroups were left out.")
-        else:
-            subgroups, examined = find_subgroups(
-                others,
-                said.decisions == (y if pos_label is None else pos_label),
-                said.own,
-                said.groups,
-                rate="right" if pos_label is None else f"decided {pos_label!r}",
-                min_count=min_count,
-                confidence=confidence,
-                n_listed=n_listed,
-            )
-    sizes = np.bincount(said.own, minlength=len(said.groups)).tolist()
-    about = {
-        "people": n_people,
+        return _Compared(notes=["There are no features, so neighbours and subgroups were left out."])
+    notes = []
+    copies = near_copies(others, answers.decisions) if answers.how == "given" else []
+    if copies:
+        notes.append(
+            f"The decision can nearly be read from {listed(copies)}. If that was made from the decision, or "
+            "the decision from it, leave it out: with it, neighbours and subgroups mean little."
+        )
+    asked = np.arange(len(answers))
+    if len(asked) > settings.neighbour_people:
+        asked = np.sort(rng.choice(len(asked), settings.neighbour_people, replace=False))
+        notes.append(f"The neighbours are those of {len(asked):,} people drawn at random, among all.")
+    near = gower_neighbours(
+        others, settings.k, weights=settings.weights, categorical=settings.categorical, people=asked
+    )
+    table.mean("consistency", 1 - disagreement(answers.decided_own, near.indices, asked))
+    pairs = neighbour_pairs(others, answers, asked, near, settings.n_listed)
+    if answers.pos_label is None and answers.y is None:
+        notes.append("Without labels and a positive one among the decisions, subgroups were left out.")
+        return _Compared(pairs, notes=notes)
+    outcome = answers.y if answers.pos_label is None else answers.pos_label
+    subgroups, examined = find_subgroups(
+        others,
+        answers.decisions == outcome,
+        answers.own,
+        answers.groups,
+        rate="correct" if answers.pos_label is None else f"decided {answers.pos_label!r}",
+        min_count=settings.min_count,
+        confidence=settings.confidence,
+        n_listed=settings.n_listed,
+    )
+    return _Compared(pairs, subgroups, examined, notes)
+
+
+def _about(answers: Answers, settings: _Settings, examined: int) -> About:
+    y, pos_label = answers.y, answers.pos_label
+    sizes = np.bincount(answers.own, minlength=len(answers.groups)).tolist()
+    return {
+        "people": len(answers),
         "labelled": y is not None,
-        "groups": dict(zip(said.groups, sizes, strict=True)),
-        "decisions": pd.Series(said.decisions).value_counts(sort=False).to_dict(),
-        "labels": counts.labels,
+        "groups": dict(zip(answers.groups, sizes, strict=True)),
+        "decisions": pd.Series(answers.decisions).value_counts(sort=False).to_dict(),
+        "labels": answers.counts.labels,
         "positive": pos_label,
         "label_rate": None if pos_label is None or y is None else float((y == pos_label).mean()),
-        "how": said.how,
-        "sensitive_columns": said.columns,
-        "epsilon": epsilon,
-        "divergence": divergence,
-        "k": k,
-        "confidence": confidence,
-        "n_bootstrap": n_bootstrap,
-        "min_count": min_count,
+        "how": answers.how,
+        "sensitive_columns": answers.columns,
+        "epsilon": settings.epsilon,
+        "divergence": settings.divergence,
+        "k": settings.k,
+        "confidence": settings.confidence,
+        "n_bootstrap": settings.n_bootstrap,
+        "min_count": settings.min_count,
         "subgroups_examined": examined,
     }
-    people = people_apart(frame, y, said, flips, gaps, n_listed)
-    return Audit(table.frame(), people, pairs, subgroups, notes, about)
 
 
 def _groups_by_name(sensitive_features: Any, frame: pd.DataFrame | None) -> Any:

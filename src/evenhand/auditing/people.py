@@ -5,13 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
+from evenhand.arrays import Array
 from evenhand.metrics.answers import Answers
 from evenhand.metrics.gower import Neighbours
-
-Array = npt.NDArray[Any]
 
 PAIR_COLUMNS = [
     "person",
@@ -26,36 +24,33 @@ PAIR_COLUMNS = [
 
 
 def people_apart(
-    frame: pd.DataFrame | None,
-    y: Array | None,
-    said: Answers,
-    flips: Array | None,
-    gaps: Array | None,
-    n_listed: int,
+    frame: pd.DataFrame | None, answers: Answers, divergence: str, n_listed: int
 ) -> pd.DataFrame:
     """Return the people whose decision flips, then the others, the largest gap first in both.
 
     Nobody without a flip or a gap is listed.
     """
-    if flips is None or said.decisions_by_group is None:
+    y, flips, decided = answers.y, answers.flips, answers.decisions_by_group
+    if flips is None or decided is None:
         return pd.DataFrame()
+    gaps, every = answers.gaps(divergence), answers.probabilities_by_group
     far = flips.astype(float) if gaps is None else gaps
     at = np.lexsort((np.arange(len(far)), -far, -flips.astype(int)))[:n_listed]
     at = at[(far[at] > 0) | flips[at]]
     listed: dict[str, Any] = {
-        "group": [said.groups[code] for code in said.own[at]],
+        "group": [answers.groups[code] for code in answers.own[at]],
         "label": None if y is None else y[at],
-        "decision": said.decisions[at],
+        "decision": answers.decisions[at],
         "flips": flips[at],
     }
     if gaps is not None:
         listed["gap"] = gaps[at]
-    for code, group in enumerate(said.groups):
-        listed[f"decided as {group}"] = said.decisions_by_group[at, code]
-        if said.probabilities_by_group is not None:
-            for action, label in enumerate(said.labels):
-                if len(said.labels) > 2 or action == 1:
-                    listed[f"P({label}) as {group}"] = said.probabilities_by_group[at, code, action]
+    for code, group in enumerate(answers.groups):
+        listed[f"decided as {group}"] = decided[at, code]
+        if every is not None:
+            for action, label in enumerate(answers.labels):
+                if len(answers.labels) > 2 or action == 1:
+                    listed[f"P({label}) as {group}"] = every[at, code, action]
     found = pd.DataFrame(listed, index=at)
     if frame is None:
         return found
@@ -65,9 +60,10 @@ def people_apart(
 
 
 def neighbour_pairs(
-    frame: pd.DataFrame, said: Answers, codes: Array, asked: Array, near: Neighbours, n_listed: int
+    frame: pd.DataFrame, answers: Answers, asked: Array, near: Neighbours, n_listed: int
 ) -> pd.DataFrame:
-    """Return the most similar pairs with different decisions, each once; persons are positions in X."""
+    """Return the most similar pairs with different decisions, each once; people are positions in X."""
+    codes, decisions = answers.decided_own, answers.decisions
     rows, ranks = np.nonzero(codes[near.indices] != codes[asked][:, None])
     one, other = asked[rows], near.indices[rows, ranks]
     similarity = near.similarity[rows, ranks]
@@ -83,10 +79,10 @@ def neighbour_pairs(
                 "person": i,
                 "neighbour": j,
                 "similarity": similarity[at],
-                "group": said.groups[said.own[i]],
-                "neighbour_group": said.groups[said.own[j]],
-                "decision": said.decisions[i],
-                "neighbour_decision": said.decisions[j],
+                "group": answers.groups[answers.own[i]],
+                "neighbour_group": answers.groups[answers.own[j]],
+                "decision": decisions[i],
+                "neighbour_decision": decisions[j],
                 "differ_in": _differences(frame, i, j),
             },
         )
@@ -97,17 +93,17 @@ def _differences(frame: pd.DataFrame, i: int, j: int) -> str:
     """Return what tells two people apart: 'age 30 | 31, job cook | clerk'."""
     mine, theirs = frame.iloc[i], frame.iloc[j]
     apart = [
-        f"{name} {told(mine[name])} | {told(theirs[name])}"
+        f"{name} {in_words(mine[name])} | {in_words(theirs[name])}"
         for name in frame.columns
         if not (mine[name] == theirs[name] or (pd.isna(mine[name]) and pd.isna(theirs[name])))
     ]
     return ", ".join(apart) if apart else "nothing"
 
 
-def told(value: Any) -> str:
+def in_words(value: Any) -> str:
     """Return one of a person's values in words, a date without the midnight that pandas adds.
 
-    >>> [told(value) for value in (31, pd.Timestamp("2024-03-02"), float("nan"))]
+    >>> [in_words(value) for value in (31, pd.Timestamp("2024-03-02"), float("nan"))]
     ['31', '2024-03-02', 'missing']
     """
     if pd.isna(value):

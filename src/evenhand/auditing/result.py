@@ -3,39 +3,59 @@
 from __future__ import annotations
 
 import json
-import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
-import numpy as np
 import pandas as pd
 
-from evenhand.auditing.people import told
+from evenhand.auditing.people import in_words
 from evenhand.auditing.sentences import describe, groups_here
+from evenhand.wording import as_plain, people
+
+
+class About(TypedDict):
+    """What an audit was about: counts, and the settings it was made with."""
+
+    people: int
+    labelled: bool
+    groups: dict[Any, int]  # how many people are in each
+    decisions: dict[Any, int]  # how many people got each
+    labels: list[Any]
+    positive: Any
+    label_rate: float | None  # of the positive label
+    how: str  # a key of `evenhand.metrics.asking.HOW`
+    sensitive_columns: list[Any]
+    epsilon: float
+    divergence: str
+    k: int
+    confidence: float
+    n_bootstrap: int
+    min_count: int
+    subgroups_examined: int
 
 
 @dataclass(frozen=True, repr=False)
 class Audit:
-    """What was measured.
+    """The findings of an audit.
 
     Attributes
     ----------
     metrics : DataFrame
-        One row a metric, over everybody (`group` is None) or for one group: value, interval (low, high) and
+        One row per metric, over everybody (`group` is None) or for one group: value, interval (low, high) and
         how many people it was measured on. NaN where it can't be measured; `notes` say why.
     people : DataFrame
         The people who flip, then others, by gap: group, label, decision, whether it flips, the gap, what
         every group's policy says, and their features. Indexed by position in X, from 0.
     neighbours : DataFrame
-        The most similar pairs of people who got different decisions, and in what they differ; `person` and
+        The most similar pairs of people who got different decisions, and how they differ; `person` and
         `neighbour` are positions in X, from 0.
     subgroups : DataFrame
         The subgroups within which two groups are treated most differently, none with few people. The
         intervals hold for all examined subgroups at once.
     notes : list of str
         What was left out, sampled or can't be known.
-    about : dict
+    about : About
         Settings and counts.
     """
 
@@ -44,20 +64,61 @@ class Audit:
     neighbours: pd.DataFrame
     subgroups: pd.DataFrame
     notes: list[str]
-    about: dict[str, Any]
+    about: About
 
     def value(self, metric: str, group: Any = None) -> float:
-        """Return one metric's value, over everybody or for a group."""
+        """Return one metric's value, over everybody or for a group.
+
+        Parameters
+        ----------
+        metric : str
+            Its name in `metrics`.
+        group : group
+            None for everybody.
+
+        Returns
+        -------
+        float
+
+        Raises
+        ------
+        KeyError
+            If it was not measured; the error lists what was.
+        """
         return float(self.row(metric, group)["value"])
 
     def row(self, metric: str, group: Any = None) -> pd.Series[Any]:
-        """Return one metric with its interval and count."""
+        """Return one metric with its interval and count.
+
+        Parameters
+        ----------
+        metric, group
+            As in `value`.
+
+        Returns
+        -------
+        Series
+            A row of `metrics`.
+        """
         of_metric = self.metrics[self.metrics["metric"] == metric]
         chosen = of_metric[[found == group for found in of_metric["group"]]]
         if chosen.empty:
             known = ", ".join(dict.fromkeys(self.metrics["metric"]))
             raise KeyError(f"Got metric {metric!r} of group {group!r}, but measured were {known}.")
         return chosen.iloc[0]
+
+    def with_notes(self, *notes: str) -> Audit:
+        """Return the same findings with more notes.
+
+        Parameters
+        ----------
+        *notes : str
+
+        Returns
+        -------
+        Audit
+        """
+        return replace(self, notes=[*self.notes, *notes])
 
     def summary(self) -> str:
         """Return the findings in plain words: what was measured, never a verdict."""
@@ -68,16 +129,20 @@ class Audit:
         return self.metrics.copy()
 
     def to_dict(self) -> dict[str, Any]:
-        """Return all findings as plain Python, NaN as None: what JSON and the report are made of.
+        """Return all findings as plain Python, with None for NaN: what JSON and the report are made of.
 
-        People are numbered from 1 here, as the rows of a table are by those who read it.
+        People are numbered from 1 here, as readers number the rows of a table.
+
+        Returns
+        -------
+        dict
         """
         people = self.people.set_axis(self.people.index + 1)
         pairs = self.neighbours.assign(
             person=self.neighbours["person"] + 1, neighbour=self.neighbours["neighbour"] + 1
         )
         return {
-            "about": _plain(self.about),
+            "about": _plain(dict(self.about)),
             "summary": self.summary(),
             "notes": list(self.notes),
             "metrics": _records(self.metrics),
@@ -87,16 +152,37 @@ class Audit:
         }
 
     def to_json(self, path: str | Path | None = None) -> str:
-        """Return the findings as JSON, and write them to a file if a path is given."""
+        """Return the findings as JSON.
+
+        Parameters
+        ----------
+        path : path
+            Where to write them, if anywhere.
+
+        Returns
+        -------
+        str
+        """
         text = json.dumps(self.to_dict(), ensure_ascii=False, indent=1, allow_nan=False)
         if path is not None:
             Path(path).write_text(text, encoding="utf-8")
         return text
 
     def to_html(self, path: str | Path, *, name: str = "this model", label: str = "label") -> Path:
-        """Write the findings as one page that opens offline; return its path.
+        """Write the findings as one page that opens offline.
 
-        `name` and `label` say what was audited and what it decides, in the page's title.
+        Parameters
+        ----------
+        path : path
+            Where to write the page.
+        name : str
+            What was audited, for the title.
+        label : str
+            What it decides, for the title.
+
+        Returns
+        -------
+        Path
         """
         # The report stands above the audit and is needed only here.
         from evenhand.report.from_audit import write_audit
@@ -104,8 +190,9 @@ class Audit:
         return write_audit(self, path, name=name, label=label)
 
     def __repr__(self) -> str:
-        n_people, n_groups = self.about["people"], len(groups_here(self))
-        return f"<Audit of {n_people:,} people in {n_groups} group{'s' * (n_groups != 1)}>\n{self.summary()}"
+        n_groups = len(groups_here(self))
+        groups = f"{n_groups} group{'s' * (n_groups != 1)}"
+        return f"<Audit of {people(self.about['people'])} in {groups}>\n{self.summary()}"
 
 
 def _records(frame: pd.DataFrame) -> list[dict[str, Any]]:
@@ -113,14 +200,12 @@ def _records(frame: pd.DataFrame) -> list[dict[str, Any]]:
 
 
 def _plain(value: Any) -> Any:
+    """Return a value as JSON has it; dates and other values become text."""
     if isinstance(value, dict):
         return {str(key): _plain(inner) for key, inner in value.items()}
     if isinstance(value, list | tuple):
         return [_plain(inner) for inner in value]
-    if isinstance(value, np.generic):
-        value = value.item()
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
+    value = as_plain(value)
     if value is None or isinstance(value, bool | int | float | str):
         return value
-    return None if pd.isna(value) else told(value)
+    return None if pd.isna(value) else in_words(value)

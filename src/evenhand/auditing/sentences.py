@@ -10,6 +10,7 @@ import pandas as pd
 
 from evenhand.auditing.table import rate_of
 from evenhand.metrics.asking import HOW
+from evenhand.wording import people
 
 if TYPE_CHECKING:
     from evenhand.auditing.result import Audit
@@ -22,7 +23,7 @@ _DIVERGENCES = {
 
 
 def describe(audit: Audit) -> str:
-    """Return the summary, a paragraph a finding."""
+    """Return the summary, one paragraph per finding."""
     parts = [_who(audit), _right(audit), _groups(audit), _flips(audit), _neighbours(audit), _subgroups(audit)]
     return "\n".join([part for part in parts if part] + [f"Note: {note}" for note in audit.notes])
 
@@ -33,20 +34,20 @@ def groups_here(audit: Audit) -> list[Any]:
 
 
 def widest_label(audit: Audit) -> Any:
-    """Return the label in whose share groups differ most, where none is the positive one; or None."""
+    """Return the label in whose share groups differ most, if no label is the positive one; else None."""
     about = audit.about
     if about["positive"] is not None or len(about["labels"]) == 1 or len(groups_here(audit)) < 2:
         return None
     return max(about["labels"], key=lambda label: float(np.ptp(_of_groups(audit, rate_of(label))["value"])))
 
 
-def share(value: float) -> str:
-    """Return a share as per cent."""
-    return "unknown" if math.isnan(value) else f"{100 * value:.1f} %"
+def share(value: float | None) -> str:
+    """Return a share in per cent."""
+    return "unknown" if value is None or math.isnan(value) else f"{100 * value:.1f} %"
 
 
 def _points(value: float) -> str:
-    """Return a difference of probabilities in points; a small one is not rounded to nothing."""
+    """Return a difference of probabilities in percentage points; a small one is not rounded to nothing."""
     return f"{100 * value:.1f}" if value == 0 or value >= 0.0005 else f"{100 * value:.1g}"
 
 
@@ -54,24 +55,24 @@ def _who(audit: Audit) -> str:
     about = audit.about
     here = groups_here(audit)
     groups = _listed([f"{name}: {about['groups'][name]:,}" for name in here])
-    text = f"{about['people']:,} people in {len(here)} group{'s' * (len(here) != 1)} ({groups})."
+    text = f"{people(about['people'])} in {len(here)} group{'s' * (len(here) != 1)} ({groups})."
     nobody = [str(name) for name in about["groups"] if name not in here]
     if nobody:
-        text += f" Nobody is in {_listed(nobody)}, which the model knows too."
+        text += f" Nobody here is in {_listed(nobody)}, which the model also knows."
     decided = about["decisions"]
     if len(decided) == 1:
         only = next(iter(decided))
-        text += f" Everybody was decided {only!r}: where no decision differs, no difference can be seen."
+        text += f" Everybody got the decision {only!r}: where no decision differs, no difference can be seen."
     elif about["positive"] is not None:
-        text += f" {about['positive']!r} was decided for {share(audit.value('positive_rate'))}"
-        text += f" and is the label of {share(about['label_rate'])}." if about["labelled"] else "."
+        text += f" {about['positive']!r} is the decision for {share(audit.value('positive_rate'))}"
+        text += f" and the true label of {share(about['label_rate'])}." if about["labelled"] else "."
     return text
 
 
 def _right(audit: Audit) -> str:
     if not audit.about["labelled"]:
-        return "Whether the decisions were right was not measured: no labels were given to compare with."
-    text = f"{_with_interval(audit, 'accuracy')} of the decisions were right"
+        return "Accuracy was not measured: no labels were given to compare the decisions with."
+    text = f"{_with_interval(audit, 'accuracy')} of the decisions are correct"
     text += f": {_between_groups(audit, 'accuracy')}." if len(groups_here(audit)) > 1 else "."
     if "auc" in set(audit.metrics["metric"]):
         auc = audit.value("auc")
@@ -81,43 +82,44 @@ def _right(audit: Audit) -> str:
 
 def _groups(audit: Audit) -> str:
     if len(groups_here(audit)) < 2:
-        return "There is one group, so that nothing can be compared between groups."
+        return "There is only one group, so nothing can be compared between groups."
     row = audit.row("discrimination")
     points = f"{100 * row['value']:.1f} points ({100 * row['low']:.1f} to {100 * row['high']:.1f})"
     if audit.about["positive"] is not None:
         spread = _between_groups(audit, "positive_rate")
-        return f"{audit.about['positive']!r} was decided for {spread}: a difference of {points}."
+        return f"{audit.about['positive']!r} is the decision for {spread}: a difference of {points}."
     widest, n_labels = widest_label(audit), len(audit.about["labels"])
     if widest is None:
         return ""
     spread = _between_groups(audit, rate_of(widest))
     return (
-        f"No label was named as the positive one. Of the {n_labels}, the groups differ most in "
-        f"{widest!r}, decided for {spread}: a difference of {points}."
+        f"No label was named as the positive one. Of the {n_labels} labels, the groups differ most in "
+        f"{widest!r}, the decision for {spread}: a difference of {points}."
     )
 
 
 def _flips(audit: Audit) -> str:
     how = HOW[audit.about["how"]]
     if audit.about["how"] in ("given", "unmeasured"):
-        return f"Whether a decision hangs on the group was not measured: {how}."
+        return f"Whether decisions depend on the group was not measured: {how}."
     if audit.about["how"] == "blind":
         return (
-            f"No flip of a decision was counted: {how}. Other features, together, may still stand in for the "
-            "group."
+            f"No decision changes with the group: {how}. Several features together may still stand in for "
+            "the group."
         )
     flips = _with_interval(audit, "flip_rate")
-    text = f"{flips} of people would have got another decision in another group: {how}."
+    text = f"{flips} of people would get a different decision in another group: {how}."
     if "gap_share_total_variation" in set(audit.metrics["metric"]):
         name, epsilon = audit.about["divergence"], audit.about["epsilon"]
         text += (
-            f" For {share(audit.value('gap_share_total_variation'))} the probability of a decision is "
-            f"{100 * epsilon:g} points or more away from what it would be in another group (total variation)"
-            f"; the largest such difference is {_points(audit.value('gap_maximum_total_variation'))} points."
+            f" For {share(audit.value('gap_share_total_variation'))}, the probabilities of the decisions "
+            f"differ from those in another group by {100 * epsilon:g} percentage points or more (total "
+            "variation); the largest difference is "
+            f"{_points(audit.value('gap_maximum_total_variation'))} points."
         )
         if name != "total_variation":
             largest = audit.value(f"gap_maximum_{name}")
-            text += f" The list of people has their gaps {_DIVERGENCES[name]}, {largest:.3g} at most."
+            text += f" The list of people gives their gaps {_DIVERGENCES[name]}, at most {largest:.3g}."
     return text
 
 
@@ -125,7 +127,7 @@ def _neighbours(audit: Audit) -> str:
     if "consistency" not in set(audit.metrics["metric"]):
         return ""
     k, value = audit.about["k"], _with_interval(audit, "consistency")
-    return f"People share their decision with {value} of their {k} most similar others."
+    return f"On average, people get the same decision as {value} of the {k} people most similar to them."
 
 
 def _subgroups(audit: Audit) -> str:
@@ -134,9 +136,9 @@ def _subgroups(audit: Audit) -> str:
     worst = audit.subgroups.iloc[0]
     return (
         f"Of {audit.about['subgroups_examined']:,} subgroups, the largest certain difference is among "
-        f"{worst['subgroup']} ({worst['people']:,} people): {worst['rate']} {share(worst['rate_least'])} of "
-        f"{worst['group_least']}, {share(worst['rate_most'])} of {worst['group_most']}. Allowing "
-        f"for all comparisons, that is a difference of at least {100 * worst['low']:.1f} points."
+        f"{worst['subgroup']} ({people(worst['people'])}): {worst['rate']} for {share(worst['rate_least'])} "
+        f"of {worst['group_least']} and {share(worst['rate_most'])} of {worst['group_most']}. Allowing for "
+        f"all comparisons, the difference is at least {100 * worst['low']:.1f} points."
     )
 
 
@@ -157,8 +159,8 @@ def _between_groups(audit: Audit, metric: str) -> str:
     if share(least["value"]) == share(most["value"]):
         return f"{share(least['value'])} of every group"
     if len(groups_here(audit)) < 3:
-        return f"{lowest}, {highest}"
-    return f"{lowest} (the lowest) up to {highest} (the highest)"
+        return f"{lowest} and {highest}"
+    return f"{lowest} (the lowest) to {highest} (the highest)"
 
 
 def _of_groups(audit: Audit, metric: str) -> pd.DataFrame:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
+from evenhand.arrays import Array
 from evenhand.metrics.answers import Answers
 from evenhand.metrics.bootstrap import (
     Interval,
@@ -15,29 +15,39 @@ from evenhand.metrics.bootstrap import (
     cells_of,
     interval_from_counts,
     mean_interval,
-    rate_interval,
 )
-from evenhand.metrics.counts import Counts
 from evenhand.metrics.divergence import DIVERGENCES
-from evenhand.metrics.group import FROM_COUNTS, accuracy, balanced_accuracy, discrimination
-from evenhand.metrics.individual import person_gaps
+from evenhand.metrics.group import FROM_COUNTS
+from evenhand.metrics.measures import measure, value_of
 from evenhand.metrics.scores import auc, calibration_error
-
-Array = npt.NDArray[Any]
 
 UNKNOWN = Interval(np.nan, np.nan, np.nan)
 
 
 def rate_of(label: Any) -> str:
-    """Return the name of the share of people for whom a label was decided, where none of them is positive."""
+    """Return the metric's name for the share of people who got this decision, where no label is positive."""
     return f"rate_of_{label}"
 
 
 class MetricTable:
-    """Collects metrics with their intervals."""
+    """Collects metrics of a model's answers, with their intervals.
 
-    def __init__(self, n: int, confidence: float, random_state: np.random.Generator) -> None:
-        self._bootstrap: dict[str, Any] = {"n": n, "confidence": confidence, "random_state": random_state}
+    Parameters
+    ----------
+    answers : Answers
+    n : int
+        How many resamples.
+    confidence : float
+        Of the intervals.
+    random_state : Generator
+        It goes on from metric to metric, so that their order matters.
+    """
+
+    def __init__(
+        self, answers: Answers, *, n: int, confidence: float, random_state: np.random.Generator
+    ) -> None:
+        self._answers = answers
+        self._resampling: dict[str, Any] = {"n": n, "confidence": confidence, "random_state": random_state}
         self._rows: list[dict[str, Any]] = []
 
     def frame(self) -> pd.DataFrame:
@@ -47,91 +57,108 @@ class MetricTable:
         frame["group"] = pd.Series([row["group"] for row in self._rows], dtype=object)
         return frame
 
-    def decisions(self, y: Array | None, said: Answers, counts: Counts, positive: Any) -> list[str]:
+    def decisions(self) -> list[str]:
         """Add the metrics of decisions; return notes on groups that could not be compared.
 
         Without labels, what compares decisions with them is unknown: NaN, of nobody. So is, of one group,
         what compares groups.
         """
-        total = int(counts.table.sum())
-        for metric, rate in FROM_COUNTS.items():
-            one_group = len(counts.groups) == 1 and metric not in (accuracy, balanced_accuracy)
-            if one_group or (y is None and metric is not discrimination):
-                self._add(metric.__name__, UNKNOWN, 0)
+        answers, y = self._answers, self._answers.y
+        one_group = len(answers.counts.groups) == 1
+        names = [metric.__name__ for metric in FROM_COUNTS]
+        known = [
+            name
+            for name in names
+            if not (one_group and name not in ("accuracy", "balanced_accuracy"))
+            and not (y is None and name != "discrimination")
+        ]
+        found = measure(answers, known, **self._resampling)
+        for name in names:
+            if name in found:
+                low, high = (
+                    np.nan if end is None else end for end in (found[name]["low"], found[name]["high"])
+                )
+                self._add(name, Interval(value_of(found, name), low, high), len(answers))
             else:
-                self._add(metric.__name__, rate_interval(rate, counts, **self._bootstrap), total)
+                self._add(name, UNKNOWN, 0)
+        self._by_group(
+            "accuracy", answers.decisions == y, np.full(len(answers), y is not None), everybody=False
+        )
+        if answers.pos_label is not None:
+            return self._positive_rates()
+        for label in answers.counts.labels:
+            self._by_group(rate_of(label), answers.decisions == label)
+        return []
+
+    def _positive_rates(self) -> list[str]:
+        answers, y = self._answers, self._answers.y
+        self._by_group("positive_rate", answers.positives)
         notes = []
-        labelled = np.full(total, y is not None)
-        self._by_group("accuracy", said.decisions == y, said, labelled, everybody=False)
-        if positive is None:
-            for label in counts.labels:
-                self._by_group(rate_of(label), said.decisions == label, said)
-        else:
-            decided = said.decisions == positive
-            self._by_group("positive_rate", decided, said)
-            for name, among in (
-                ("true_positive_rate", labelled & (y == positive)),
-                ("false_positive_rate", labelled & (y != positive)),
-            ):
-                unknown = self._by_group(name, decided, said, among)
-                lacking = [group for group in unknown if group in counts.groups]
-                if lacking and y is not None:
-                    notes.append(
-                        f"Nobody in {', '.join(map(str, lacking))} counts for the {name.replace('_', ' ')}; "
-                        "the differences that need it leave these groups out."
-                    )
+        labelled = np.full(len(answers), y is not None)
+        for name, among in (
+            ("true_positive_rate", labelled & (y == answers.pos_label)),
+            ("false_positive_rate", labelled & (y != answers.pos_label)),
+        ):
+            unknown = self._by_group(name, answers.positives, among)
+            lacking = [group for group in unknown if group in answers.counts.groups]
+            if lacking and y is not None:
+                notes.append(
+                    f"Nobody in {', '.join(map(str, lacking))} counts for the {name.replace('_', ' ')}; "
+                    "the differences that need it leave these groups out."
+                )
         return notes
 
-    def scores(self, y: Array | None, said: Answers, positive: Any) -> list[str]:
-        """Add AUC and calibration error where there are scores and labels."""
-        scores = said.scores
+    def scores(self) -> list[str]:
+        """Add AUC and calibration error where there are scores and labels; return notes on what lacks."""
+        answers, y, scores = self._answers, self._answers.y, self._answers.scores
         if scores is None:
-            return ["No probabilities were given, so that AUC, calibration and gaps were left out."]
+            return ["No probabilities were given, so AUC, calibration and gaps were left out."]
         if y is None:
             return []
-        if not set(pd.unique(y).tolist()) <= set(said.labels):
-            return ["Some labels are none that the model gives, so that AUC and calibration were left out."]
-        arguments: dict[str, Any] = {"labels": said.labels, "pos_label": positive}
+        if int(answers.truth.max()) >= len(answers.labels):
+            return ["The model never gives some of the labels, so AUC and calibration were left out."]
+        arguments: dict[str, Any] = {"labels": answers.labels, "pos_label": answers.pos_label}
         likely = scores.ndim == 2
-        notes = [] if likely else ["The scores are no probabilities, so that calibration was left out."]
         for metric in (auc, calibration_error) if likely else (auc,):
-            self._add(
-                metric.__name__, bootstrap_interval(metric, y, scores, **arguments, **self._bootstrap), len(y)
-            )
-        return notes
+            found = bootstrap_interval(metric, y, scores, **arguments, **self._resampling)
+            self._add(metric.__name__, found, len(y))
+        return [] if likely else ["The scores are not probabilities, so calibration was left out."]
 
-    def persons(self, said: Answers, flips: Array | None, epsilon: float) -> None:
+    def persons(self, epsilon: float) -> None:
         """Add the flip rate and the metric-free gap."""
-        if said.how == "unmeasured":
-            for group in (None, *said.groups):
+        answers = self._answers
+        if answers.how == "unmeasured":
+            for group in (None, *answers.groups):
                 self._add("flip_rate", UNKNOWN, 0, group)
-        if flips is not None:
-            # A model that nobody could be put to another group of flips nobody: no sampling error in that.
-            self._by_group("flip_rate", flips.astype(float) if said.how == "blind" else flips, said)
-        if said.probabilities_by_group is None:
-            return
+        if answers.flips is not None:
+            # Where the group is not an input, nobody flips: no sampling error in that.
+            blind = answers.how == "blind"
+            self._by_group("flip_rate", answers.flips.astype(float) if blind else answers.flips)
         for name in DIVERGENCES:
-            gaps = person_gaps(said.probabilities_by_group, said.own, divergence=name).round(12)
-            self._add(f"gap_mean_{name}", mean_interval(gaps, **self._bootstrap), len(gaps))
+            gaps = answers.gaps(name)
+            if gaps is None:
+                return
+            gaps = gaps.round(12)
+            self.mean(f"gap_mean_{name}", gaps)
             self._add(f"gap_p95_{name}", self._percentile(gaps, 0.95), len(gaps))
             # The largest of a sample has no bootstrap interval.
             self._add(f"gap_maximum_{name}", Interval(float(gaps.max()), np.nan, np.nan), len(gaps))
-            self._by_group(f"gap_share_{name}", gaps >= epsilon, said)
+            self._by_group(f"gap_share_{name}", gaps >= epsilon)
 
     def mean(self, metric: str, values: Array, group: Any = None) -> None:
-        """Add the mean of one value a person."""
-        self._add(metric, mean_interval(values, **self._bootstrap), len(values), group)
+        """Add the mean of one value per person."""
+        self._add(metric, mean_interval(values, **self._resampling), len(values), group)
 
     def _by_group(
-        self, metric: str, values: Array, said: Answers, among: Array | None = None, everybody: bool = True
+        self, metric: str, values: Array, among: Array | None = None, everybody: bool = True
     ) -> list[Any]:
         """Add a mean over everybody and for each group; return the groups in which it is of nobody."""
         among = np.ones(len(values), dtype=bool) if among is None else among
         if everybody and among.any():
             self.mean(metric, values[among])
         lacking = []
-        for code, name in enumerate(said.groups):
-            chosen = among & (said.own == code)
+        for code, name in enumerate(self._answers.groups):
+            chosen = among & (self._answers.own == code)
             if chosen.any():
                 self.mean(metric, values[chosen], name)
             else:
@@ -148,7 +175,7 @@ class MetricTable:
             below = np.cumsum(tables, axis=-1) >= q * len(values)
             return np.asarray(means[below.argmax(axis=-1)])
 
-        return interval_from_counts(table, at, float(np.quantile(values, q)), **self._bootstrap)
+        return interval_from_counts(table, at, float(np.quantile(values, q)), **self._resampling)
 
     def _add(self, metric: str, interval: Interval, people: int, group: Any = None) -> None:
         row = {"metric": metric, "group": group, "value": interval.estimate}
