@@ -192,6 +192,21 @@ def test_killed_it_goes_on_where_it_was_killed(frontier, people, tmp_path, monke
     pd.testing.assert_frame_equal(again.candidates, frontier.candidates)
 
 
+def test_a_split_of_the_callers_own_is_used_and_kept_apart(people, tmp_path, monkeypatch):
+    order = np.random.default_rng(1).permutation(len(people))
+    own = (order[:200], order[200:300], order[300:])
+    frontier = evenhand.explore(people, **ROLES, **SMALL, split=own, resume=tmp_path / "new" / "folder")
+    assert frontier.test_rows == own[2].tolist()
+    assert frontier.model.card["data"]["parts"] == {"train": 200, "validation": 100, "test": 100}
+    train, trained = candidates._train, []
+    monkeypatch.setattr(candidates, "_train", lambda *point: trained.append(point) or train(*point))
+    evenhand.explore(people, **ROLES, **SMALL, resume=tmp_path / "new" / "folder")
+    assert len(trained) == 4
+    (tmp_path / "file").write_text("")
+    with pytest.raises(NotADirectoryError, match="expected a folder"):
+        evenhand.explore(people, **ROLES, **SMALL, resume=tmp_path / "file")
+
+
 def test_notes_are_told_before_training(people):
     told = []
 

@@ -51,21 +51,20 @@ class Guarded(TyperGroup):
 
 def _exit_code(error: Exception) -> int | None:
     """Return 1 for a job that could not be done, 2 for wrong input, None for a mistake of the program's."""
+    if isinstance(error, _MISUSES):
+        return MISUSED
     # Imported here: `evenhand --help` needs none of it.
     from evenhand.bandits.training import TrainingDivergedError
     from evenhand.datasets import DataUnavailableError, TamperedFileError
     from evenhand.workflow.choosing import NoModelWithinBoundsError
 
     failures = (JobFailedError, NoModelWithinBoundsError, TrainingDivergedError)
-    if isinstance(error, (*failures, DataUnavailableError, TamperedFileError)):
-        return FAILED
-    if isinstance(error, _MISUSES):
-        return MISUSED
-    return FAILED if isinstance(error, (OSError, MemoryError)) else None
+    expected = (*failures, DataUnavailableError, TamperedFileError, OSError, MemoryError)
+    return FAILED if isinstance(error, expected) else None
 
 
 def on_stderr() -> Console:
-    """Return the console for what is no result."""
+    """Return the console for everything but results."""
     return Console(stderr=True)
 
 
@@ -113,7 +112,7 @@ class Notes(Progress):
     def __init__(self, *, quiet: bool = False) -> None:
         self._quiet = quiet
         self._bar = to_stderr(lines=False)
-        self.start, self.done, self.stop = self._bar.start, self._bar.done, self._bar.stop  # type: ignore
+        self.start, self.done, self.stop = self._bar.start, self._bar.done, self._bar.stop  # type: ignore[method-assign]
 
     def say(self, text: str) -> None:
         """Print a note, unless `quiet`."""

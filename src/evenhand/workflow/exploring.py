@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from evenhand.arrays import Codes
 from evenhand.checks import integer, number
 from evenhand.progress import Progress
 from evenhand.tables.dataset import Dataset
@@ -37,7 +38,7 @@ def explore(
     epochs: float | str = "auto",
     random_state: int = 0,
     n_jobs: int = -1,
-    split: Split | None = None,
+    split: Sequence[Codes] | None = None,
     resume: str | Path | None = None,
     progress: Progress | None = None,
     command: str | None = None,
@@ -78,8 +79,8 @@ def explore(
         The same number gives the same split and the same models.
     n_jobs : int
         Models trained at a time; -1 is one per core.
-    split : Split, optional
-        The row numbers of the three parts, in place of the random split.
+    split : three arrays of int, optional
+        The row numbers of the training, validation and test parts, in place of the random split.
     resume : path, optional
         A folder to keep the models in as they are trained. The same call with the same folder goes on where
         a killed one stopped; models of other data, settings or code in the folder are not used. Delete the
@@ -109,12 +110,14 @@ def explore(
     """
     given = {name: value for name, value in locals().items() if name not in _NOT_IN_COMMAND}
     settings = _checked(weights, parity_bound, epochs, random_state, n_jobs)
+    if resume is not None and Path(resume).is_file():
+        raise NotADirectoryError(f"Got resume={str(resume)!r}, which is a file; expected a folder.")
     tell = progress if progress is not None else Progress()
     dataset = _open(
         table, label=label, sensitive=sensitive, positive=positive, drop=drop, categorical=categorical,
         encoding=encoding,
     )  # fmt: skip
-    rows = split_people(dataset, seed=settings.seed, stratify="both") if split is None else split
+    rows = split_people(dataset, seed=settings.seed, stratify="both") if split is None else Split(*split)
     notes = [*dataset.notes, *on_columns(dataset), *on_groups(dataset, rows)]
     for text in (repr(dataset), *(f"  {note}" for note in notes)):
         tell.say(text)
@@ -122,7 +125,7 @@ def explore(
     parts = prepare(dataset, rows)
     before = None
     if resume is not None:
-        given_rows = None if split is None else [part.tolist() for part in split]
+        given_rows = None if split is None else [part.tolist() for part in rows]
         made_with = (settings.parity_bound, settings.epochs, settings.seed, given_rows)
         before = TrainedSoFar(Path(resume), dataset.fingerprint, *made_with)
     return Frontier(

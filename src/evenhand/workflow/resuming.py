@@ -50,7 +50,7 @@ class TrainedSoFar:
         path = self._path(candidate.divergence_weight, candidate.parity)
         measured = {"validation": candidate.validation, "curve": candidate.curve}
         try:
-            self.folder.mkdir(exist_ok=True)
+            self.folder.mkdir(parents=True, exist_ok=True)
             # The model comes last: a model that is there has its measures beside it.
             write_text(path.with_suffix(".json"), json.dumps(measured))
             save(candidate.model, path)
