@@ -46,7 +46,10 @@ _HOMES = {
     "evenhand.workflow.persistence": ("load", "save"),
 }  # fmt: skip
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
-_PACKAGES = ("baselines", "datasets", "metrics", "progress", "protocol", "report", "rewards")
+_MODULES = (
+    "auditing", "bandits", "baselines", "datasets", "metrics", "progress", "protocol", "report", "rewards",
+    "tables", "workflow",
+)  # fmt: skip
 
 __all__ = [
     "KL",
@@ -81,10 +84,10 @@ def __getattr__(name: str) -> Any:
         value = getattr(import_module(_HOME_OF[name]), name)
         globals()[name] = value
         return value
-    if name in _PACKAGES:
+    if name in _MODULES:
         return import_module(f"evenhand.{name}")
     raise AttributeError(f"module 'evenhand' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return sorted([*__all__, *_PACKAGES])
+    return sorted([*__all__, *_MODULES])
