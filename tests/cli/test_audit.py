@@ -43,23 +43,29 @@ def test_mistakes_are_messages(fitted):
         (roles, "expected one"),
         ((*roles, "--model", fitted.model, "--predictions", "x"), "expected one"),
         ((*roles, "--predictions", "nothing"), "nothing"),
-        ((*roles, "--predictions", "sex"), "Got 'sex' both for --predictions and --sensitive"),
+        ((*roles, "--predictions", "sex"), "Got 'sex' both as predictions and as sensitive"),
         (("--model", fitted.folder / "none.skops"), "there is no such file"),
         (("--model", fitted.model, "--label", "hird"), "Did you mean 'hired'?"),
         (
             ("--model", fitted.model, "--sensitive", "sx"),
-            "Got --sensitive sx, which has no effect with --model",
+            "Got the sensitive column sx, which has no effect with this model",
         ),
-        (("--model", fitted.model, "--sensitive", "job"), "the model has a policy for every group of sex."),
-        (("--model", fitted.model, "--drop", "skil"), "Got --drop skil, which has no effect with --model"),
-        (("--model", fitted.model, "--categorical", "job"), "--categorical job, which has no effect with"),
+        (("--model", fitted.model, "--sensitive", "job"), "it has a policy for every group of sex."),
+        (
+            ("--model", fitted.model, "--drop", "skil"),
+            "Got skil in drop, which has no effect with this model",
+        ),
+        (
+            ("--model", fitted.model, "--categorical", "job"),
+            "Got job in categorical, which has no effect with this model",
+        ),
         (
             ("--model", fitted.model, "--threshold", "0.5"),
-            "Got --threshold, which has no effect with --model",
+            "Got a threshold, which has no effect with a model",
         ),
         (
             ("--model", fitted.model, "--positive", "Yes"),
-            "Got --positive='Yes', but expected one of 'no', 'yes'",
+            "Got positive='Yes', but expected one of 'no', 'yes'",
         ),
     ):
         out = evenhand("audit", fitted.people, *options)
@@ -259,7 +265,7 @@ def test_what_predict_added_is_no_feature(fitted, tmp_path, prefix):
 def test_a_typo_in_predictions_speaks_of_predictions(fitted):
     out = evenhand("audit", fitted.people, "--label", "hired", "--sensitive", "sex", "--predictions", "hird")
     assert out.exit_code == 2
-    assert "Got --predictions hird" in out.stderr
+    assert "Got predictions='hird'" in out.stderr
     assert "Did you mean 'hired'?" in out.stderr.replace("\n", " ")
 
 

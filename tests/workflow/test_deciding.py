@@ -11,7 +11,8 @@ from evenhand import load
 from evenhand.cli import predict
 from evenhand.progress import Progress
 from evenhand.tables.streaming import CHUNK
-from evenhand.workflow.deciding import NobodyDecidedError, Outcome, decide_file
+from evenhand.workflow.deciding import Outcome, decide_file
+from evenhand.workflow.table import NoUsableRowsError
 from factories import make_people
 
 
@@ -62,7 +63,7 @@ def test_a_model_at_hand_and_standard_output(fitted, tmp_path):
 def test_nobody_decided_leaves_only_the_reasons(fitted, tmp_path):
     data = tmp_path / "new.csv"
     make_people(2).assign(sex="x").to_csv(data, index=False)
-    with pytest.raises(NobodyDecidedError, match="None of 2 rows could be scored"):
+    with pytest.raises(NoUsableRowsError, match="None of 2 rows could be scored"):
         decide_file(fitted.model, data)
     assert {entry.name for entry in tmp_path.iterdir()} == {"new.csv", "new.rejects.csv"}
 

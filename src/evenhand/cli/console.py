@@ -20,10 +20,6 @@ FAILED, MISUSED, INTERRUPTED = 1, 2, 130
 _MISUSES = (ValueError, TypeError, FileNotFoundError, IsADirectoryError, ImportError)
 
 
-class JobFailedError(RuntimeError):
-    """The command was right, but the job could not be done."""
-
-
 class Guarded(TyperGroup):
     """Commands whose errors are one clear message and an exit code: 1 the job failed, 2 wrong input."""
 
@@ -57,8 +53,9 @@ def _exit_code(error: Exception) -> int | None:
     from evenhand.bandits.training import TrainingDivergedError
     from evenhand.datasets import DataUnavailableError, TamperedFileError
     from evenhand.workflow.choosing import NoModelWithinBoundsError
+    from evenhand.workflow.table import NoUsableRowsError
 
-    failures = (JobFailedError, NoModelWithinBoundsError, TrainingDivergedError)
+    failures = (NoUsableRowsError, NoModelWithinBoundsError, TrainingDivergedError)
     expected = (*failures, DataUnavailableError, TamperedFileError, OSError, MemoryError)
     return FAILED if isinstance(error, expected) else None
 

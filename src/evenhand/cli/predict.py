@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from evenhand.cli import options
-from evenhand.cli.console import JobFailedError, on_stdout, print_json, warn
+from evenhand.cli.console import on_stdout, print_json, warn
 
 EXAMPLES = (
     "[bold]Examples[/]\n\n"
@@ -48,17 +48,14 @@ def run(
     file with its line and the reason, and the rest go on.
     """
     from evenhand.progress import to_stderr
-    from evenhand.workflow.deciding import STANDARD_OUTPUT, NobodyDecidedError, decide_file
+    from evenhand.workflow.deciding import STANDARD_OUTPUT, decide_file
 
     if output == STANDARD_OUTPUT and as_json:
         raise ValueError("Got both -o - and --json, but standard output takes only one of them.")
-    try:
-        found = decide_file(
-            model, data, output, rejects=rejects, prefix=prefix, chunk=chunk, encoding=encoding,
-            progress=to_stderr(lines=False),
-        )  # fmt: skip
-    except NobodyDecidedError as error:
-        raise JobFailedError(str(error)) from error
+    found = decide_file(
+        model, data, output, rejects=rejects, prefix=prefix, chunk=chunk, encoding=encoding,
+        progress=to_stderr(lines=False),
+    )  # fmt: skip
     if as_json:
         print_json(asdict(found))
         return

@@ -12,16 +12,13 @@ from evenhand.checks import one_of
 from evenhand.progress import Progress
 from evenhand.tables.files import kind_of_file
 from evenhand.tables.streaming import CHUNK, Chunk, Writer, read_chunks, writing
-from evenhand.workflow.deployed import Decisions, Deployed
+from evenhand.workflow.decisions import Decisions
+from evenhand.workflow.deployed import Deployed
 from evenhand.workflow.persistence import load
-from evenhand.workflow.table import check_written
+from evenhand.workflow.table import NoUsableRowsError, check_written
 from evenhand.workflow.unseen import Unseen
 
 STANDARD_OUTPUT = Path("-")
-
-
-class NobodyDecidedError(RuntimeError):
-    """No row of a file could be scored."""
 
 
 @dataclass(frozen=True)
@@ -93,7 +90,7 @@ def decide_file(
 
     Raises
     ------
-    NobodyDecidedError
+    NoUsableRowsError
         If no row could be scored; the file of rejects says why.
     ValueError
         If the model is not one that `evenhand fit` made, a column is missing, or a file can't be written.
@@ -123,7 +120,7 @@ def decide_file(
             done(f"{out.rows:,} people", pieces=len(part.lines))
         out.keep = out.rows > 0 or refused.rows == 0
     if not out.keep:
-        raise NobodyDecidedError(f"None of {refused.rows:,} rows could be scored; {rejects_path} says why.")
+        raise NoUsableRowsError(f"None of {refused.rows:,} rows could be scored; {rejects_path} says why.")
     written = rejects_path if refused.begun else None
     return Outcome(out.rows, refused.rows, flips, decided_path, written, strange.people, strange.notes())
 

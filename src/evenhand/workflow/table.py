@@ -19,6 +19,10 @@ from evenhand.wording import people
 PERSON_NUMBER = "A person's number is their row in the file; the first row after the names is 1."
 
 
+class NoUsableRowsError(RuntimeError):
+    """No row of a file could be scored or audited."""
+
+
 def open_table(
     source: Any,
     *,

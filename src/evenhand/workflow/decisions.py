@@ -1,0 +1,98 @@
+"""What a deployed model decides about the rows of a table."""
+
+from __future__ import annotations
+
+import html
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from evenhand.arrays import Array, Flags, Floats
+from evenhand.metrics.answers import Answers
+from evenhand.tables.matching import Reasons
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Decisions:
+    """What a model decides about each row of a table; `to_frame` has it as columns.
+
+    Parameters
+    ----------
+    answers : Answers
+        What each group's policy says about each person; rows that can't be scored are not among them.
+    reasons : array of str
+        Why a row can't be scored, one per row of the table; '' where it was.
+    unseen : dict
+        Categories that training never met: by column, how many people have each.
+    index : pandas.Index
+        The scored rows' names in the table.
+    """
+
+    answers: Answers
+    reasons: Reasons
+    unseen: dict[str, dict[str, int]]
+    index: pd.Index[Any]
+
+    @property
+    def scored(self) -> Flags:
+        """Whether each row of the table was scored."""
+        return np.asarray(self.reasons == "")
+
+    @property
+    def decision(self) -> Array:
+        """The label decided for each scored person."""
+        return self.answers.decisions
+
+    @property
+    def probability(self) -> Floats:
+        """The probability of the positive label, or of the decision, under each person's own policy."""
+        return self.answers.probability
+
+    @property
+    def by_group(self) -> Floats:
+        """The same under each group's policy: (people, groups)."""
+        return self.answers.probability_by_group
+
+    @property
+    def would_flip(self) -> Flags:
+        """Whether each person would get a different decision in another group."""
+        return np.asarray(self.answers.flips)
+
+    def to_frame(self, prefix: str = "") -> pd.DataFrame:
+        """Return one row per scored person, as `evenhand predict` writes it.
+
+        Parameters
+        ----------
+        prefix : str
+            Put before the columns' names.
+
+        Returns
+        -------
+        DataFrame
+            The columns decision, probability, probability_of_LABEL for each of more than two labels,
+            probability_as_GROUP for each group, and would_flip.
+        """
+        labels, scores, by_group = self.answers.labels, np.asarray(self.answers.scores), self.by_group
+        columns: dict[str, Any] = {"decision": self.decision, "probability": self.probability.round(6)}
+        if len(labels) > 2:
+            columns |= {f"probability_of_{name}": scores[:, at].round(6) for at, name in enumerate(labels)}
+        for at, name in enumerate(self.answers.groups):
+            columns[f"probability_as_{name}"] = by_group[:, at].round(6)
+        columns["would_flip"] = self.would_flip
+        return pd.DataFrame(columns, index=self.index).add_prefix(prefix)
+
+    def __len__(self) -> int:
+        return len(self.answers)
+
+    def __repr__(self) -> str:
+        refused = f"; {int((~self.scored).sum()):,} rows could not be scored" if not self.scored.all() else ""
+        return (
+            f"Decisions about {len(self):,} people, {int(self.would_flip.sum()):,} of whom would get a "
+            f"different decision in another group{refused}\n{self.to_frame()}"
+        )
+
+    def _repr_html_(self) -> str:
+        shown: str = self.to_frame().to_html(max_rows=20, escape=True)
+        return f"<p>{html.escape(repr(self).partition(chr(10))[0])}</p>{shown}"

@@ -1,0 +1,279 @@
+"""Auditing the people of a file: with a saved model, or with a column of anybody's decisions."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from evenhand.arrays import Codes
+from evenhand.auditing import Audit, audit
+from evenhand.checks import did_you_mean, one_of
+from evenhand.progress import Progress
+from evenhand.tables.columns import CATEGORY, NUMBER
+from evenhand.tables.files import Table, read_table
+from evenhand.tables.load import without_blanks
+from evenhand.tables.matching import Reasons, reject
+from evenhand.wording import listed
+from evenhand.workflow.deployed import Deployed
+from evenhand.workflow.persistence import load
+from evenhand.workflow.prediction_column import (
+    added_by_predict,
+    check_decisions,
+    check_predictions,
+    decided_by,
+)
+from evenhand.workflow.table import NoUsableRowsError, open_table, source_of, with_dates
+from evenhand.workflow.unseen import Unseen
+
+_NEIGHBOURS = 5  # of each person, for consistency
+_REASONS = 3  # named of those for which rows are left out
+
+
+@dataclass(frozen=True)
+class FileAudit:
+    """The audit of a file, and what a report says about the file.
+
+    Parameters
+    ----------
+    audit : Audit
+        What was measured; people are named by their rows in the file, from 0.
+    label, sensitive : str
+        The columns that were used.
+    source : dict
+        The file's name, path, digest and number of people.
+    """
+
+    audit: Audit
+    label: str
+    sensitive: str
+    source: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class _Columns:
+    """Which column of the file is what, as far as it was said."""
+
+    label: str | None
+    sensitive: Sequence[str] | None
+    positive: str | None
+    drop: Sequence[str]
+    categorical: Sequence[str]
+
+    def check_unused(self, held: Deployed) -> None:
+        """Raise on names that would be ignored: a model of `evenhand fit` knows its columns."""
+        if self.sensitive and list(self.sensitive) != held.sensitive:
+            raise ValueError(
+                f"Got the sensitive column {', '.join(self.sensitive)}, which has no effect with this model: "
+                f"it has a policy for every group of {', '.join(held.sensitive)}."
+            )
+        for what, names in (("drop", self.drop), ("categorical", self.categorical)):
+            if names:
+                raise ValueError(
+                    f"Got {', '.join(names)} in {what}, which has no effect with this model: it knows its "
+                    "columns."
+                )
+
+
+@dataclass(frozen=True)
+class _Settings:
+    """How to measure."""
+
+    threshold: float | None
+    epsilon: float
+    n_listed: int
+    seed: int
+    progress: Progress
+
+    def audit(self, asked: Any, X: pd.DataFrame, y: Any, groups: Any, pos_label: Any, rows: Codes) -> Audit:
+        """Audit; people are named by their rows in the file, also where others were left out."""
+        if len(X) <= _NEIGHBOURS:
+            raise ValueError(
+                f"Got {len(X)} people to audit, but expected more than {_NEIGHBOURS}: each is compared with "
+                f"the {_NEIGHBOURS} most similar others."
+            )
+        with self.progress.stage("Measuring"):
+            found = audit(
+                asked, X, None if y is None else y.to_numpy(), sensitive_features=groups,
+                pos_label=pos_label, epsilon=self.epsilon, threshold=self.threshold, n_listed=self.n_listed,
+                random_state=self.seed, k=_NEIGHBOURS,
+            )  # fmt: skip
+        pairs = {
+            name: rows[found.neighbours[name].to_numpy(dtype=np.int64)] for name in ("person", "neighbour")
+        }
+        people = found.people.set_axis(rows[found.people.index.to_numpy(dtype=np.int64)])
+        return replace(found, people=people, neighbours=found.neighbours.assign(**pairs))
+
+
+def audit_file(
+    data: str | Path,
+    *,
+    model: Any = None,
+    predictions: str | None = None,
+    label: str | None = None,
+    sensitive: Sequence[str] | None = None,
+    positive: str | None = None,
+    drop: Sequence[str] | None = None,
+    categorical: Sequence[str] | None = None,
+    threshold: float | None = None,
+    epsilon: float = 0.05,
+    n_listed: int = 20,
+    seed: int = 0,
+    encoding: str = "utf-8",
+    progress: Progress | None = None,
+) -> FileAudit:
+    """Audit the people of a file with a model, or with the decisions in one of its columns.
+
+    Parameters
+    ----------
+    data : path
+        A CSV or Parquet file, one row per person.
+    model : path or fitted classifier, optional
+        A model that evenhand saved.
+    predictions : str, optional
+        The column of decisions, or of scores, of any model; without a label it must hold decisions.
+    label, sensitive, positive, drop, categorical, encoding
+        As in `evenhand.workflow.table.open_table`; a model of `evenhand fit` knows most of them.
+    threshold, epsilon, n_listed
+        As in `evenhand.audit`.
+    seed : int
+        The same seed gives the same result.
+    progress : Progress, optional
+        Told what is being done.
+
+    Returns
+    -------
+    FileAudit
+        The findings, and what a report says about the file.
+    """
+    if (model is None) == (predictions is None):
+        raise ValueError(
+            "Got both or neither of model and predictions, but expected one. To audit the labels themselves, "
+            "name their column as the predictions."
+        )
+    held = load(model) if isinstance(model, (str, Path)) else model
+    if held is not None and threshold is not None:
+        raise ValueError("Got a threshold, which has no effect with a model: the model decides by itself.")
+    columns = _Columns(label, sensitive, positive, drop or (), categorical or ())
+    settings = _Settings(threshold, epsilon, n_listed, seed, progress or Progress())
+    if isinstance(held, Deployed):
+        columns.check_unused(held)
+        return _audit_deployed(held, read_table(data, encoding=encoding), columns, settings)
+    return _audit_table(held, predictions, read_table(data, encoding=encoding), columns, settings)
+
+
+def _audit_table(
+    held: Any, predictions: str | None, table: Table, columns: _Columns, settings: _Settings
+) -> FileAudit:
+    """Audit a model that takes a table's columns, or a column of predictions."""
+    frame = _plain(table)
+    label, sensitive = columns.label, list(columns.sensitive or ())
+    if predictions is not None:
+        check_predictions(frame, predictions, table.origin, sensitive)
+        frame[predictions] = without_blanks(frame[predictions])
+        if label is None:
+            check_decisions(frame[predictions])
+            label = predictions  # which is no feature, and has the labels' names
+    added = [name for name in added_by_predict(frame) if name not in (label, *sensitive)]
+    also = [predictions] if predictions and predictions != label else []
+    dataset = open_table(
+        table, label=label, sensitive=sensitive, positive=columns.positive,
+        categorical=columns.categorical, drop=list(dict.fromkeys([*columns.drop, *added, *also])),
+    )  # fmt: skip
+    settings.progress.say(repr(dataset))
+    rows = dataset.row_numbers
+    asked = held if predictions is None else decided_by(frame[predictions].iloc[rows], dataset)
+    y = None if columns.label is None and predictions is not None else dataset.label
+    found = settings.audit(
+        asked, with_dates(dataset.contexts, dataset.dates), y, dataset.sensitive_features, dataset.pos_label,
+        rows,
+    )  # fmt: skip
+    made = [f"Left out as made by `evenhand predict`: {listed(added)}."] if added else []
+    found = replace(found, notes=[*found.notes, *dataset.notes, *made])
+    return FileAudit(found, str(dataset.label.name), str(dataset.sensitive.columns[0]), source_of(dataset))
+
+
+def _audit_deployed(held: Deployed, table: Table, columns: _Columns, settings: _Settings) -> FileAudit:
+    """Audit a model of `evenhand fit`, which knows the columns of its file."""
+    pos_label = held.pos_label
+    if columns.positive is not None:
+        known_as = {str(value): value for value in held.classes_.tolist()}
+        pos_label = known_as[one_of("positive", columns.positive, known_as)]
+    rows, name = _plain(table), columns.label or held.label
+    if name not in rows.columns:
+        near = did_you_mean(name, rows.columns)
+        raise ValueError(f"{table.origin} has no column {name!r} to compare with.{near}")
+    contexts, codes, reasons = held.read(rows)
+    truth = without_blanks(rows[name])
+    reject(reasons, truth.isna().to_numpy(), lambda at: f"no {name!r}")
+    known, left_out = reasons == "", _most_common(reasons)
+    if not known.any():
+        raise NoUsableRowsError(
+            f"None of the {len(rows):,} rows of {table.origin} can be audited: {left_out}."
+        )
+    y = _labels(held, truth[known], table.origin)
+    dates = [column for column, kind in held.columns.items() if kind not in (NUMBER, CATEGORY)]
+    kept = with_dates(contexts[known].reset_index(drop=True), dates)
+    found = settings.audit(held, kept, y, held.groups_[codes[known]], pos_label, np.flatnonzero(known))
+    notes = [f"{int((~known).sum()):,} of {len(rows):,} rows are left out: {left_out}."] if left_out else []
+    strange = Unseen({}, {})
+    strange.add(held.unseen(contexts[known]))
+    notes += [*strange.notes(), *_met_in_training(held, table)]
+    source = {
+        "name": Path(table.origin).stem, "people": len(y), "sha256": table.sha256, "source": table.origin
+    }  # fmt: skip
+    found = replace(found, notes=[*found.notes, *notes])
+    return FileAudit(found, name, held.sensitive_name, source)
+
+
+def _plain(table: Table) -> pd.DataFrame:
+    return table.frame.rename(columns=str).reset_index(drop=True)
+
+
+def _most_common(reasons: Reasons) -> str:
+    """Return the most common reasons, each with how many rows have it; '' where no row has any."""
+    told = Counter(reasons[reasons != ""].tolist()).most_common()
+    more = [f"other reasons ({sum(count for _, count in told[_REASONS:]):,})"] if told[_REASONS:] else []
+    return "; ".join([*(f"{why} ({count:,})" for why, count in told[:_REASONS]), *more])
+
+
+def _labels(held: Deployed, truth: pd.Series[Any], origin: str) -> pd.Series[Any]:
+    """Return the true labels as the model's own."""
+    y = held.labels(truth)
+    others = y[~y.isin(held.classes_.tolist())]
+    if len(others):
+        raise ValueError(
+            f"Column {truth.name!r} of {origin} has {others.iloc[0]!r} in row {others.index[0] + 1:,} "
+            f"({len(others):,} such rows), but expected what the model decides: "
+            f"{listed(held.classes_.tolist())}."
+        )
+    return y
+
+
+def _met_in_training(held: Deployed, table: Table) -> list[str]:
+    """Return a note if the file holds the very people that the model was made with."""
+    frame, made_with = _plain(table), held.card.get("data", {})
+    kept = {*held.columns, held.label, *held.sensitive}
+    if not made_with or len(frame) < made_with["people"] or held.label not in frame.columns:
+        return []
+    numbers = [name for name in held.columns if pd.api.types.is_numeric_dtype(frame[name])]
+    try:
+        dataset = open_table(
+            table, label=held.label, sensitive=held.sensitive,
+            drop=[str(name) for name in frame.columns if name not in kept],
+            categorical=[name for name in numbers if held.columns[name] == CATEGORY],
+        )  # fmt: skip
+    except ValueError:  # what can't be read as training read it is no such file
+        return []
+    if replace(dataset, pos_label=held.pos_label).fingerprint != made_with.get("fingerprint"):
+        return []
+    trained = made_with["parts"]["train"]
+    return [
+        f"The model was made with these very people: it was trained on {trained:,} of the {len(dataset):,}. "
+        "Only other people show how well it decides about new ones."
+    ]

@@ -1,0 +1,62 @@
+"""A column of a file that holds anybody's decisions or scores, or that `evenhand predict` added."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from evenhand.auditing.predictions import MOST_DECISIONS
+from evenhand.checks import did_you_mean
+from evenhand.tables.dataset import Dataset
+
+
+def added_by_predict(frame: pd.DataFrame) -> list[str]:
+    """Return the columns that `evenhand predict` added, under any prefix: they are no features."""
+    names = list(frame.columns)
+    found: list[str] = []
+    for name in names:
+        prefix = name.removesuffix("would_flip")
+        said = (f"{prefix}probability_as_", f"{prefix}probability_of_")
+        probabilities = [other for other in names if other.startswith(said)]
+        made = [f"{prefix}decision", f"{prefix}probability", *probabilities, name]
+        if prefix != name and probabilities and set(made) <= set(names):
+            found += made
+    return found
+
+
+def check_predictions(frame: pd.DataFrame, column: str, origin: str, sensitive: list[str]) -> None:
+    """Raise if a file has no such column, or if it is the sensitive one."""
+    if column not in frame.columns:
+        near = did_you_mean(column, frame.columns)
+        raise ValueError(f"Got predictions={column!r}, but {origin} has no such column.{near}")
+    if column in sensitive:
+        raise ValueError(f"Got {column!r} both as predictions and as sensitive; expected two columns.")
+
+
+def check_decisions(said: pd.Series[Any]) -> None:
+    """Raise if a column without a label beside it holds anything but a decision for everybody."""
+    _check_gaps(said)
+    if said.nunique() > MOST_DECISIONS:
+        raise ValueError(
+            f"Column {said.name!r} holds {said.nunique():,} different values, which are scores rather than "
+            f"decisions (at most {MOST_DECISIONS}). Name the label to decide at a threshold, or give "
+            "decisions."
+        )
+
+
+def _check_gaps(said: pd.Series[Any]) -> None:
+    if said.isna().any():
+        raise ValueError(
+            f"Column {said.name!r} has {int(said.isna().sum())} gaps; expected a decision for everybody."
+        )
+
+
+def decided_by(said: pd.Series[Any], dataset: Dataset) -> Any:
+    """Return the decisions in the labels' own type, or the scores, of the people in the data set."""
+    _check_gaps(said)
+    labels = {str(label): label for label in dataset.label.unique().tolist()}
+    if said.astype(str).isin(labels).all():
+        return np.array([labels[value] for value in said.astype(str)])
+    return said.to_numpy()

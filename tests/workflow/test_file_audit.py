@@ -1,0 +1,67 @@
+from __future__ import annotations
+
+import json
+
+import pandas as pd
+import pytest
+
+from evenhand import CooperativeBandits, audit, load, save, tabular
+from evenhand.progress import Progress
+from evenhand.workflow.file_audit import audit_file
+from evenhand.workflow.table import NoUsableRowsError
+from factories import evenhand, make_people
+
+
+class Heard(Progress):
+    def __init__(self):
+        self.said = []
+
+    def say(self, text):
+        self.said.append(text)
+
+    def start(self, what, total=None, work=None):
+        self.said.append(what)
+
+
+def test_it_finds_what_the_command_finds(fitted):
+    found = audit_file(fitted.people, model=fitted.model, n_listed=500)
+    told = json.loads(evenhand("audit", fitted.people, "--model", fitted.model, "--json").stdout)
+    assert json.loads(json.dumps(found.audit.to_dict(), default=str)) == {
+        name: value for name, value in told.items() if name != "written"
+    }
+    assert (found.label, found.sensitive) == ("hired", "sex")
+    assert found.source["people"] == 400
+
+
+def test_a_model_at_hand_decides_as_its_file(fitted):
+    one, two = (audit_file(fitted.people, model=model) for model in (fitted.model, load(fitted.model)))
+    pd.testing.assert_frame_equal(one.audit.metrics, two.audit.metrics)
+
+
+def test_decisions_in_a_column_and_what_is_said_meanwhile(fitted):
+    heard = Heard()
+    found = audit_file(fitted.people, predictions="hired", label="hired", sensitive=["sex"], progress=heard)
+    assert found.audit.value("accuracy") == 1
+    assert heard.said[0].startswith("Dataset 'people' (400 people")
+    assert heard.said[1] == "Measuring"
+
+
+def test_a_tabular_model_is_audited_on_the_file_and_on_the_frame_alike(tmp_path):
+    people = make_people(200)
+    X, y, s = people.drop(columns=["hired", "sex"]), people["hired"], people["sex"]
+    model = tabular(CooperativeBandits(1.0, epochs=3, random_state=0), categorical="branch")
+    save(model.fit(X, y, sensitive_features=s), tmp_path / "m.skops")
+    people.to_csv(tmp_path / "p.csv", index=False)
+    columns = {"label": "hired", "sensitive": ["sex"], "categorical": ["branch"]}
+    found = audit_file(tmp_path / "p.csv", model=tmp_path / "m.skops", **columns)
+    direct = audit(model, X, y, sensitive_features=s)
+    for metric in ("accuracy", "discrimination", "flip_rate"):
+        assert found.audit.value(metric) == direct.value(metric)
+
+
+def test_nobody_to_audit_and_nothing_to_audit_with(fitted, tmp_path):
+    make_people(20).assign(sex="x").to_csv(tmp_path / "p.csv", index=False)
+    with pytest.raises(NoUsableRowsError, match=r"None of the 20 rows .* can be audited: group 'x'"):
+        audit_file(tmp_path / "p.csv", model=fitted.model)
+    with pytest.raises(ValueError, match="Got both or neither of model and predictions"):
+        audit_file(fitted.people)
