@@ -46,7 +46,7 @@ def test_a_two_dimensional_array_is_crossed():
         (["f", "m"], "Got sensitive_features for 2 people, but expected one value for each of 3"),
         (["f", None, "m"], "has 1 missing values"),
         (pd.DataFrame({"a": ["x"] * 3, "b": ["x", None, None]}), "has 2 missing values in column 'b'"),
-        (np.zeros((3, 2, 2)), "no column or table"),
+        (np.zeros((3, 2, 2)), "neither a column nor a table"),
         (pd.DataFrame(index=range(3)), "no column"),
         (pd.DataFrame([[0, 1]] * 3, columns=["a", "a"]), "Got several columns named 'a'"),
     ],
@@ -59,7 +59,7 @@ def test_bad_values_are_named(values, message):
 def test_combinations_that_would_share_a_name_are_an_error():
     crossed = {"a": ["x & y", "x"], "b": ["z", "y & z"]}
     with pytest.raises(
-        ValueError, match=r"\['x & y', 'z'\] and \['x', 'y & z'\].*both are named 'x & y & z'"
+        ValueError, match=r"\['x & y', 'z'\] and \['x', 'y & z'\].*are both named 'x & y & z'"
     ):
         encode_groups(crossed, 2)
     apart = {"a": ["R&D", "R&D", "x & y"], "b": ["y", "z", "z"]}

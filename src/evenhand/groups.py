@@ -2,28 +2,48 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
+from functools import reduce
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
+from evenhand.arrays import Array, Codes
+from evenhand.wording import listed
+
 EVERYONE = "everyone"  # the one group there is without sensitive features
+JOINT = " & "  # between the values of several sensitive features, in the name of a group
 
 
 class Groups(NamedTuple):
     """Each person's group as an integer, and the groups' names in sorted order."""
 
-    codes: npt.NDArray[np.int64]
-    names: npt.NDArray[Any]
+    codes: Codes
+    names: Array
 
 
 def encode_groups(sensitive_features: Any, n_people: int) -> Groups:
     """Number the groups: values of one column keep their type, several columns make their combinations.
 
-    `None` puts everybody in one group named 'everyone'.
+    Parameters
+    ----------
+    sensitive_features : array, Series, DataFrame or None
+        Each person's group; None puts everybody in one group named 'everyone'.
+    n_people : int
+        How many people there are.
 
+    Returns
+    -------
+    Groups
+
+    Raises
+    ------
+    ValueError
+        If a group is missing, or there are more or fewer than `n_people`.
+
+    Examples
+    --------
     >>> encode_groups(["f", "m", "f"], 3)
     Groups(codes=array([0, 1, 0]), names=array(['f', 'm'], dtype=object))
     >>> encode_groups({"sex": ["f", "m", "f"], "old": [0, 0, 1]}, 3).names.tolist()
@@ -44,10 +64,8 @@ def column_names(sensitive_features: Any) -> list[str] | None:
     return None if sensitive_features is None else _names_of_several(_as_frame(sensitive_features))
 
 
-def group_values(
-    sensitive_features: Any, n_people: int, columns: list[str] | None = None
-) -> npt.NDArray[Any]:
-    """Return one group value a person, checked: right length, one value each, none missing.
+def group_values(sensitive_features: Any, n_people: int, columns: list[str] | None = None) -> Array:
+    """Return one group value per person, checked: the right number of them, and none missing.
 
     `columns` are the names that `fit` saw: named columns are joined in that order, however they come.
     """
@@ -64,20 +82,27 @@ def group_values(
             where = "" if frame.shape[1] == 1 else f" in column {column!r}"
             raise ValueError(
                 f"sensitive_features has {missing} missing values{where}; expected a group for every person. "
-                "Drop these people or give the missing their own name."
+                "Drop these people, or give the missing values a name of their own."
             )
     if frame.shape[1] == 1:
         return np.asarray(frame.iloc[:, 0].to_numpy(dtype=object))
     texts = [frame.iloc[:, position].astype(str).to_numpy(dtype=object) for position in range(frame.shape[1])]
-    joined = texts[0]
-    for text in texts[1:]:
-        joined = joined + " & " + text
+    joined = np.asarray(join_values(texts))
     _check_one_name_each(texts, joined)
-    return np.asarray(joined)
+    return joined
 
 
-def _check_one_name_each(texts: list[npt.NDArray[Any]], joined: npt.NDArray[Any]) -> None:
-    """Raise where two combinations are joined to one name: 'x & y' with 'z', and 'x' with 'y & z'."""
+def join_values(columns: Sequence[Any]) -> Any:
+    """Return the values of several columns of text as names of groups: those of one column as they are.
+
+    >>> join_values([pd.Series(["f", "m"]), pd.Series(["0", "1"])]).tolist()
+    ['f & 0', 'm & 1']
+    """
+    return reduce(lambda joined, column: joined + JOINT + column, columns)
+
+
+def _check_one_name_each(texts: list[Array], joined: Array) -> None:
+    """Raise if two combinations get the same name: 'x & y' with 'z', and 'x' with 'y & z'."""
     if not any("&" in value for text in texts for value in pd.unique(text)):
         return
     combinations = pd.DataFrame(dict(enumerate(texts))).assign(joined=joined).drop_duplicates()
@@ -86,15 +111,13 @@ def _check_one_name_each(texts: list[npt.NDArray[Any]], joined: npt.NDArray[Any]
         name = twice["joined"].iloc[0]
         same = twice.loc[twice["joined"] == name].drop(columns="joined").to_numpy().tolist()
         raise ValueError(
-            f"Got the combinations {same[0]} and {same[1]} in sensitive_features, which both are named "
-            f"{name!r}; expected values that stay apart when joined with ' & '. Rename some of them."
+            f"Got the combinations {same[0]} and {same[1]} in sensitive_features, which are both named "
+            f"{name!r}; expected values that stay apart when joined with {JOINT!r}. Rename some of them."
         )
 
 
-def codes_of(
-    sensitive_features: Any, n_people: int, names: npt.NDArray[Any], columns: list[str] | None = None
-) -> npt.NDArray[np.int64]:
-    """Number people by groups known since `fit`; a group never seen is an error that lists the known ones.
+def codes_of(sensitive_features: Any, n_people: int, names: Array, columns: list[str] | None = None) -> Codes:
+    """Number people by the groups that `fit` saw, called `names`; any other is an error that lists them.
 
     `columns` are the `column_names` that `fit` saw.
     """
@@ -103,7 +126,7 @@ def codes_of(
     seen, inverse = sorted_unique(values)
     unknown = [name for name in seen if name not in position]
     if unknown:
-        known = _listed(names)
+        known = listed(names)
         if sensitive_features is None:
             raise ValueError(f"Got no sensitive_features, but expected each person's group, one of {known}.")
         saw = f"fit saw only {known}"
@@ -113,8 +136,8 @@ def codes_of(
     return np.asarray([position[name] for name in seen], dtype=np.int64)[inverse]
 
 
-def sorted_unique(values: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], npt.NDArray[np.int64]]:
-    """Return distinct values in order, and each value's position; mixed types sort by their text."""
+def sorted_unique(values: Array) -> tuple[Array, Codes]:
+    """Return the distinct values in order, and each value's position; mixed types are sorted as text."""
     codes, found = pd.factorize(values)
     try:
         order = sorted(range(len(found)), key=lambda at: found[at])
@@ -140,8 +163,8 @@ def _as_frame(sensitive_features: Any) -> pd.DataFrame:
             frame = pd.DataFrame(sensitive_features)
         except ValueError as error:
             raise ValueError(
-                "Got sensitive_features of a shape that is no column or table; "
-                f"expected one value a person, or one column a sensitive feature ({error})."
+                "Got sensitive_features that are neither a column nor a table; "
+                f"expected one value per person, or one column per sensitive feature ({error})."
             ) from error
     if frame.shape[1] == 0:
         raise ValueError("Got sensitive_features with no column, but expected at least one.")
@@ -165,10 +188,6 @@ def _in_order(frame: pd.DataFrame, columns: list[str] | None) -> pd.DataFrame:
         return frame
     if sorted(came) != sorted(columns):
         raise ValueError(
-            f"Got sensitive_features with the columns {_listed(came)}, but fit saw {_listed(columns)}."
+            f"Got sensitive_features with the columns {listed(came)}, but fit saw {listed(columns)}."
         )
     return frame[columns]
-
-
-def _listed(names: Iterable[Any]) -> str:
-    return ", ".join(repr(name) for name in names)

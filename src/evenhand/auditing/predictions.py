@@ -5,17 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
+from evenhand.arrays import Array
 from evenhand.auditing.labels import check_known
 from evenhand.checks import number
 from evenhand.groups import encode_groups
 from evenhand.metrics.answers import Answers, positions
 from evenhand.metrics.counts import encode_labels, positive_label
 from evenhand.metrics.individual import check_distributions
-
-Array = npt.NDArray[Any]
 
 MOST_DECISIONS = 20  # without labels to compare with; more are rather scores
 

@@ -13,13 +13,11 @@ import itertools
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
+from evenhand.arrays import Array, Codes, Flags
 from evenhand.metrics.shares import difference_limits, share_limits
 from evenhand.tables.columns import days_of
-
-Array = npt.NDArray[Any]
 
 COLUMNS = [
     "subgroup",
@@ -42,7 +40,7 @@ CROSSED = 10  # Columns that are crossed with each other: those in whose parts t
 class Parts(NamedTuple):
     """A feature cut into parts: each person's part, and the parts' names."""
 
-    codes: npt.NDArray[np.int64]
+    codes: Codes
     names: list[str]
 
 
@@ -123,7 +121,7 @@ def _told(edge: float) -> str:
     return f"{edge:,.0f}" if abs(edge) >= 10_000 else f"{edge:g}"
 
 
-def comparisons(enough: list[npt.NDArray[np.bool_]]) -> int:
+def comparisons(enough: list[Flags]) -> int:
     """Return how many pairs of groups could be compared in parts and in crossings of two features' parts.
 
     For every feature, `enough` says which groups have enough people in which part, (parts, groups). A group
@@ -140,15 +138,15 @@ def comparisons(enough: list[npt.NDArray[np.bool_]]) -> int:
     return total
 
 
-def _pairs(groups: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+def _pairs(groups: Codes) -> Codes:
     return groups * (groups - 1) // 2
 
 
 class Cells(NamedTuple):
     """How many people, and how many with the outcome, of every group in every part: (parts, groups)."""
 
-    hits: npt.NDArray[np.int64]
-    people: npt.NDArray[np.int64]
+    hits: Codes
+    people: Codes
 
 
 def _count(codes: Array, n_parts: int, outcome: Array, own: Array, n_groups: int) -> Cells:

@@ -12,7 +12,7 @@ import pandas as pd
 
 from evenhand.arrays import Array, Codes, Flags, Floats
 from evenhand.metrics.counts import Counts, count, positive_label
-from evenhand.metrics.individual import Gap, metric_free_gap, person_gaps
+from evenhand.metrics.individual import person_gaps
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,17 +75,7 @@ class Answers:
     def with_answers(
         self, probabilities_by_group: Floats | None = None, decided: Codes | None = None
     ) -> Answers:
-        """Return other answers about the same people.
-
-        Parameters
-        ----------
-        probabilities_by_group, decided : array
-            As in the constructor.
-
-        Returns
-        -------
-        Answers
-        """
+        """Return other answers about the same people."""
         other = Answers(
             self.labels, self.groups, self.own, probabilities_by_group, self.y, self.pos_label, decided
         )
@@ -168,52 +158,19 @@ class Answers:
         return np.asarray((self.decided_by_group != self.decided_own[:, None]).any(axis=1))
 
     def gaps(self, divergence: str = "kl") -> Floats | None:
-        """Return each person's largest divergence from their own group's policy to another group's.
-
-        Parameters
-        ----------
-        divergence : str
-            'kl', 'jensen_shannon', 'total_variation' or 'hellinger'.
-
-        Returns
-        -------
-        array, (people,)
-            None where there are no probabilities by group.
-        """
+        """Return each person's gap (see `person_gaps`); None where there are no probabilities by group."""
         if self.probabilities_by_group is None:
             return None
         return person_gaps(self.probabilities_by_group, self.own, divergence=divergence)
 
-    def gap(self, divergence: str = "kl", epsilon: float = 0.05) -> Gap:
-        """Return the metric-free gap over all people; see `evenhand.metrics.metric_free_gap`.
-
-        Parameters
-        ----------
-        divergence : str
-            As in `gaps`.
-        epsilon : float
-            A gap of at least this much counts towards `share`.
-
-        Returns
-        -------
-        Gap
-        """
-        return metric_free_gap(self.probabilities_by_group, self.own, divergence=divergence, epsilon=epsilon)
-
     @cached_property
     def counts(self) -> Counts:
-        """People counted by group, true label and decision; groups and labels that nobody has are left out.
-
-        Without true labels, the decisions stand in for them.
-        """
-        n_groups, width = len(self.groups), len(self.labels)
-        decided = self.decided_own
-        truth = decided if self.y is None else self.truth
-        if self.y is not None and int(truth.max()) >= width:
-            counts = count(self.y, self.decisions, self.own, self.pos_label)
-            return counts._replace(groups=[self.groups[code] for code in counts.groups])
-        cells = np.bincount((self.own * width + truth) * width + decided, minlength=n_groups * width**2)
-        return _without_nobody(cells.reshape(n_groups, width, width), self)
+        """People counted by group, true label (the decision, if no true labels are known) and decision."""
+        known = self.positive is not None and self.positive < len(self.labels)
+        pos_label = self.labels[self.positive] if known and self.positive is not None else self.pos_label
+        decisions = self.decisions
+        counts = count(decisions if self.y is None else self.y, decisions, self.own, pos_label)
+        return counts._replace(groups=[self.groups[code] for code in counts.groups])
 
     def _named(self, positions: Codes) -> Array:
         return as_array(self.labels)[positions]
@@ -242,21 +199,3 @@ def positions(values: Any, labels: Sequence[Any]) -> Codes:
     codes, found = pd.factorize(np.asarray(values), use_na_sentinel=False)
     at: dict[Any, int] = {label: position for position, label in enumerate(labels)}
     return np.array([at.setdefault(value, len(at)) for value in found.tolist()], dtype=np.int64)[codes]
-
-
-def _without_nobody(table: Array, answers: Answers) -> Counts:
-    groups, labels, positive = answers.groups, answers.labels, answers.positive
-    if len(labels) > 1 and table.any(axis=(1, 2)).all() and table.any(axis=(0, 1)).all():
-        return Counts(table, groups, labels, positive)
-    here = np.flatnonzero(table.any(axis=(1, 2)))
-    met = np.asarray(table.any(axis=(0, 1)) | table.any(axis=(0, 2)))
-    if positive is not None and positive < len(met) and met.sum() > 1:
-        met[positive] = True
-    at = np.flatnonzero(met)
-    labels, groups = [labels[code] for code in at], [groups[code] for code in here]
-    kept = table[here][:, at][:, :, at]
-    if len(labels) == 1:  # room for the positive label, though nobody has it
-        kept = np.pad(kept, ((0, 0), (0, 1), (0, 1)))
-    known = positive is not None and positive < len(answers.labels)
-    pos_label = answers.labels[positive] if known and positive is not None else answers.pos_label
-    return Counts(kept, groups, labels, positive_label(labels, pos_label))

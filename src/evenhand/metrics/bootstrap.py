@@ -12,9 +12,9 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.utils import check_random_state
 
+from evenhand.arrays import Array, Codes
 from evenhand.checks import integer, number
 from evenhand.groups import group_values
 from evenhand.metrics.counts import Counts, count
@@ -22,8 +22,6 @@ from evenhand.metrics.group import FROM_COUNTS
 from evenhand.metrics.rates import Rate, divide
 from evenhand.metrics.scores import auc, bin_of, calibration_error, claims, rank_auc, read_scores
 from evenhand.metrics.shares import LIMITS, share_limits
-
-Array = npt.NDArray[Any]
 
 CELLS = 1024
 
@@ -182,7 +180,7 @@ def percentiles(values: Array, estimate: float, confidence: float) -> Interval:
     return Interval(float(estimate), float(low), float(high))
 
 
-def cells_of(values: Array) -> tuple[npt.NDArray[np.int64], int]:
+def cells_of(values: Array) -> tuple[Codes, int]:
     """Number values in order: every distinct one its own cell, or cells of equally many people past CELLS."""
     distinct, cell = np.unique(values, return_inverse=True)
     if len(distinct) <= CELLS:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
+
+from evenhand.arrays import Floats
 
 # A fit warns where this share gets one decision, though this share has another label; it looks at so many.
 ALIKE_FROM, WRONG_FROM, LOOKED_AT = 0.99, 0.2, 10_000
@@ -14,7 +15,7 @@ class CollapseWarning(UserWarning):
     """Every person gets the same decision: nothing that was learned tells people apart."""
 
 
-def one_decision(probabilities: npt.NDArray[np.float64], share: float = 1.0) -> int | None:
+def one_decision(probabilities: Floats, share: float = 1.0) -> int | None:
     """Return the action that everybody gets, or this share of people, or None where decisions differ."""
     counts = np.bincount(probabilities.argmax(axis=1))
     return int(counts.argmax()) if counts.max() >= share * len(probabilities) else None

@@ -8,13 +8,11 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
+from evenhand.arrays import Array
 from evenhand.checks import did_you_mean
 from evenhand.groups import encode_groups, sorted_unique
-
-Array = npt.NDArray[Any]
 
 MOST_LABELS = 1000
 

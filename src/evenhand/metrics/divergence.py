@@ -7,14 +7,13 @@ Logarithms are natural, and taken of no less than 1e-12, so that nothing is ever
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from evenhand.arrays import Array
 from evenhand.checks import one_of
 
-Array = npt.NDArray[np.floating[Any]]
 Divergence = Callable[[npt.ArrayLike, npt.ArrayLike], Array]
 
 SMALLEST = 1e-12

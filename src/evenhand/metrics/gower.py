@@ -16,6 +16,7 @@ import numpy.typing as npt
 import pandas as pd
 from scipy import sparse
 
+from evenhand.arrays import Codes, Flags, Floats
 from evenhand.checks import did_you_mean, integer
 from evenhand.metrics import gower_kernel as kernel
 
@@ -28,14 +29,14 @@ COARSE_CODES = 32749
 class Neighbours(NamedTuple):
     """Each person's nearest others, nearest first: positions and similarities, both (people, k)."""
 
-    indices: npt.NDArray[np.int64]
-    similarity: npt.NDArray[np.float64]
+    indices: Codes
+    similarity: Floats
 
 
 class _Features(NamedTuple):
-    numbers: npt.NDArray[np.float64]  # (people, numbers), NaN where missing
+    numbers: Floats  # (people, numbers), NaN where missing
     codes: npt.NDArray[np.int32]  # (people, categories), -1 where missing
-    weights: npt.NDArray[np.float64]  # numbers first, then categories
+    weights: Floats  # numbers first, then categories
 
 
 def gower_neighbours(
@@ -100,7 +101,7 @@ def gower_neighbours(
     places = place_of[asked]
     by_place = np.argsort(places)
 
-    def search(chosen: npt.NDArray[np.int64]) -> Any:
+    def search(chosen: Codes) -> Any:
         return kernel.search(
             *features, scales, costs, together, margin, span, blocks, low, high, order, places[chosen], k
         )
@@ -129,7 +130,7 @@ def as_frame(X: Any) -> pd.DataFrame:
     return frame.infer_objects()
 
 
-def _positions(people: npt.ArrayLike | None, n: int) -> npt.NDArray[np.int64]:
+def _positions(people: npt.ArrayLike | None, n: int) -> Codes:
     if people is None:
         return np.arange(n)
     asked = np.asarray(people)
@@ -169,7 +170,7 @@ def _default_categories(frame: pd.DataFrame) -> list[Any]:
     return [name for name in frame.columns if not holds_numbers(frame[name])]
 
 
-def _numbers(column: pd.Series[Any]) -> npt.NDArray[np.float64]:
+def _numbers(column: pd.Series[Any]) -> Floats:
     if pd.api.types.is_datetime64_any_dtype(column.dtype):
         column = (column - column.min()) / pd.Timedelta(1, "D")
     try:
@@ -211,7 +212,7 @@ def _known_column(name: Any, frame: pd.DataFrame, argument: str) -> None:
         raise ValueError(f"Got {name!r} in {argument}, but X has no such column.{hint}")
 
 
-def _scales(features: _Features) -> npt.NDArray[np.float64]:
+def _scales(features: _Features) -> Floats:
     """Return what each number's difference is multiplied with; a number without a range becomes 0 for all."""
     numbers = features.numbers
     scales = np.zeros(numbers.shape[1])
@@ -228,7 +229,7 @@ def _scales(features: _Features) -> npt.NDArray[np.float64]:
     return scales
 
 
-def _span(features: _Features, scales: npt.NDArray[np.float64], k: int) -> float:
+def _span(features: _Features, scales: Floats, k: int) -> float:
     """Return the coarse length of distance 1: the finer, the nearer the neighbours of a few people are.
 
     The least span resolves distance 1; the largest spends all 16 bits on the heaviest feature.
@@ -241,7 +242,7 @@ def _span(features: _Features, scales: npt.NDArray[np.float64], k: int) -> float
     return min(most, float(kernel.FARTHEST) / min(1.0, max(1e-9, 2 * farthest)))
 
 
-def _coarsen(features: _Features, scales: npt.NDArray[np.float64], span: float) -> tuple[Any, Any, float]:
+def _coarsen(features: _Features, scales: Floats, span: float) -> tuple[Any, Any, float]:
     """Return the coarse features, their costs, and by how much a coarse distance may exceed an exact one.
 
     Rounding a number down moves a difference by less than the spread of what was cut off: summed over the
@@ -268,7 +269,7 @@ def _coarsen(features: _Features, scales: npt.NDArray[np.float64], span: float) 
     return coarse, costs.astype(np.uint16), margin
 
 
-def _together(coarse: Any, costs: Any, n_numbers: int) -> npt.NDArray[np.bool_]:
+def _together(coarse: Any, costs: Any, n_numbers: int) -> Flags:
     """Return from which features on four can be added at once: one kind, none missing, no overflow."""
     whole = (coarse != kernel.MISSING).all(axis=1)
     n_features = len(costs)

@@ -14,6 +14,8 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
+from evenhand.arrays import Flags, Floats
+
 BLOCK = 256
 STAGE = 8  # Features between two looks at whether a block can still hold a neighbour.
 TILE = 32  # Queries that share a block while it is in the first-level cache.
@@ -21,7 +23,6 @@ MISSING = -1
 FARTHEST = np.uint16(32767)  # Two of them still fit into 16 bits: sums are cut back after each feature.
 
 Integers = npt.NDArray[np.integer[Any]]
-Floats = npt.NDArray[np.float64]
 
 
 @njit(nogil=True, cache=True)
@@ -101,7 +102,7 @@ def coarse_distances(
     query: Integers,
     block: Integers,
     costs: Integers,
-    together: npt.NDArray[np.bool_],
+    together: Flags,
     n_numbers: int,
     limit: int,
     out: Integers,
@@ -213,7 +214,7 @@ def search(
     weights: Floats,
     scales: Floats,
     costs: Integers,
-    together: npt.NDArray[np.bool_],
+    together: Flags,
     margin: float,
     span: float,
     blocks: Integers,

@@ -12,13 +12,12 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 from scipy.special import gammaln
 
-Array = npt.NDArray[Any]
+from evenhand.arrays import Array, Codes
 
 CHANCE = 1e-3  # that any column at all seems to tell the group, if none does
 HEAD = 5_000  # people, or values, that mostly show already that a column tells nothing
@@ -40,7 +39,7 @@ class _Parts(NamedTuple):
     bands: int | None  # stretches of one part in the order of the values; None without an order
 
 
-def telling_columns(frame: pd.DataFrame, sensitive_features: Any, own: npt.NDArray[np.int64]) -> Telling:
+def telling_columns(frame: pd.DataFrame, sensitive_features: Any, own: Codes) -> Telling:
     """Return the columns that tell the group. Those that have the name of a sensitive feature need no proof.
 
     >>> race = ["black", "white", "asian", "black", "white"] * 10
@@ -70,7 +69,7 @@ def telling_columns(frame: pd.DataFrame, sensitive_features: Any, own: npt.NDArr
     return found
 
 
-def sensitive_columns(frame: pd.DataFrame, sensitive_features: Any, own: npt.NDArray[np.int64]) -> list[Any]:
+def sensitive_columns(frame: pd.DataFrame, sensitive_features: Any, own: Codes) -> list[Any]:
     """Return the columns of X that tell the group for certain, in their order."""
     telling = telling_columns(frame, sensitive_features, own)
     return [name for name in frame.columns if name in telling.alone or name in telling.more]
@@ -91,7 +90,7 @@ def _log_chance(parts: _Parts) -> float:
     return float(ways - gammaln(parts.sizes.sum() + 1) + gammaln(parts.sizes + 1).sum())
 
 
-def _parts(frame: pd.DataFrame, columns: list[Any], own: npt.NDArray[np.int64]) -> _Parts:
+def _parts(frame: pd.DataFrame, columns: list[Any], own: Codes) -> _Parts:
     groups = np.unique(own).size
     if len(frame) > 2 * HEAD and np.unique(own[:HEAD]).size == groups:
         head = _parts(frame.iloc[:HEAD], columns, own[:HEAD])
@@ -132,7 +131,7 @@ def joint_codes(frame: pd.DataFrame, columns: list[Any]) -> tuple[Array, Array]:
     return codes.astype(np.int64), np.asarray(values)
 
 
-def _features(frame: pd.DataFrame, own: npt.NDArray[np.int64]) -> Iterator[list[Any]]:
+def _features(frame: pd.DataFrame, own: Codes) -> Iterator[list[Any]]:
     """Yield the columns, those of 0 and 1 together that are one feature's: one is 1 for everybody.
 
     Where the first category has no column, at most one is 1. That may be chance among a few people, so these

@@ -11,14 +11,12 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from evenhand.arrays import Array, Codes, Flags, Floats
 from evenhand.checks import number
 from evenhand.groups import sorted_unique
 from evenhand.metrics.divergence import divergence as divergence_named
 from evenhand.metrics.gower import Neighbours, gower_neighbours
-
-Array = npt.NDArray[Any]
 
 
 class Gap(NamedTuple):
@@ -115,7 +113,7 @@ def metric_free_gap(
     )
 
 
-def person_gaps(probabilities_by_group: Any, own: Any, *, divergence: str = "kl") -> npt.NDArray[np.float64]:
+def person_gaps(probabilities_by_group: Any, own: Any, *, divergence: str = "kl") -> Floats:
     """Return each person's gap: the largest divergence from their own policy to another group's.
 
     >>> by_group = [[[0.9, 0.1], [0.6, 0.4], [0.8, 0.2]]]
@@ -142,7 +140,7 @@ def flip_rate(decisions_by_group: Any, own: Any) -> float:
     return float(person_flips(decisions_by_group, own).mean())
 
 
-def person_flips(decisions_by_group: Any, own: Any) -> npt.NDArray[np.bool_]:
+def person_flips(decisions_by_group: Any, own: Any) -> Flags:
     """Return whether each person's decision changes under any other group's policy."""
     decided = np.asarray(decisions_by_group)
     if decided.ndim != 2 or decided.size == 0:
@@ -152,7 +150,7 @@ def person_flips(decisions_by_group: Any, own: Any) -> npt.NDArray[np.bool_]:
     return np.asarray((decided != mine[:, None]).any(axis=1))
 
 
-def check_distributions(values: Any, name: str, n_axes: int) -> npt.NDArray[np.float64]:
+def check_distributions(values: Any, name: str, n_axes: int) -> Floats:
     """Return probabilities as floats; they lie in [0, 1] and sum to one over the last axis, to 1e-4."""
     array = np.asarray(values, dtype=float)
     if array.ndim != n_axes or array.size == 0:
@@ -166,7 +164,7 @@ def check_distributions(values: Any, name: str, n_axes: int) -> npt.NDArray[np.f
     return np.asarray(np.clip(array, 0.0, 1.0))
 
 
-def _own_groups(own: Any, shape: tuple[int, ...]) -> npt.NDArray[np.int64]:
+def _own_groups(own: Any, shape: tuple[int, ...]) -> Codes:
     codes = np.asarray(own)
     n_people, n_groups = shape
     if codes.shape != (n_people,) or codes.dtype.kind not in "iu":

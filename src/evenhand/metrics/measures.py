@@ -149,6 +149,15 @@ def _discrimination(answers: Answers, neighbours: Array | None = None) -> float:
     return float(shares.max() - shares.min())
 
 
+def _balanced_accuracy(answers: Answers, neighbours: Array | None = None) -> float:
+    right = answers.decided_own == answers.truth
+    return float(np.mean([right[answers.truth == label].mean() for label in np.unique(answers.truth)]))
+
+
+def _delta(answers: Answers, neighbours: Array | None = None) -> float:
+    return _accuracy(answers) - _discrimination(answers)
+
+
 def _flip_rate(answers: Answers, neighbours: Array | None = None) -> float:
     return float("nan") if answers.flips is None else float(answers.flips.mean())
 
@@ -201,6 +210,8 @@ def _gap(answers: Answers, neighbours: Array | None = None) -> float:
 _VALUES: dict[str, Callable[[Answers, Array | None], float]] = {
     "accuracy": _accuracy,
     "discrimination": _discrimination,
+    "delta": _delta,
+    "balanced_accuracy": _balanced_accuracy,
     "flip_rate": _flip_rate,
     "positive_rate": _positive_rate,
     "consistency": _consistency,

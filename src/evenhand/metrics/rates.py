@@ -7,31 +7,30 @@ Where fewer than two of several groups are left, there is nothing to compare and
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from evenhand.arrays import Array, Floats
 from evenhand.metrics.counts import Counts
 
-Array = npt.NDArray[np.float64]
-Rate = Callable[[Counts], Array]
+Rate = Callable[[Counts], Floats]
 
 
 class Shares(NamedTuple):
     """Whom a rate counts, and of how many people: both (..., groups, columns)."""
 
-    hits: npt.NDArray[Any]
-    people: npt.NDArray[Any]
+    hits: Array
+    people: Array
 
 
-def accuracy(counts: Counts) -> Array:
+def accuracy(counts: Counts) -> Floats:
     """Share of right decisions."""
     joint = counts.table.sum(axis=-3)
     return divide(np.trace(joint, axis1=-2, axis2=-1), joint.sum(axis=(-2, -1)))
 
 
-def balanced_accuracy(counts: Counts) -> Array:
+def balanced_accuracy(counts: Counts) -> Floats:
     """Mean, over the labels that occur, of the share of right decisions."""
     joint = counts.table.sum(axis=-3)
     recall = divide(np.diagonal(joint, axis1=-2, axis2=-1), joint.sum(axis=-1))
@@ -39,7 +38,7 @@ def balanced_accuracy(counts: Counts) -> Array:
     return divide(np.where(known, recall, 0).sum(axis=-1), known.sum(axis=-1))
 
 
-def decision_rates(counts: Counts) -> Array:
+def decision_rates(counts: Counts) -> Floats:
     """P(decision | group), as (..., groups, decisions)."""
     joint = counts.table.sum(axis=-2)
     return divide(joint, joint.sum(axis=-1, keepdims=True))
@@ -65,33 +64,33 @@ def decided_by_label(counts: Counts) -> Shares:
     return Shares(hits.reshape(shape), people.reshape(shape))
 
 
-def discrimination(counts: Counts) -> Array:
+def discrimination(counts: Counts) -> Floats:
     """Largest difference of P(decision | group) between groups, over the decisions in question."""
     return largest(spread(divide(*decided(counts))))
 
 
-def delta(counts: Counts) -> Array:
+def delta(counts: Counts) -> Floats:
     """Accuracy less discrimination."""
     return accuracy(counts) - discrimination(counts)
 
 
-def equal_opportunity_difference(counts: Counts) -> Array:
+def equal_opportunity_difference(counts: Counts) -> Floats:
     """Largest difference of P(decision = label | label, group), for the positive label or for every one."""
     return largest(spread(divide(*decided_right(counts))))
 
 
-def equalized_odds_difference(counts: Counts) -> Array:
+def equalized_odds_difference(counts: Counts) -> Floats:
     """Largest difference of P(decision | label, group), over labels and the decisions in question."""
     return largest(spread(divide(*decided_by_label(counts))))
 
 
-def divide(part: npt.NDArray[Any], whole: npt.NDArray[Any]) -> Array:
+def divide(part: Array, whole: Array) -> Floats:
     """Return part / whole, NaN where the whole is nothing."""
     part, whole = np.broadcast_arrays(part, whole)
     return np.asarray(np.divide(part, whole, out=np.full(part.shape, np.nan), where=whole != 0))
 
 
-def spread(rates: Array) -> Array:
+def spread(rates: Floats) -> Floats:
     """Largest difference over groups: (..., groups, columns) to (..., columns)."""
     known = ~np.isnan(rates)
     most = np.where(known, rates, -np.inf).max(axis=-2)
@@ -100,12 +99,12 @@ def spread(rates: Array) -> Array:
     return np.asarray(np.subtract(most, least, out=np.full(most.shape, np.nan), where=enough))
 
 
-def largest(differences: Array) -> Array:
+def largest(differences: Floats) -> Floats:
     """Largest over the last axis of what is known; NaN if nothing is."""
     most = np.where(np.isnan(differences), -np.inf, differences).max(axis=-1)
     return np.asarray(np.where(np.isneginf(most), np.nan, most))
 
 
-def _in_question(columns: npt.NDArray[Any], counts: Counts) -> npt.NDArray[Any]:
+def _in_question(columns: Array, counts: Counts) -> Array:
     """Keep the positive label's column, or all where there is none."""
     return columns if counts.positive is None else columns[..., counts.positive : counts.positive + 1]

@@ -5,13 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from scipy.stats import rankdata
 
+from evenhand.arrays import Array, Codes
 from evenhand.checks import integer
 from evenhand.metrics.counts import encode_labels, positive_label
-
-Array = npt.NDArray[Any]
 
 
 def auc(
@@ -73,7 +71,7 @@ def claims(y_true: Any, y_score: Any, pos_label: Any, labels: Any) -> tuple[Arra
     return truth == top, scores[np.arange(len(top)), top]
 
 
-def bin_of(scores: Array, bins: int) -> npt.NDArray[np.int64]:
+def bin_of(scores: Array, bins: int) -> Codes:
     """Return the equal-width bin of each probability; 1.0 belongs to the last."""
     return np.minimum((scores * bins).astype(np.int64), bins - 1)
 

@@ -17,13 +17,12 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from scipy.special import betainccinv, betaincinv
 
+from evenhand.arrays import Array
 from evenhand.metrics import rates
 from evenhand.metrics.counts import Counts
 
-Array = npt.NDArray[Any]
 Limits = tuple[Array, Array]
 
 

@@ -19,7 +19,7 @@ from evenhand.arrays import Array, Codes
 from evenhand.baselines import CollapseWarning
 from evenhand.checks import one_of
 from evenhand.groups import codes_of, sorted_unique
-from evenhand.metrics import Answers, gower_neighbours, measure
+from evenhand.metrics import Answers, gower_neighbours, measure, metric_free_gap
 from evenhand.metrics.measures import value_of
 from evenhand.metrics.networks import freeze
 from evenhand.protocol.grids import Method, Point
@@ -177,8 +177,9 @@ def train_and_select(
 
 def measured(answers: Answers, neighbours: Codes) -> dict[str, float]:
     """Return every metric of a model's answers about the test part."""
+    gap = metric_free_gap(answers.probabilities_by_group, answers.own)
     found = measure(answers, (*METRICS[:-1], "delta"), intervals=False, neighbours=neighbours)
-    return {name: value_of(found, name) for name in found} | {"gap": answers.gap().mean}
+    return {name: value_of(found, name) for name in found} | {"gap": gap.mean}
 
 
 def submodels(answers: Answers, neighbours: Codes) -> dict[str, dict[str, float]]:
