@@ -40,7 +40,7 @@ def changed(file: Path, old: str, new: str) -> None:
 @pytest.mark.parametrize(
     "file",
     [
-        "rewards/terms.py", "bandits/kernels/loop.py", "bandits/kernels/optimisers.py", "network.py", "groups.py",
+        "rewards/registry.py", "bandits/kernels/loop.py", "bandits/kernels/optimisers.py", "network.py", "groups.py",
         "protocol/selection.py", "protocol/grids.py", "protocol/theorem.py", "baselines/lfr.py",
         "metrics/group.py", "tables/splits.py", "tables/preprocessing.py", "workflow/candidates.py",
     ],

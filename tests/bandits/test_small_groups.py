@@ -5,7 +5,7 @@ import pytest
 
 from evenhand import CooperativeBandits, Likelihood, LogRatio, Parity
 from evenhand.bandits import base as learner
-from evenhand.bandits.training import pack_terms
+from evenhand.rewards import pack_terms
 
 
 def world(share, seed, n=3000):
@@ -35,7 +35,7 @@ def test_parity_does_not_decide_all_of_a_small_group_alike(seed):
 
 def test_from_a_fifth_on_a_group_is_treated_as_half():
     half, fifth, tenth = (
-        pack_terms(Likelihood() + Parity(averaging=0.1), 0.0, 2, group_sizes=sizes)
+        pack_terms(Likelihood() + Parity(averaging=0.1), 0.0, 2, group_sizes=sizes).rates
         for sizes in ([500, 500], [800, 200], [900, 100])
     )
     for name in ("dual_step", "averaging"):

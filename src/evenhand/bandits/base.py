@@ -18,7 +18,7 @@ from evenhand import checks
 from evenhand.bandits import kernels
 from evenhand.bandits.contexts import as_rows, name_bad_columns
 from evenhand.bandits.defaults import people_met, step_size
-from evenhand.bandits.kernels.structs import Options, People, Rows, Terms
+from evenhand.bandits.kernels.structs import Options, People, Rows
 from evenhand.bandits.offpolicy import chances, finite, one_each
 from evenhand.bandits.training import (
     COOPERATIONS,
@@ -28,13 +28,13 @@ from evenhand.bandits.training import (
     SCHEDULES,
     Training,
     TrainingDivergedError,
-    pack_terms,
 )
 from evenhand.groups import sorted_unique
 from evenhand.metrics.collapse import ALIKE_FROM, LOOKED_AT, SHORT, WRONG_FROM, CollapseWarning, one_decision
 from evenhand.network import Network
-from evenhand.rewards.compiling import compile_custom, try_custom
-from evenhand.rewards.terms import RateTerm, Reward
+from evenhand.rewards import Reward, pack_terms
+from evenhand.rewards.compiling import try_custom
+from evenhand.rewards.registry import stiffness
 
 # The weight of cooperation from which policies move jointly. Below it the pull hardly hides what the labels
 # teach, and a small group is better served by an Adam of its own.
@@ -172,16 +172,16 @@ class PolicyLearner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self._check_options()
         self._check_policies()
         training, reward = self._training, self._reward()
-        if len(people.actions) and any(
-            isinstance(term, RateTerm) and term.name != "parity" for term in reward.terms
-        ):
+        if len(people.actions) and any(term.needs_labels for term in reward.terms):
             raise ValueError(
                 f"Got the reward {', '.join(reward.names)} for logged feedback, but a log has no labels: "
                 "expected terms that need none (parity, log_ratio, agreement, kl)."
             )
         if len(people.actions) and not len(people.propensities):
             people = self._own_propensities(rows, people)
-        if not len(people.actions) and not {"correctness", "likelihood", "custom"} & set(reward.names):
+        if not len(people.actions) and not any(
+            term.of_labels or term.teaches_labels for term in reward.terms
+        ):
             warnings.warn(
                 f"No term of the reward {reward} looks at the label: nothing is learned from y. "
                 "Add Likelihood() or Correctness().",
@@ -189,7 +189,6 @@ class PolicyLearner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             )
         own, rate = reward.get("custom"), step_size(self.learning_rate, self.n_features_in_)
         function = None if own is None else own.function
-        compiled = compile_custom(function)
         if function is not None:
             try_custom(function, *training.policies.b2.shape, len(people.actions) > 0)
         met = np.bincount(people.groups, minlength=len(training.policies.b2))
@@ -200,9 +199,9 @@ class PolicyLearner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             n_steps=n_steps if decays else 0,
             group_sizes=training.rates.counts[:, -1] + met,
         )
-        if decays and len(met) > 1 and terms.agreement_weight >= SHARPENS_FROM:
+        if decays and len(met) > 1 and terms.agreement.weight >= SHARPENS_FROM:
             warnings.warn(
-                f"Got Agreement with a weight of {terms.agreement_weight:g}: policies agree most where "
+                f"Got Agreement with a weight of {terms.agreement.weight:g}: policies agree most where "
                 "they are sure, and with such a weight everybody gets one decision. Give it one of at most "
                 "1, or take LogRatio().",
                 stacklevel=3,
@@ -239,7 +238,6 @@ class PolicyLearner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 rows,
                 people,
                 terms,
-                compiled,
                 options,
                 remedy=f"{remedy}, or scale the columns of X to unit deviation.",
                 checkpoint=None if callback is None else checkpoint,
@@ -287,10 +285,10 @@ class PolicyLearner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.n_steps_ = self._training.step
         self.history_ = {name: np.array(column) for name, column in self._training.history.items()}
 
-    def _apart(self, terms: Terms) -> float:
+    def _apart(self, terms: Any) -> float:
         """Return the share of the rate at which the policies' differences move; 0: each moves by itself."""
         # Agreement does not cancel in the policies' mean, as the log-ratio does: it is no part of the pull.
-        pull = terms.log_ratio_weight
+        pull = stiffness(terms)
         n_groups = len(self._training.policies.b2)
         listen = self.cooperation == "mutual" and n_groups > 1 and pull >= JOINT_FROM
         jointly = self.optimizer == "joint_adam" and self.shared_start and listen

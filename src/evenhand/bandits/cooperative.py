@@ -17,7 +17,7 @@ from evenhand.bandits.kernels.structs import People
 from evenhand.bandits.training import Training
 from evenhand.groups import codes_of, column_names, encode_groups, group_values, sorted_unique
 from evenhand.network import Network
-from evenhand.rewards.terms import Likelihood, LogRatio, Reward, Term, as_reward
+from evenhand.rewards import Likelihood, LogRatio, Reward, Term, as_reward
 
 
 class CooperativeBandits(PolicyLearner):

@@ -13,7 +13,7 @@ from evenhand.bandits.base import Callback, Codes, Floats, PolicyLearner, distin
 from evenhand.bandits.contexts import as_rows
 from evenhand.bandits.kernels.structs import People
 from evenhand.bandits.offpolicy import ValueEstimate
-from evenhand.rewards.terms import Likelihood, Reward, Term, as_reward
+from evenhand.rewards import Likelihood, Reward, Term, as_reward
 
 NOTHING = np.zeros(0)
 NO_ACTIONS = np.zeros(0, dtype=np.int64)

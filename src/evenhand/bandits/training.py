@@ -8,20 +8,18 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from evenhand import network
 from evenhand.bandits import kernels
 from evenhand.bandits.kernels.loop import ORDERS
 from evenhand.bandits.kernels.optimisers import SCHEDULES
-from evenhand.bandits.kernels.structs import Moments, Options, People, Rates, Rows, Terms
+from evenhand.bandits.kernels.structs import Moments, Options, People, Rows
 from evenhand.network import Network
-from evenhand.rewards.terms import KL, RateTerm, Reward
+from evenhand.rewards.rates import Rates
 
 ESTIMATORS = ("expected", "sampled")
 COOPERATIONS = ("mutual", "acting")
 OPTIMIZERS = ("sgd", "adam", "joint_adam")
-FULL_PACE = 2.5  # a group with 1/2.5 of an equal share, or more, needs no slower prices
 
 __all__ = [
     "COOPERATIONS",
@@ -122,8 +120,7 @@ class Training:
         self,
         rows: Rows,
         people: People,
-        terms: Terms,
-        custom: Any,
+        terms: Any,
         options: Options,
         *,
         remedy: str,
@@ -133,7 +130,7 @@ class Training:
         every = options.interval
         direct = options.batch_size == 1 and not options.adam and options.weight_decay == 0
         kind = "joint" if options.apart > 0 else "adam" if options.adam else "sgd"
-        self.make_room(n_rate_terms=len(terms.bound), buffers=not direct, kind=kind)
+        self.make_room(n_rate_terms=len(terms.rates.bound), buffers=not direct, kind=kind)
         # A fit that fails leaves no model; learning without end may be caught and go on from here.
         before = None if options.horizon else copy.deepcopy((self.policies, self.moments, self.rates))
         while self.step < options.end:
@@ -144,7 +141,7 @@ class Training:
             n_steps = until - self.step
             history = np.zeros((-(-n_steps // every), 3))
             done = kernels.train(
-                self.policies, self.moments, rows, people, terms, self.rates, options, custom,
+                self.policies, self.moments, rows, people, terms, self.rates, options,
                 self.step, n_steps, history,
             )  # fmt: skip
             if done < n_steps or not all(np.isfinite(part).all() for part in self.policies):
@@ -194,65 +191,3 @@ def _no_rates(n_terms: int, n_groups: int, n_actions: int) -> Rates:
     """Return running rates before anybody was met."""
     shape = (n_terms, n_groups, n_actions + 1, n_actions)
     return Rates(np.full(shape, 1 / n_actions), np.zeros(shape), np.zeros((n_groups, n_actions + 1)))
-
-
-def pace(group_sizes: npt.ArrayLike) -> npt.NDArray[np.float64]:
-    """Return how fast each group's prices may move: 1, or less for a group that is rarely met.
-
-    A small group's rate tells late what a price did, and its price weighs more; both by 1/share. Prices that
-    rose as fast as those of a large group would be far too high by then, and all of the small group get the
-    same decision. Of two groups, a fifth of the people is enough for full pace; a group that nobody was met
-    of yet slows nothing.
-
-    >>> pace([800, 200]), pace([980, 20]), pace([10, 0])
-    (array([1., 1.]), array([1. , 0.1]), array([1., 1.]))
-    """
-    sizes = np.asarray(group_sizes, dtype=np.float64)
-    shares = FULL_PACE * len(sizes) * sizes / max(sizes.sum(), 1.0)
-    return np.where(sizes > 0, np.minimum(shares, 1.0), 1.0)
-
-
-def pack_terms(
-    reward: Reward,
-    divergence_weight: float,
-    n_labels: int,
-    n_steps: int = 0,
-    group_sizes: npt.ArrayLike = (1,),
-) -> Terms:
-    """Turn a reward into the numbers that the loop reads; a weight of None is the divergence weight.
-
-    `n_steps` is how many people a fit meets; 0 for learning without end. `group_sizes` are the people of each
-    group: where one is small, prices rise slower, and its running rates forget faster.
-    """
-    for term in reward.terms:
-        term.check(n_labels)
-
-    def weight(name: str) -> float:
-        term = reward.get(name)
-        if term is None:
-            return 0.0
-        return float(divergence_weight if term.weight is None else term.weight)
-
-    correctness, likelihood, published = reward.get("correctness"), reward.get("likelihood"), reward.get("kl")
-    bounded = [term for term in reward.terms if isinstance(term, RateTerm)]
-    masks = [term.mask(n_labels) for term in bounded]
-    if reward.get("custom") is not None:
-        # A user's own term may read the running rates: keep them, bounding nothing.
-        bounded, masks = [RateTerm(), *bounded], [np.zeros((n_labels + 1, n_labels), np.bool_), *masks]
-    speed = pace(group_sizes)
-    averaging = np.array([term.averaging for term in bounded], dtype=np.float64)
-    return Terms(
-        gains=np.zeros((n_labels, n_labels)) if correctness is None else correctness.matrix(n_labels),
-        likelihood_clip=0.0 if likelihood is None else float(likelihood.clip),
-        kl_weight=weight("kl"),
-        kl_kind=0 if published is None else KL.kinds.index(published.divergence),
-        log_ratio_weight=weight("log_ratio"),
-        agreement_weight=weight("agreement"),
-        mask=np.array(masks, dtype=np.bool_).reshape(len(masks), n_labels + 1, n_labels),
-        bound=np.array([term.bound for term in bounded], dtype=np.float64),
-        dual_step=speed.min() * np.array([term.step(n_steps) for term in bounded], dtype=np.float64),
-        pull=np.array([term.pull for term in bounded], dtype=np.float64),
-        averaging=np.minimum(averaging[:, None] / speed, 1.0),
-        decisions=np.array([term.measure == "decisions" for term in bounded], dtype=np.bool_),
-        custom=reward.get("custom") is not None,
-    )

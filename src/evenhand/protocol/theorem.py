@@ -10,16 +10,17 @@ from __future__ import annotations
 from typing import Any, Self
 
 import numpy as np
-import numpy.typing as npt
 
-from evenhand.bandits.cooperative import CooperativeBandits
-from evenhand.bandits.training import pack_terms
+from evenhand.arrays import Floats
+from evenhand.bandits import CooperativeBandits
 from evenhand.groups import codes_of
 from evenhand.network import Network, backward, forward, softmax
 from evenhand.protocol.grids import Method, Point
-from evenhand.rewards.terms import Likelihood, LogRatio, as_reward
+from evenhand.rewards import Likelihood, LogRatio, as_reward, pack_terms
+from evenhand.rewards.registry import BY_NAME, listening, rewards
+from evenhand.rewards.term import Seen
 
-KNOWN = ("correctness", "likelihood", "kl", "log_ratio")
+KNOWN = tuple(name for name, term in BY_NAME.items() if term.settled)
 CHECKPOINTS = 60
 PUBLISHED, CURED = "gradient of CCB", "gradient of CCB cured"
 
@@ -29,8 +30,20 @@ def expected_gradient(model: CooperativeBandits, X: Any, y: Any, s: Any) -> Netw
 
     Parameters
     ----------
-    model : fitted, its reward made of correctness, likelihood, kl and log_ratio
-    X, y, s : people, their labels and groups
+    model : CooperativeBandits
+        A fitted model, with no bounded rates and no `Custom` term in its reward.
+    X, y, s : array-like
+        Contexts, labels and groups of people.
+
+    Returns
+    -------
+    Network
+        The gradient of each parameter.
+
+    Raises
+    ------
+    ValueError
+        If a term's reward depends on more than this person's policies.
 
     Examples
     --------
@@ -47,31 +60,23 @@ def expected_gradient(model: CooperativeBandits, X: Any, y: Any, s: Any) -> Netw
     terms = pack_terms(reward, model.divergence_weight, len(model.classes_))
     labels = np.searchsorted(model.classes_, y)
     groups = codes_of(s, len(labels), model.groups_)
-    everyone, n_groups = np.arange(len(labels)), len(model.groups_)
-    policies = [Network(*(part[g] for part in model.policies_)) for g in range(n_groups)]
+    policies = [Network(*(part[g] for part in model.policies_)) for g in range(len(model.groups_))]
     layers = [forward(policy, X) for policy in policies]
-    said = np.stack([softmax(logits.astype(np.float64)) for _, logits in layers])  # (groups, people, actions)
+    said: Floats = np.stack([softmax(logits.astype(np.float64)) for _, logits in layers], axis=1)
     logs = np.log(np.maximum(said, np.finfo(np.float64).tiny))
+    seen = Seen(labels, groups, said, logs, labels, np.zeros(said.shape[:2], np.int64), True, None)
 
-    own, own_logs = said[groups, everyone], logs[groups, everyone]
-    others = max(n_groups - 1, 1)
-    apart = own_logs - (logs.sum(0) - own_logs) / others if n_groups > 1 else np.zeros_like(own)
-    rewards = terms.gains[labels] - terms.log_ratio_weight * apart
-    # The published divergence is the same for every action: it moves the reward, and drops out below.
-    rewards -= terms.kl_weight * (own * apart).sum(1, keepdims=True)
-    if terms.likelihood_clip:
-        rewards[everyone, labels] += np.minimum(1 / own[everyone, labels], terms.likelihood_clip)
-    acting = own * (rewards - (own * rewards).sum(1, keepdims=True))
-
-    listens = terms.log_ratio_weight / others if model.cooperation == "mutual" else 0.0
-    gradients = []
-    for g, (hidden, _) in enumerate(layers):
-        direction = np.where((groups == g)[:, None], acting, listens * (own - said[g])) / len(labels)
-        gradients.append(backward(policies[g], X, hidden, direction.astype(np.float32)))
+    own, earned = seen.own, rewards(terms, seen)
+    directions = listening(terms, seen) if model.cooperation == "mutual" else np.zeros_like(said)
+    directions[np.arange(len(own)), groups] = own * (earned - (own * earned).sum(1, keepdims=True))
+    gradients = [
+        backward(policies[g], X, hidden, (directions[:, g] / len(labels)).astype(np.float32))
+        for g, (hidden, _) in enumerate(layers)
+    ]
     return Network(*(np.stack(parts) for parts in zip(*gradients, strict=True)))
 
 
-def squared_norms(gradient: Network) -> npt.NDArray[np.float64]:
+def squared_norms(gradient: Network) -> Floats:
     """Return ‖∇J(θ_s)‖² for each group s."""
     squares = [(part.reshape(len(part), -1).astype(np.float64) ** 2).sum(1) for part in gradient]
     return np.asarray(np.sum(squares, axis=0))
@@ -109,7 +114,7 @@ def against_steps(steps: Any, squared: Any) -> dict[str, Any]:
     smallest = np.minimum.accumulate(squared)
     mean = np.cumsum(squared) / np.arange(1, len(squared) + 1)
 
-    def slope(values: npt.NDArray[np.float64]) -> float:
+    def slope(values: Floats) -> float:
         known = values > 0
         if known.sum() < 2:
             return float("nan")

@@ -1,20 +1,38 @@
-"""What an action earns: terms that add up to a reward."""
+"""What an action earns: terms that add up to a reward, as in `Correctness() + LogRatio() + Parity(0.01)`.
 
-from evenhand.rewards.terms import (
-    KL,
-    Agreement,
-    Correctness,
-    Custom,
-    EqualizedOdds,
-    EqualOpportunity,
-    Likelihood,
-    LogRatio,
-    Parity,
-    RateTerm,
-    Reward,
-    Term,
-    as_reward,
-)
+Terms whose `weight` is None take the estimator's `divergence_weight`, the paper's λ.
+
+To add a term:
+
+1. Write one file here, with a frozen dataclass whose fields are the parameters. `likelihood.py` is the
+   example of a plain `Term`, `log_ratio.py` of a `Pull`, which compares policies.
+2. Give it a `name`, and a `check` that raises 'Got …, but expected …'.
+3. Write its definition in NumPy, for all people at once. A plain term has `pack` (its parameters as a
+   NamedTuple, neutral where it is left out) and `rewards` (what it adds to r(a)). A pull, whose weight is
+   packed for it, has `apart` (what an action costs) and `heard` (the other policy's logit gradient).
+4. Write the same for Numba, for one person, with `@jit(inline="always")`: `Lines(earn)`, or for a pull
+   `PullLines(apart, total, heard)`. Their docstrings say what each function gets.
+5. Set the flags that differ from their defaults in `Term` and `Pull`.
+6. Add the class to `TERMS` in `registry.py`. That is all that `as_reward`, the estimators, the NumPy oracle,
+   the compiled loop and saved models need. Export it below and in `evenhand/__init__.py`.
+7. Add its name to `TERMS` in `tests/bandits/kernels/test_loop.py`, where 4 is compared with 3 in every
+   setting. If it ascends an objective, compare its gradient with autograd's in `test_reward.py` beside it.
+8. Add a row to the table in `docs/rewards.md`, and a line to CHANGELOG.md.
+
+Numba notices a changed `loop.py`, but not a changed line of a term: after editing one, delete
+`bandits/kernels/__pycache__`.
+"""
+
+from evenhand.rewards.agreement import Agreement
+from evenhand.rewards.correctness import Correctness
+from evenhand.rewards.custom import Custom
+from evenhand.rewards.jensen_shannon import JensenShannon
+from evenhand.rewards.kl import KL
+from evenhand.rewards.likelihood import Likelihood
+from evenhand.rewards.log_ratio import LogRatio
+from evenhand.rewards.rates import EqualizedOdds, EqualOpportunity, Parity, RateTerm
+from evenhand.rewards.registry import as_reward, pack_terms
+from evenhand.rewards.term import Reward, Term
 
 __all__ = [
     "KL",
@@ -23,6 +41,7 @@ __all__ = [
     "Custom",
     "EqualOpportunity",
     "EqualizedOdds",
+    "JensenShannon",
     "Likelihood",
     "LogRatio",
     "Parity",
@@ -30,4 +49,5 @@ __all__ = [
     "Reward",
     "Term",
     "as_reward",
+    "pack_terms",
 ]

@@ -13,7 +13,7 @@ from evenhand.bandits.defaults import people_met
 from evenhand.groups import codes_of
 from evenhand.metrics.answers import Answers
 from evenhand.metrics.measures import Measure, measure
-from evenhand.rewards.terms import Likelihood, LogRatio, Parity
+from evenhand.rewards import Likelihood, LogRatio, Parity
 from evenhand.tables.preprocessing import Part, Parts
 from evenhand.workflow.resuming import TrainedSoFar
 

@@ -17,21 +17,20 @@ from sklearn.utils._metadata_requests import SIMPLE_METHODS
 from evenhand.atomic import replacing
 from evenhand.bandits.cooperative import CooperativeBandits
 from evenhand.bandits.gradient import GradientBandit
-from evenhand.bandits.kernels.structs import Moments, Rates
+from evenhand.bandits.kernels.structs import Moments
 from evenhand.bandits.training import Training
 from evenhand.baselines import ALFR, LFR, LR, OxonFairClassifier, Rawlsian
 from evenhand.baselines._prototypes import Losses, Prototypes
 from evenhand.network import Network
-from evenhand.rewards import terms as rewards
+from evenhand.rewards.rates import Rates
+from evenhand.rewards.registry import SAVABLE
 from evenhand.tables.tabular import TabularClassifier
 from evenhand.version import __version__
 
 # Named one by one: a whole package would let a file call any function of it.
 OWN_TYPES = (
     CooperativeBandits, GradientBandit, Training, Moments, Rates, Network,
-    TabularClassifier, ALFR, LFR, LR, OxonFairClassifier, Rawlsian, Losses, Prototypes,
-    rewards.Reward, rewards.Correctness, rewards.Likelihood, rewards.KL, rewards.LogRatio, rewards.Agreement,
-    rewards.Parity, rewards.EqualOpportunity, rewards.EqualizedOdds,
+    TabularClassifier, ALFR, LFR, LR, OxonFairClassifier, Rawlsian, Losses, Prototypes, *SAVABLE,
 )  # fmt: skip
 # What `evenhand fit` saves lies above this file: it is named, not imported. The dtype is the imputer's.
 OWN_NAMES = ("evenhand.workflow.deployed.Deployed", "evenhand.tables.preprocessing.as_float32", "numpy.dtype")

@@ -14,9 +14,8 @@ from evenhand.bandits import kernels
 from evenhand.bandits import oracle as reference
 from evenhand.bandits.contexts import as_rows
 from evenhand.bandits.kernels.structs import Options, People
-from evenhand.bandits.training import Training, pack_terms
-from evenhand.rewards.compiling import compile_custom
-from evenhand.rewards.terms import KL, Correctness, Custom, Parity, as_reward
+from evenhand.bandits.training import Training
+from evenhand.rewards import KL, Correctness, Custom, Parity, as_reward, pack_terms
 
 TERMS = [
     "correctness",
@@ -24,6 +23,7 @@ TERMS = [
     "correctness + kl",
     "correctness + log_ratio",
     "correctness + agreement",
+    "correctness + jensen_shannon",
     "correctness + parity",
     "correctness + equal_opportunity",
     "likelihood + equalized_odds + log_ratio",
@@ -67,22 +67,20 @@ def both(reward, rows, people, opts, *, n_groups=2, n_labels=2, weight=1.5):
     reward = as_reward(reward)
     # One group is rare: its rates forget faster.
     terms = pack_terms(reward, weight, n_labels, group_sizes=[1, *[10] * (n_groups - 1)])
-    own = reward.get("custom")
     compiled = Training.begin(
         n_features=N_FEATURES, n_hidden=5, n_actions=n_labels, n_groups=n_groups,
         seed=1, shared_start=False, dtype=np.float64,
     )  # fmt: skip
-    compiled.make_room(n_rate_terms=len(terms.bound), buffers=True)
+    compiled.make_room(n_rate_terms=len(terms.rates.bound), buffers=True)
     plain = copy.deepcopy(compiled)
     history = np.zeros((100, 3))
-    function = None if own is None else own.function
     done = kernels.train(
-        compiled.policies, compiled.moments, rows, people, terms, compiled.rates, opts, compile_custom(function),
+        compiled.policies, compiled.moments, rows, people, terms, compiled.rates, opts,
         0, opts.end, history,
     )  # fmt: skip
     assert done == opts.end
     total = reference.train(
-        plain.policies, plain.moments, rows, people, terms, plain.rates, opts, function, 0, opts.end
+        plain.policies, plain.moments, rows, people, terms, plain.rates, opts, 0, opts.end
     )
     return compiled, plain, history[:, 0].sum(), total
 
@@ -187,7 +185,7 @@ def train_in_chunks(chunk):
     for first in range(0, 60, chunk):
         kernels.train(
             training.policies, training.moments, rows, people, terms, training.rates,
-            options(batch_size=8, adam=True), compile_custom(None), first, min(chunk, 60 - first), np.zeros((9, 3)),
+            options(batch_size=8, adam=True), first, min(chunk, 60 - first), np.zeros((9, 3)),
         )  # fmt: skip
     return training.policies.W1
 

@@ -7,12 +7,11 @@ from autograd import grad
 
 from evenhand.bandits import kernels
 from evenhand.bandits.contexts import as_rows
-from evenhand.bandits.kernels.reward import rate_excess, rate_price
-from evenhand.bandits.kernels.structs import Options, People, Rates
-from evenhand.bandits.training import Training, pack_terms
+from evenhand.bandits.kernels.structs import Options, People
+from evenhand.bandits.training import Training
 from evenhand.network import Network
-from evenhand.rewards.compiling import compile_custom
-from evenhand.rewards.terms import Correctness, Parity, as_reward
+from evenhand.rewards import Correctness, Parity, as_reward, pack_terms
+from evenhand.rewards.rates import Rates, rate_excess, rate_price
 
 WEIGHT = 3.0
 DRAWS = 20_000
@@ -30,7 +29,7 @@ def mean_gradient(reward, *, seed, expected=False, mutual=False, n_draws=DRAWS):
         n_features=3, n_hidden=4, n_actions=3, n_groups=2, seed=2,
         shared_start=False, dtype=np.float64,
     )  # fmt: skip
-    training.make_room(n_rate_terms=len(terms.bound), buffers=True)
+    training.make_room(n_rate_terms=len(terms.rates.bound), buffers=True)
     training.policies.W2[...] *= 3  # policies that really differ
     before = Network(*(part.copy() for part in training.policies))
     options = Options(
@@ -38,7 +37,7 @@ def mean_gradient(reward, *, seed, expected=False, mutual=False, n_draws=DRAWS):
         batch_size=n_draws, weight_decay=0.0, order=1, origin=0, importance_clip=10.0, interval=n_draws, seed=np.uint64(seed),
     )  # fmt: skip
     kernels.train(
-        training.policies, training.moments, rows, people, terms, training.rates, options, compile_custom(None),
+        training.policies, training.moments, rows, people, terms, training.rates, options,
         0, n_draws, np.zeros((1, 3)),
     )  # fmt: skip
     flat = [
@@ -122,9 +121,23 @@ def test_expected_agreement_is_the_gradient_of_the_chance_to_agree(moving):
     np.testing.assert_allclose(gradients[moving], wanted, rtol=1e-7, atol=1e-10)
 
 
-def test_sampled_agreement_averages_to_its_expected_gradient():
-    exact, _, _ = mean_gradient("agreement", seed=0, expected=True, mutual=True, n_draws=1)
-    mean, error = repeated("agreement", mutual=True)
+@pytest.mark.parametrize("moving", [0, 1])
+def test_expected_jensen_shannon_is_the_gradient_of_the_divergence(moving):
+    gradients, before, x = mean_gradient("jensen_shannon", seed=0, expected=True, mutual=True, n_draws=1)
+
+    def divergence(said):
+        middle = (said[0] + said[1]) / 2
+        return -sum(anp.sum(p * (anp.log(p) - anp.log(middle))) / 2 for p in said)
+
+    wanted = exact_gradient(divergence, before, x, moving)
+    assert np.abs(wanted).max() > 0.05
+    np.testing.assert_allclose(gradients[moving], wanted, rtol=1e-7, atol=1e-10)
+
+
+@pytest.mark.parametrize("term", ["agreement", "jensen_shannon"])
+def test_a_sampled_pull_averages_to_its_expected_gradient(term):
+    exact, _, _ = mean_gradient(term, seed=0, expected=True, mutual=True, n_draws=1)
+    mean, error = repeated(term, mutual=True)
     assert (np.abs(mean - np.array(exact)) <= 4.5 * error + 1e-9).all()
 
 
@@ -156,7 +169,7 @@ def test_rate_terms_are_named_apart():
 
 
 def test_a_bound_is_on_the_largest_difference_of_any_number_of_groups():
-    terms = pack_terms(as_reward(Parity(bound=0.3)), 0.0, 2)
+    terms = pack_terms(as_reward(Parity(bound=0.3)), 0.0, 2).rates
     rates = np.zeros((1, 3, 3, 2))
     rates[0, :, 2, 1] = [0.2, 0.5, 0.5]
     state = Rates(rates, np.zeros_like(rates), np.ones((3, 3)))
@@ -167,7 +180,7 @@ def test_a_bound_is_on_the_largest_difference_of_any_number_of_groups():
 
 def test_a_price_weighs_as_much_as_a_person_moves_the_rate():
     """Ten of a hundred people: each moves that group's rate nine times as far as one of the ninety theirs."""
-    terms = pack_terms(as_reward(Parity(pull=0)), 0.0, 2)
+    terms = pack_terms(as_reward(Parity(pull=0)), 0.0, 2).rates
     dual = np.zeros((1, 2, 3, 2))
     dual[0, :, 2, 1] = [0.1, -0.1]
     state = Rates(np.full_like(dual, 0.5), dual, np.array([[45.0, 45, 90], [5, 5, 10]]))

@@ -8,9 +8,12 @@ import numpy as np
 
 from evenhand.bandits.kernels.layers import FAST, add_gradient, forward, softmax
 from evenhand.bandits.kernels.optimisers import close_batch, learning_rate
-from evenhand.bandits.kernels.reward import TINY, mean_divergence, reward_of, watch_rates
 from evenhand.bandits.randomness import scramble, shuffled, uniform
 from evenhand.jit import jit
+from evenhand.rewards import rates
+from evenhand.rewards.compiled import fill_rewards, listen
+from evenhand.rewards.kl import mean_divergence
+from evenhand.rewards.term import TINY
 
 ORDERS = ("shuffled", "file", "drawn")
 _PERSON, _ACTION = 0, 1  # streams of random numbers; the groups' own draws follow
@@ -66,34 +69,9 @@ def acting_gradient(
     return mean
 
 
-@jit(inline="always")
-def listening_gradient(
-    ratio: float, agree: float, expected: bool, action: int, heard: int, weight: float, acting: int, g: int,
-    policies: Any, out: Any,
-) -> None:  # fmt: skip
-    """Fill listener g's logit gradient: its half of the divergence, or of the disagreement, from a reward.
-
-    `heard` is the listener's own draw, which `agreement` compares with the action taken.
-    """
-    n_actions = policies.shape[1]
-    if expected:
-        mean = 0.0
-        for k in range(n_actions):
-            mean += policies[g, k] * policies[acting, k]
-        for k in range(n_actions):
-            out[k] = ratio * (policies[acting, k] - policies[g, k])
-            out[k] += agree * policies[g, k] * (policies[acting, k] - mean)
-    else:
-        lost = 0.0 if heard == action else -agree
-        for k in range(n_actions):
-            towards = (1.0 if k == action else 0.0) - policies[g, k]
-            own = (1.0 if k == heard else 0.0) - policies[g, k]
-            out[k] = weight * (ratio * towards + lost * own)
-
-
 @jit(fastmath=FAST)
 def train(
-    policies: Any, moments: Any, rows: Any, people: Any, terms: Any, state: Any, options: Any, custom: Any,
+    policies: Any, moments: Any, rows: Any, people: Any, terms: Any, state: Any, options: Any,
     first_step: int, n_steps: int, history: Any,
 ) -> int:  # fmt: skip
     """Take `n_steps` steps from `first_step` on; return how many were taken before a reward was not finite.
@@ -108,9 +86,7 @@ def train(
     n_actions = b2.shape[1]
     direct = options.batch_size == 1 and not options.adam and options.weight_decay == 0.0
     expected, logged = options.expected, people.actions.shape[0] > 0
-    ratio = terms.log_ratio_weight / max(n_groups - 1, 1)
-    agree = terms.agreement_weight / max(n_groups - 1, 1)
-    listens = options.mutual and n_groups > 1 and ratio + agree > 0.0
+    listens, weights = options.mutual and n_groups > 1 and terms.listens, terms.weights
     target_W1, target_b1, target_W2, target_b2 = policies if direct else moments.gradient
 
     hidden = np.zeros((n_groups, n_hidden), b1.dtype)
@@ -130,7 +106,7 @@ def train(
             softmax(logits, g, logs, said)
         rate = learning_rate(options, step)
         if state.rates.shape[0] > 0:
-            watch_rates(terms, state, group, label, said, rate / options.learning_rate)
+            rates.watch(terms.rates, state, group, label, said, rate / options.learning_rate)
 
         action, weight, earned = -1, 1.0, 0.0
         if logged:
@@ -138,17 +114,13 @@ def train(
             weight = min(said[group, action] / people.propensities[person], options.importance_clip)
         elif not expected:
             action = draw(said, group, uniform(options.seed, step, _ACTION))
-        if agree > 0.0 and not expected:
+        if terms.draws and not expected:
             for g in range(n_groups):
                 draws[g] = draw(said, g, uniform(options.seed, step, _ACTION + 1 + g))
 
         apart = mean_divergence(0, group, said, logs)
-        kl = apart if terms.kl_kind == 0 else mean_divergence(terms.kl_kind, group, said, logs)
-        for k in range(n_actions):
-            if expected or k == action:
-                rewards[k] = reward_of(
-                    k, label, group, said, logs, draws, kl, expected, not logged, terms, state, custom
-                )
+        first, last = (0, n_actions) if expected else (action, action + 1)
+        fill_rewards(terms, apart, first, last, label, group, said, logs, draws, expected, state, rewards)
         reward = acting_gradient(expected, logged, action, weight, earned, group, said, rewards, gradient)
         if not np.isfinite(reward):
             return step - first_step
@@ -168,9 +140,7 @@ def train(
             # `said` is what the policies said before anyone moved: the order of the groups does not matter.
             for g in range(n_groups):
                 if g != group:
-                    listening_gradient(
-                        ratio, agree, expected, action, draws[g], weight, group, g, said, gradient
-                    )
+                    listen(weights, expected, action, draws[g], weight, group, g, said, logs, gradient)
                     pending[1 + g] = 1
                     add_gradient(
                         target_W1, target_b1, target_W2, target_b2, W2, g, values, indices, at, index_at,

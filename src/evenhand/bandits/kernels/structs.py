@@ -1,6 +1,6 @@
 """What the training loop reads and writes: named tuples of arrays and numbers that Numba understands.
 
-G is the number of groups, K of actions (and labels), T of bounded-rate terms.
+G is the number of groups. What the reward brings is in `evenhand.rewards`.
 """
 
 from __future__ import annotations
@@ -10,8 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
+from evenhand.arrays import Codes, Floats
 
 
 class Rows(NamedTuple):
@@ -19,44 +18,18 @@ class Rows(NamedTuple):
 
     values: npt.NDArray[np.float32]
     indices: npt.NDArray[np.int32]  # of a dense table: 0 … features-1, once
-    starts: Ints
+    starts: Codes
     sparse: bool
 
 
 class People(NamedTuple):
     """Who is met: group and label of each person, or what a log says was done and paid."""
 
-    groups: Ints
-    labels: Ints
-    actions: Ints  # a log's actions; empty when labels teach
+    groups: Codes
+    labels: Codes
+    actions: Codes  # a log's actions; empty when labels teach
     rewards: Floats
     propensities: Floats
-
-
-class Terms(NamedTuple):
-    """The reward in numbers; a weight of zero is a term left out."""
-
-    gains: Floats  # (K, K) by label and action
-    likelihood_clip: float
-    kl_weight: float
-    kl_kind: int
-    log_ratio_weight: float
-    agreement_weight: float
-    mask: npt.NDArray[np.bool_]  # (T, K + 1, K)
-    bound: Floats
-    dual_step: Floats
-    pull: Floats
-    averaging: Floats  # (T, G)
-    decisions: npt.NDArray[np.bool_]
-    custom: bool
-
-
-class Rates(NamedTuple):
-    """The running state of the bounded-rate terms."""
-
-    rates: Floats  # (T, G, K + 1, K)
-    dual: Floats  # (T, G, K + 1, K)
-    counts: Floats  # (G, K + 1)
 
 
 class Options(NamedTuple):
@@ -88,5 +61,5 @@ class Moments(NamedTuple):
     gradient: Any
     first: Any
     second: Any
-    updates: Ints  # (G,) how often each policy moved
-    pending: Ints  # (1 + G,) people in the open batch, then which policies it touches
+    updates: Codes  # (G,) how often each policy moved
+    pending: Codes  # (1 + G,) people in the open batch, then which policies it touches

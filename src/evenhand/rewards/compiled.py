@@ -1,0 +1,76 @@
+"""The registered terms' compiled lines, put together for the training loop, in the registry's order.
+
+The two functions are written out line by line, as a person would. In a chain of small functions, Numba would
+count arrays in and out at every link, which costs more than the arithmetic.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import groupby
+from typing import Any
+
+from evenhand.jit import jit
+from evenhand.rewards.pull import Pull
+from evenhand.rewards.registry import TERMS
+
+PAIR = "policies[{0}, k], policies[{1}, k], logs[{0}, k], logs[{1}, k]"
+
+
+def _fill_rewards() -> Iterator[str]:
+    """Write the function that fills in what the actions from `first` to before `last` earn."""
+    yield "def made(terms, kl, first, last, label, group, policies, logs, draws, expected, state, rewards):"
+    noted = [at for at, term in enumerate(TERMS) if getattr(term.lines, "note", None)]
+    for at in noted:
+        yield f"    kept_{at} = note_{at}(terms[{at}], kl, group, policies, logs)"
+    yield "    for k in range(first, last):"
+    yield "        reward = 0.0"
+    for pulls, run in groupby(enumerate(TERMS), key=lambda item: issubclass(item[1], Pull)):
+        if pulls:
+            yield "        for other in range(policies.shape[0]):"
+            yield "            if other == group:"
+            yield "                continue"
+        for at, term in run:
+            own, labelled = f"terms[{at}]", " and label >= 0" if term.of_labels else ""
+            if pulls:
+                pair = PAIR.format("group", "other")
+                yield f"            if {own}.weight > 0.0:"
+                yield f"                apart = apart_{at}({pair}, draws[other] == k, expected)"
+                yield f"                reward -= {own}.weight * apart / (policies.shape[0] - 1)"
+            else:
+                yield f"        if terms.active[{at}]{labelled}:"
+                given = f"{own}, reward, {f'kept_{at}' if at in noted else 0.0}"
+                yield f"            reward = earn_{at}({given}, k, label, group, policies, state)"
+    yield "        rewards[k] = reward"
+
+
+def _listen() -> Iterator[str]:
+    """Write the function that fills in listener g's logit gradient; `weight` is that of a sampled action."""
+    yield "def made(weights, expected, action, heard, weight, acting, g, policies, logs, out):"
+    yield "    n_groups, n_actions = policies.shape"
+    yield "    for k in range(n_actions):"
+    yield "        out[k] = 0.0"
+    for at, term in enumerate(TERMS):
+        if issubclass(term, Pull):
+            pair = PAIR.format("acting", "g")
+            yield f"    if weights[{at}] > 0.0:"
+            yield f"        share, total = weights[{at}] / (n_groups - 1), 0.0"
+            yield "        for k in range(n_actions):"
+            yield "            if expected or k == heard:"
+            yield f"                total += total_{at}({pair}, k == action, expected)"
+            yield "        for k in range(n_actions):"
+            yield f"            out[k] += heard_{at}(share, total, {pair}, k == action, k == heard, expected)"
+    yield "    if not expected:"
+    yield "        for k in range(n_actions):"
+    yield "            out[k] *= weight"
+
+
+def _compiled(lines: Iterator[str]) -> Any:
+    parts = {
+        f"{name}_{at}": line for at, term in enumerate(TERMS) for name, line in term.lines._asdict().items()
+    }
+    exec("\n".join(lines), parts)
+    return jit(inline="always", cache=False)(parts["made"])  # kept on disk as a part of the loop
+
+
+fill_rewards, listen = _compiled(_fill_rewards()), _compiled(_listen())

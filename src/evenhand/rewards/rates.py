@@ -1,0 +1,305 @@
+"""Bounded rates: Parity, EqualOpportunity and EqualizedOdds, kept by prices on actions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from evenhand import checks
+from evenhand.arrays import Flags, Floats
+from evenhand.jit import jit
+from evenhand.rewards.term import Lines, Reward, Seen, Setting, Term
+
+FULL_PACE = 2.5  # a group with 1/2.5 of an equal share, or more, needs no slower prices
+
+
+class Rates(NamedTuple):
+    """The running state of T bounded terms, for G groups and K actions."""
+
+    rates: Floats  # (T, G, K + 1, K): by label (the last: whatever the label) and action
+    dual: Floats  # (T, G, K + 1, K)
+    counts: Floats  # (G, K + 1)
+
+
+class Packed(NamedTuple):
+    """The bounded terms of a reward in numbers; none of them where there are none."""
+
+    mask: Flags  # (T, K + 1, K): which rates are bounded
+    bound: Floats  # (T,), as the next two
+    dual_step: Floats
+    pull: Floats
+    averaging: Floats  # (T, G)
+    decisions: Flags  # (T,): most probable actions are counted, not probabilities
+
+
+# The compiled side ---------------------------------------------------------------------------------------
+
+
+@jit()
+def watch(own: Any, state: Any, group: int, label: int, policies: Any, share: float) -> None:
+    """Move the running rates by one person, and the dual variables by the rates' excess over their bound.
+
+    `share` is what the schedule has left of the learning rate: the prices settle as the policies do.
+    """
+    n_terms, n_groups, n_slots, n_actions = state.rates.shape
+    top = 0
+    for k in range(1, n_actions):
+        if policies[group, k] > policies[group, top]:
+            top = k
+    for slot in range(n_slots):
+        if slot != label and slot != n_slots - 1:
+            continue
+        state.counts[group, slot] += 1
+        for t in range(n_terms):
+            # A true mean at first, a moving one once enough people were seen.
+            weight = max(own.averaging[t, group], 1.0 / state.counts[group, slot])
+            for k in range(n_actions):
+                seen = (1.0 if k == top else 0.0) if own.decisions[t] else policies[group, k]
+                state.rates[t, group, slot, k] += weight * (seen - state.rates[t, group, slot, k])
+                if own.mask[t, slot, k]:
+                    for g in range(n_groups):
+                        over = rate_excess(own, state, t, g, slot, k)
+                        state.dual[t, g, slot, k] += share * own.dual_step[t] * over
+
+
+@jit()
+def rate_excess(own: Any, state: Any, t: int, group: int, slot: int, k: int) -> Any:
+    """Return how far a group's rate lies outside its bound around the middle of the groups seen so far."""
+    if state.counts[group, slot] == 0:
+        return 0.0
+    low, high = np.inf, -np.inf
+    for g in range(state.counts.shape[0]):
+        if state.counts[g, slot] > 0:
+            low = min(low, state.rates[t, g, slot, k])
+            high = max(high, state.rates[t, g, slot, k])
+    apart = state.rates[t, group, slot, k] - 0.5 * (low + high)
+    half = 0.5 * own.bound[t]
+    return apart - min(max(apart, -half), half)
+
+
+@jit()
+def rate_price(own: Any, state: Any, group: int, label: int, k: int) -> Any:
+    """Return what action k costs this group now, for all bounded rates that count this person.
+
+    A person of a small group moves its rate more: the price is divided by the group's share, so that it is
+    the derivative of the dual's Lagrangian. Groups of equal size all have factor 1.
+    """
+    n_terms, n_groups, n_slots, _ = state.rates.shape
+    price = 0.0
+    for slot in range(n_slots):
+        if (slot != label and slot != n_slots - 1) or state.counts[group, slot] == 0:
+            continue
+        people = 0.0
+        for g in range(n_groups):
+            people += state.counts[g, slot]
+        factor = people / (n_groups * state.counts[group, slot])
+        for t in range(n_terms):
+            if own.mask[t, slot, k]:
+                mean = 0.0
+                for g in range(n_groups):
+                    mean += state.dual[t, g, slot, k] / n_groups
+                over = rate_excess(own, state, t, group, slot, k)
+                price += factor * (state.dual[t, group, slot, k] - mean + own.pull[t] * over)
+    return price
+
+
+@jit(inline="always")
+def _earn(
+    own: Any, reward: float, note: float, k: int, label: int, group: int, policies: Any, state: Any
+) -> Any:
+    return reward - rate_price(own, state, group, label, k)
+
+
+# The definition ------------------------------------------------------------------------------------------
+
+
+def watched(own: Packed, state: Rates, group: int, label: int, policy: Floats, share: float) -> None:
+    """Do what `watch` does, in plain NumPy: `policy` is what the person's own policy says of them."""
+    n_actions = len(policy)
+    for slot in ([label] if label >= 0 else []) + [n_actions]:
+        state.counts[group, slot] += 1
+        for t in range(len(state.rates)):
+            seen = np.eye(n_actions)[policy.argmax()] if own.decisions[t] else policy
+            weight = max(own.averaging[t, group], 1 / state.counts[group, slot])
+            state.rates[t, group, slot] += weight * (seen - state.rates[t, group, slot])
+            for action in np.flatnonzero(own.mask[t, slot]):
+                step = share * own.dual_step[t]
+                state.dual[t, :, slot, action] += step * excess(own, state, t, slot, action)
+
+
+def excess(own: Packed, state: Rates, t: int, slot: int, action: Any) -> Floats:
+    """Return how far each group's rate lies outside the bound around the middle of the groups seen."""
+    met = state.counts[:, slot] > 0
+    rates = state.rates[t, :, slot, action]
+    apart: Floats = np.where(met, rates - (rates[met].min() + rates[met].max()) / 2, 0)
+    return apart - np.clip(apart, -own.bound[t] / 2, own.bound[t] / 2)
+
+
+# The terms -----------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class RateTerm(Term):
+    """A bound on how far the groups' rates of an action may differ, kept by dual ascent.
+
+    Each group's running rates are watched; while they differ by more than `bound`, a price on the action
+    rises for the groups above the middle of the highest and the lowest, and falls for those below.
+
+    Parameters
+    ----------
+    bound : float
+        The largest difference between groups that is accepted.
+    dual_step : float or 'auto'
+        How fast the price rises with the excess, per person; it falls with the learning rate, so that the
+        prices settle as the policies do. 'auto' is 0.001, and more in a `fit` that meets fewer than 100,000
+        people, in proportion: the price has less time to rise. While one group is small (of two: less than a
+        fifth of the people), the step is smaller in proportion, and that group's `averaging` larger.
+    pull : float
+        An immediate price on the excess, which damps the dual's swings.
+    averaging : float
+        The weight of the newest person in the running rates.
+    measure : {'decisions', 'probabilities'}
+        'decisions' counts the most probable action, 'probabilities' the policy's own.
+    """
+
+    name: ClassVar[str] = "rates"
+    lines: ClassVar[Lines] = Lines(_earn)
+    needs_labels: ClassVar[bool] = True
+    settled: ClassVar[bool] = False
+    bound: float = 0.0
+    dual_step: float | str = "auto"
+    pull: float = 1.0
+    averaging: float = 2e-3
+    measure: str = "decisions"
+
+    def check(self, n_labels: int) -> None:
+        """Raise if a parameter is out of range."""
+        checks.number("bound", self.bound, low=0, high=1)
+        if self.dual_step != "auto":
+            checks.number("dual_step", self.dual_step, low=0)
+        checks.number("pull", self.pull, low=0)
+        checks.number("averaging", self.averaging, low=0, high=1, open_low=True)
+        checks.one_of("measure", self.measure, ("decisions", "probabilities"))
+
+    def step(self, n_steps: int) -> float:
+        """Return the dual step of a fit that meets so many people; 0 is an online learner's, without end.
+
+        >>> Parity().step(400_000), Parity().step(20_000), Parity(dual_step=0.01).step(20_000)
+        (0.001, 0.005, 0.01)
+        """
+        if self.dual_step != "auto":
+            return float(self.dual_step)
+        return 0.001 * max(1.0, 100_000 / n_steps) if n_steps else 0.001
+
+    def mask(self, n_labels: int) -> Flags:
+        """Return which rates are bounded: (labels + 1, actions); the last row is 'whatever the label'."""
+        raise TypeError("RateTerm is no reward of its own: use Parity, EqualOpportunity or EqualizedOdds.")
+
+    @classmethod
+    def variants(cls) -> tuple[type[Term], ...]:
+        """Return the three public terms."""
+        return Parity, EqualOpportunity, EqualizedOdds
+
+    @classmethod
+    def pack(cls, reward: Reward, setting: Setting) -> Packed:
+        """Return the numbers of all bounded terms, side by side."""
+        bounded = [term for term in reward.terms if isinstance(term, RateTerm)]
+        n_labels = setting.n_labels
+        masks = [term.mask(n_labels) for term in bounded]
+        if reward.get("custom") is not None:
+            # A user's own term may read the running rates: keep them, bounding nothing.
+            bounded, masks = [RateTerm(), *bounded], [np.zeros((n_labels + 1, n_labels), np.bool_), *masks]
+        speed = pace(setting.group_sizes)
+        averaging = np.array([term.averaging for term in bounded], dtype=np.float64)
+        steps = np.array([term.step(setting.n_steps) for term in bounded], dtype=np.float64)
+        return Packed(
+            mask=np.array(masks, dtype=np.bool_).reshape(len(masks), n_labels + 1, n_labels),
+            bound=np.array([term.bound for term in bounded], dtype=np.float64),
+            dual_step=speed.min() * steps,
+            pull=np.array([term.pull for term in bounded], dtype=np.float64),
+            averaging=np.minimum(averaging[:, None] / speed, 1.0),
+            decisions=np.array([term.measure == "decisions" for term in bounded], dtype=np.bool_),
+        )
+
+    @staticmethod
+    def rewards(own: Packed, seen: Seen) -> Floats:
+        """Return minus the price of each action in each person's group, of all rates that count them."""
+        _, n_groups, n_actions = seen.said.shape
+        state, found = seen.state, np.zeros_like(seen.own)
+        for t, slot, action in zip(*np.nonzero(own.mask), strict=True):
+            dual, counts = state.dual[t, :, slot, action], state.counts[:, slot]
+            counted = ((slot == n_actions) | (seen.labels == slot)) & (counts[seen.groups] > 0)
+            if counted.any():
+                price = dual - dual.mean() + own.pull[t] * excess(own, state, t, slot, action)
+                factor = counts.sum() / (n_groups * np.maximum(counts, 1))
+                found[:, action] -= np.where(counted, (price * factor)[seen.groups], 0)
+        return found
+
+
+@dataclass(frozen=True)
+class Parity(RateTerm):
+    """Demographic parity: every group gets each action equally often. With two labels, the second counts.
+
+    The parameters are those of `RateTerm`.
+    """
+
+    name: ClassVar[str] = "parity"
+    needs_labels: ClassVar[bool] = False
+
+    def mask(self, n_labels: int) -> Flags:
+        """Bound the rates over everybody."""
+        mask = np.zeros((n_labels + 1, n_labels), dtype=np.bool_)
+        mask[-1, 1 if n_labels == 2 else 0 :] = True
+        return mask
+
+
+@dataclass(frozen=True)
+class EqualOpportunity(RateTerm):
+    """People with a label are given it equally often in every group. With two labels, the second counts.
+
+    The parameters are those of `RateTerm`.
+    """
+
+    name: ClassVar[str] = "equal_opportunity"
+
+    def mask(self, n_labels: int) -> Flags:
+        """Bound the rate of the right action among those with that label."""
+        mask = np.zeros((n_labels + 1, n_labels), dtype=np.bool_)
+        for label in range(1 if n_labels == 2 else 0, n_labels):
+            mask[label, label] = True
+        return mask
+
+
+@dataclass(frozen=True)
+class EqualizedOdds(RateTerm):
+    """Given the label, every group gets each action equally often.
+
+    The parameters are those of `RateTerm`.
+    """
+
+    name: ClassVar[str] = "equalized_odds"
+
+    def mask(self, n_labels: int) -> Flags:
+        """Bound the rates among those with each label."""
+        mask = np.zeros((n_labels + 1, n_labels), dtype=np.bool_)
+        mask[:-1, 1 if n_labels == 2 else 0 :] = True
+        return mask
+
+
+def pace(group_sizes: npt.ArrayLike) -> Floats:
+    """Return how fast each group's prices may move: 1, or less for a group that is rarely met.
+
+    A small group's rate tells late what a price did, and its price weighs more; both by 1/share. Prices that
+    rose as fast as those of a large group would be far too high by then, and everybody in the small group
+    would get the same decision. Of two groups, a fifth of the people is enough for full pace; a group of
+    which nobody was met yet slows nothing.
+
+    >>> pace([800, 200]), pace([980, 20]), pace([10, 0])
+    (array([1., 1.]), array([1. , 0.1]), array([1., 1.]))
+    """
+    sizes = np.asarray(group_sizes, dtype=np.float64)
+    shares = FULL_PACE * len(sizes) * sizes / max(sizes.sum(), 1.0)
+    return np.where(sizes > 0, np.minimum(shares, 1.0), 1.0)
