@@ -35,8 +35,8 @@ def tidy_columns(
 ) -> tuple[pd.DataFrame, dict[str, str]]:
     """Return the columns as numbers and categories, and how dates are written.
 
-    Only the kind of a column is decided on the whole table. Whatever is *measured* (means, deviations,
-    frequent categories) waits for the preprocessing, which sees the training part alone.
+    Only a column's kind is decided on the whole table; whatever is *measured* (means, frequent categories)
+    waits for the preprocessing, which sees the training part alone.
 
     Parameters
     ----------
@@ -55,11 +55,6 @@ def tidy_columns(
         Numbers and categories, without constant columns and identifiers.
     dict
         The format of each column of dates, which are now days since 1970.
-
-    Raises
-    ------
-    ValueError
-        If a number is infinite, or most values of a column are numbers, but not all.
 
     Examples
     --------
@@ -82,8 +77,9 @@ def tidy_columns(
             notes.append(f"{name!r} is {only} and is left out.")
             continue
         coded = isinstance(column.dtype, pd.CategoricalDtype) or pd.api.types.is_bool_dtype(column)
+        tidied: pd.Series[Any] | None
         if name in codes or coded:
-            tidied: pd.Series[Any] | None = _categories(column, notes)
+            tidied = _categories(column, notes)
         elif pd.api.types.is_numeric_dtype(column):
             tidied = _numbers(column, notes, place)
         elif (how := _date_format(column)) is not None:

@@ -1,4 +1,4 @@
-"""The user's own table: which column is what, given or guessed, and said."""
+"""The user's own table as a data set: people with a label and a group, and their columns made tidy."""
 
 from __future__ import annotations
 
@@ -8,21 +8,19 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from evenhand.checks import did_you_mean
 from evenhand.tables.columns import tidy_columns
 from evenhand.tables.dataset import Dataset
-from evenhand.tables.files import read_table
+from evenhand.tables.files import Table, read_table
+from evenhand.tables.roles import (
+    MOST_LABELS,
+    Roles,
+    find_roles,
+    guessed_positive,
+    named_columns,
+    written_alike,
+)
 
-_MOST_LABELS = 20
 _MOST_GROUPS = 50
-_LABEL_NAMES = ("label", "target", "y", "outcome", "class", "decision", "income", "approved", "hired")
-_SENSITIVE_NAMES = ("sex", "gender", "race", "ethnicity", "religion", "disability", "nationality")
-_POSITIVE_NAMES = (
-    "1", "1.0", "+", "y", "yes", "true", "good", "positive", "pos", "success", "successful", "accept",
-    "accepted", "approve", "approved", "admit", "admitted", "grant", "granted", "hire", "hired", "invite",
-    "invited", "offer", "offered", "pass", "passed", "pay", "paid", "repaid", "select", "selected",
-    "qualified", "eligible", ">50k", ">50k.",
-)  # fmt: skip
 
 
 def load_table(
@@ -61,121 +59,60 @@ def load_table(
     name : str, optional
         The data set's name; by default the file's.
     encoding : str
-        Of a CSV file.
+        The encoding of a CSV file.
+
+    Returns
+    -------
+    Dataset
+        The people with a label and a group.
 
     Examples
     --------
     >>> people = pd.DataFrame({"age": [25, 31, 47], "sex": ["f", "m", "f"], "hired": ["no", "yes", "yes"]})
     >>> load_table(people, label="hired", sensitive="sex")
     Dataset 'table' (3 people, 1 context), label 'hired' = 'yes': 66.7 %, sensitive 'sex': f 2, m 1
-    >>> load_table(people, label="hird", sensitive="sex")
-    Traceback (most recent call last):
-    ...
-    ValueError: Got label='hird', but the DataFrame has no such column. Did you mean 'hired'?
     """
     table = read_table(source, encoding=encoding)
     notes = list(table.notes)
     frame = table.frame.rename(columns=str).reset_index(drop=True)
     codes = named_columns("categorical", categorical, frame, table.origin)
-    frame, target, groups = _with_roles(frame, table.origin, notes, label, sensitive, drop)
-    frame = _known_people(frame, target, groups, table.origin, notes)
-    positive, said = guessed_positive(frame[target]) if pos_label is None else (pos_label, "")
-    features = frame.drop(columns=[target, *groups])
+    roles = find_roles(frame, table.origin, notes, label=label, sensitive=sensitive, drop=drop)
+    people = _known_people(frame.drop(columns=roles.dropped), roles, table.origin, notes)
+    return _dataset(table, people, roles, codes, notes, pos_label, name)
+
+
+def _dataset(
+    table: Table,
+    people: pd.DataFrame,
+    roles: Roles,
+    codes: list[str],
+    notes: list[str],
+    pos_label: Any,
+    name: str | None,
+) -> Dataset:
+    target, groups = people[roles.label], people[roles.sensitive]
+    positive, said = guessed_positive(target) if pos_label is None else (pos_label, [])
+    features = people.drop(columns=[roles.label, *roles.sensitive])
     contexts, dates = tidy_columns(features, notes, codes=codes, place=table.place)
     if contexts.shape[1] == 0:
         raise ValueError(
-            f"{table.origin} has no column left to learn from beside {target!r} and {', '.join(groups)}."
+            f"{table.origin} has no column left to learn from beside {roles.label!r} and "
+            f"{', '.join(roles.sensitive)}."
         )
     return Dataset(
         name=name or (table.path.stem if table.path else "table"),
         contexts=contexts,
-        label=frame[target].reset_index(drop=True),
-        sensitive=frame[groups].reset_index(drop=True),
-        pos_label=_same_text(positive, frame[target]),
+        label=target.reset_index(drop=True),
+        sensitive=groups.reset_index(drop=True),
+        pos_label=written_alike(positive, target),
         description=f"The user's own table, {table.origin}",
         source=table.origin,
         licence="the user's own",
-        notes=[*notes, *([said] if said else [])],
+        notes=[*notes, *said],
         dates=dates,
-        kept_rows=frame.index.to_numpy(),
+        kept_rows=people.index.to_numpy(),
         sha256=table.sha256,
     )
-
-
-def _with_roles(
-    frame: pd.DataFrame,
-    origin: str,
-    notes: list[str],
-    label: str | None,
-    sensitive: str | Sequence[str] | None,
-    drop: str | Sequence[str],
-) -> tuple[pd.DataFrame, str, list[str]]:
-    """Return the table without what is dropped, the label's column and the sensitive ones."""
-    dropped = named_columns("drop", drop, frame, origin)
-    for role, given in (("label", _as_list(label)), ("sensitive", _as_list(sensitive))):
-        for column in given:
-            if column in dropped:
-                raise ValueError(f"Got {column!r} both as {role} and to drop; expected one of the two.")
-    frame = frame.drop(columns=dropped)
-    target = _label_column(label, frame, origin, notes)
-    groups = _sensitive_columns(sensitive, frame, target, origin, notes)
-    if target in groups:
-        raise ValueError(f"Got {target!r} both as label and as sensitive column; expected two columns.")
-    return frame, target, groups
-
-
-def named_columns(argument: str, given: str | Sequence[str], frame: pd.DataFrame, origin: str) -> list[str]:
-    """Return the columns named, each of which must exist."""
-    wanted = _as_list(given)
-    for column in wanted:
-        if column not in frame.columns:
-            near = did_you_mean(column, frame.columns) or f" It has {', '.join(frame.columns[:20])}."
-            raise ValueError(f"Got {argument}={column!r}, but {origin} has no such column.{near}")
-    return wanted
-
-
-def _as_list(given: str | Sequence[str] | None) -> list[str]:
-    if given is None:
-        return []
-    return [given] if isinstance(given, str) else list(given)
-
-
-def _label_column(given: str | None, frame: pd.DataFrame, origin: str, notes: list[str]) -> str:
-    if given is not None:
-        return named_columns("label", given, frame, origin)[0]
-    # An 'income' in thousands of amounts is a feature beside an 'approved' of two values.
-    named = [
-        column
-        for column in frame.columns
-        if column.lower() in _LABEL_NAMES and frame[column].nunique() <= _MOST_LABELS
-    ]
-    two_valued = [column for column in frame.columns if frame[column].nunique() == 2]
-    if not named and not two_valued:
-        raise ValueError(f"Could not guess the label of {origin}; name one of {', '.join(frame.columns)}.")
-    guessed = str((named or two_valued[-1:])[0])
-    notes.append(f"Guessed that {guessed!r} is the label.")
-    return guessed
-
-
-def _sensitive_columns(
-    given: str | Sequence[str] | None, frame: pd.DataFrame, label: str, origin: str, notes: list[str]
-) -> list[str]:
-    if given is not None:
-        wanted = named_columns("sensitive", given, frame, origin)
-        if not wanted:
-            raise ValueError("Got no sensitive column, but expected at least one name.")
-        twice = next((name for name in wanted if wanted.count(name) > 1), None)
-        if twice is not None:
-            raise ValueError(f"Got the sensitive column {twice!r} more than once; expected each once.")
-        return wanted
-    others = [column for column in frame.columns if column != label]
-    guessed = [column for column in others if column.lower() in _SENSITIVE_NAMES][:1]
-    if not guessed:
-        raise ValueError(
-            f"Could not guess the sensitive column of {origin}; name one or more of {', '.join(others)}."
-        )
-    notes.append(f"Guessed that {guessed[0]!r} is the sensitive column.")
-    return guessed
 
 
 def without_blanks(column: pd.Series[Any]) -> pd.Series[Any]:
@@ -225,12 +162,11 @@ def _differ_in_case(frame: pd.DataFrame) -> list[str]:
     return notes
 
 
-def _known_people(
-    frame: pd.DataFrame, label: str, groups: list[str], origin: str, notes: list[str]
-) -> pd.DataFrame:
+def _known_people(frame: pd.DataFrame, roles: Roles, origin: str, notes: list[str]) -> pd.DataFrame:
     """Return the people with a label and a group, both without blanks around them."""
-    frame = _without_blanks(frame, [label, *groups], notes)
-    for column in (label, *groups):
+    columns = [roles.label, *roles.sensitive]
+    frame = _without_blanks(frame, columns, notes)
+    for column in columns:
         missing = frame[column].isna()
         if missing.any():
             notes.append(
@@ -241,10 +177,10 @@ def _known_people(
     if frame.empty:
         raise ValueError(f"{origin} has no row with both a label and a group; expected some.")
     # A gap makes floats of whole numbers; but what is 1 in the file is not to be called 1.0.
-    frame = frame.astype({column: "int64" for column in (label, *groups) if _whole(frame[column])})
-    _check_label(frame[label], origin)
-    _check_groups(frame, groups, origin)
-    notes.extend(_differ_in_case(frame[[label, *groups]]))
+    frame = frame.astype({column: "int64" for column in columns if _whole(frame[column])})
+    _check_label(frame[roles.label], origin)
+    _check_groups(frame, roles.sensitive, origin)
+    notes.extend(_differ_in_case(frame[columns]))
     return frame
 
 
@@ -259,10 +195,10 @@ def _check_label(label: pd.Series[Any], origin: str) -> None:
         raise ValueError(
             f"The label {label.name!r} of {origin} is always {label.iloc[0]!r}; expected at least two values."
         )
-    if values > _MOST_LABELS:
+    if values > MOST_LABELS:
         raise ValueError(
             f"The label {label.name!r} of {origin} has {values} values; expected classes, at most "
-            f"{_MOST_LABELS}. Turn it into classes first, such as above and below a threshold."
+            f"{MOST_LABELS}. Turn it into classes first, such as above and below a threshold."
         )
 
 
@@ -278,31 +214,3 @@ def _check_groups(frame: pd.DataFrame, groups: list[str], origin: str) -> None:
                 f"The sensitive column {column!r} of {origin} has {values} values; expected groups, at most "
                 f"{_MOST_GROUPS}. Put the values into bands first, such as ages under 40 and over."
             )
-
-
-def guessed_positive(label: pd.Series[Any]) -> tuple[Any, str]:
-    """Return the positive label, None if there are more than two labels, and the note that says so.
-
-    >>> guessed_positive(pd.Series(["paid", "unpaid"], name="loan"))
-    ('paid', "The positive label is 'paid'.")
-    """
-    values = sorted(label.unique().tolist(), key=lambda value: (str(type(value)), value))
-    if len(values) > 2:
-        return None, (
-            f"{label.name!r} has {len(values)} labels, and none was named as the positive one: differences "
-            "between groups are the largest over the labels."
-        )
-    known = [value for value in values if str(value).strip().lower() in _POSITIVE_NAMES]
-    if len(known) == 1:
-        return known[0], f"The positive label is {known[0]!r}."
-    return values[1], (
-        f"Guessed that the positive label is {values[1]!r}, the second in order; name the positive one if it "
-        f"is {values[0]!r}."
-    )
-
-
-def _same_text(positive: Any, label: pd.Series[Any]) -> Any:
-    """Return the label that is written like the positive one, which may be given as text: '1' for 1."""
-    positive = positive.strip() if isinstance(positive, str) else positive
-    labels = label.unique().tolist()
-    return positive if positive in labels else next((v for v in labels if str(v) == positive), positive)

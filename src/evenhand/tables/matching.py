@@ -1,4 +1,4 @@
-"""Cells of a file as training met them: the same number, date, category or group, however it is written."""
+"""Cells matched with what training saw: the same number, date, category or group, however written."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
+from evenhand.arrays import Array, Flags
 from evenhand.checks import did_you_mean
 from evenhand.tables.columns import CATEGORY, LARGEST, NO_NUMBER, NUMBER, days_of, is_number
 from evenhand.tables.csv_format import MISSING_MARKS
 
-Reasons = npt.NDArray[Any]  # why a row can't be scored, '' where it can
+Reasons = Array  # why a row can't be scored, '' where it can
 
 
 def read_contexts(
@@ -113,7 +113,7 @@ def as_learned(column: pd.Series[Any], kind: str, known: dict[str, str], reasons
     return numbers
 
 
-def reject(reasons: Reasons, bad: npt.NDArray[np.bool_], why: Callable[[int], str]) -> None:
+def reject(reasons: Reasons, bad: Flags, why: Callable[[int], str]) -> None:
     """Give a reason to rows that have none yet."""
     for at in np.flatnonzero(bad & (reasons == "")):
         reasons[at] = why(int(at))

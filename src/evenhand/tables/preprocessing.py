@@ -15,10 +15,11 @@ from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardScaler
 
+from evenhand.arrays import Array, Codes
 from evenhand.groups import encode_groups
 from evenhand.tables.columns import is_number
 from evenhand.tables.dataset import Dataset
-from evenhand.tables.splits import Indices, Split
+from evenhand.tables.splits import Split
 
 # Below this share of nonzeros a sparse row is quicker than a dense one (benchmarks/training.py shows both).
 SPARSE_BELOW = 0.3
@@ -29,8 +30,8 @@ class Part(NamedTuple):
     """One part made ready: features, labels, groups, and the contexts as they were (Gower's similarity)."""
 
     X: npt.NDArray[np.float32] | sparse.csr_array
-    y: npt.NDArray[Any]
-    s: npt.NDArray[Any]
+    y: Array
+    s: Array
     contexts: pd.DataFrame
 
 
@@ -88,7 +89,7 @@ def prepare(dataset: Dataset, parts: Split) -> Parts:
     groups = encode_groups(dataset.sensitive_features, len(dataset))
     s = groups.names[groups.codes]
 
-    def ready(rows: Indices) -> Part:
+    def ready(rows: Codes) -> Part:
         contexts = dataset.contexts.iloc[rows].reset_index(drop=True)
         return Part(encode(preprocessor, contexts), label[rows], s[rows], contexts)
 

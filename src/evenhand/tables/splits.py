@@ -5,22 +5,21 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from evenhand.arrays import Codes, Flags, Floats
 from evenhand.checks import integer, number, one_of
 from evenhand.groups import encode_groups, sorted_unique
 from evenhand.tables.dataset import Dataset
 
-Indices = npt.NDArray[np.int64]
 FRACTIONS = (0.70, 0.15, 0.15)
 
 
 class Split(NamedTuple):
     """Row numbers of the three parts, each in a random order."""
 
-    train: Indices
-    validation: Indices
-    test: Indices
+    train: Codes
+    validation: Codes
+    test: Codes
 
 
 def split(
@@ -65,7 +64,7 @@ def split(
     return parts
 
 
-def _checked(fractions: tuple[float, float, float]) -> npt.NDArray[np.float64]:
+def _checked(fractions: tuple[float, float, float]) -> Floats:
     if len(fractions) != 3:
         raise ValueError(f"Got fractions={fractions!r}, but expected three: train, validation, test.")
     shares = np.asarray([number("fractions", share, low=0, high=1, open_low=True) for share in fractions])
@@ -74,13 +73,13 @@ def _checked(fractions: tuple[float, float, float]) -> npt.NDArray[np.float64]:
     return shares
 
 
-def _dealt(people: int, share: float) -> npt.NDArray[np.bool_]:
+def _dealt(people: int, share: float) -> Flags:
     """Deal a share of the places out evenly along a line: any stretch of it gets its share, to within one."""
     so_far = np.floor(share * np.arange(people + 1) + 0.5)
     return np.asarray(np.diff(so_far) > 0)
 
 
-def _strata(dataset: Dataset | int, stratify: Any, people: int) -> Indices:
+def _strata(dataset: Dataset | int, stratify: Any, people: int) -> Codes:
     if not isinstance(stratify, str):
         return encode_groups(stratify, people).codes
     one_of("stratify", stratify, ("label", "group", "both"))

@@ -17,9 +17,9 @@ from sklearn.utils.validation import check_is_fitted
 from evenhand.arrays import Array, Floats
 from evenhand.tables.columns import kinds_of_columns, tidy_columns
 from evenhand.tables.files import read_table
-from evenhand.tables.load import named_columns
 from evenhand.tables.matching import check_columns, check_reasons, read_contexts
 from evenhand.tables.preprocessing import encode, make_preprocessor
+from evenhand.tables.roles import named_columns
 
 _ROUTED = {"sensitive_features": True}
 

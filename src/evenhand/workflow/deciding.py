@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -60,7 +61,7 @@ def decide_file(
 ) -> Outcome:
     """Decide about everybody in a file; what `Decisions.to_frame` has is added to each row.
 
-    A row that can't be scored goes to the file of rejects with its line and the reason, and the rest go on.
+    A row that can't be scored goes to the file of rejects with its line and the reason.
 
     Parameters
     ----------
@@ -69,11 +70,9 @@ def decide_file(
     data : path
         A CSV or Parquet file, one row per person.
     output : path, optional
-        A CSV or Parquet file, or '-' for standard output; by default NAME.decided.csv or .parquet beside the
-        data.
+        CSV or Parquet, or '-' for standard output; by default NAME.decided.csv or .parquet beside the data.
     rejects : path, optional
-        A CSV file, which gets its header even if no row is rejected; by default NAME.rejects.csv beside the
-        data, made only if there are such rows.
+        A CSV file, written even if no row is rejected; by default NAME.rejects.csv, if there are such rows.
     prefix : str
         Put before the names of the columns that are added.
     chunk : int
@@ -86,43 +85,51 @@ def decide_file(
     Returns
     -------
     Outcome
-        How many rows were decided, and where they are.
 
     Raises
     ------
     NoUsableRowsError
         If no row could be scored; the file of rejects says why.
-    ValueError
-        If the model is not one that `evenhand fit` made, a column is missing, or a file can't be written.
     """
     deployed = model if isinstance(model, Deployed) else load(model)
     if not isinstance(deployed, Deployed):
-        raise ValueError(
-            f"{model} holds a {type(deployed).__name__}, but expected a model of `evenhand fit`."
-        )
+        got = type(deployed).__name__
+        raise ValueError(f"{model} holds a {got}, but expected a model of `evenhand fit`.")
     data = Path(data)
     decided_path, rejects_path = _places(data, output, rejects)
     check_written(decided_path, rejects_path, inputs=(data, None if model is deployed else Path(str(model))))
     # A file of an earlier run must not look like one of this run.
     header = rejects is not None or rejects_path.exists()
-    flips, strange = 0, Unseen({}, {})
-    with (
-        (progress or Progress()).stage("Deciding") as done,
-        writing(rejects_path) as refused,
-        writing(decided_path) as out,
-    ):
-        for part in read_chunks(data, size=chunk, encoding=encoding):
-            found = deployed.decide(part.rows)
-            _refuse(refused, part, found, header=header)
-            out.write(pd.concat([part.rows[found.scored], _added(part, found, prefix)], axis=1), part.schema)
-            flips += int(found.would_flip.sum())
-            strange.add(found.unseen)
-            done(f"{out.rows:,} people", pieces=len(part.lines))
-        out.keep = out.rows > 0 or refused.rows == 0
+    chunks = read_chunks(data, size=chunk, encoding=encoding)
+    stage = (progress or Progress()).stage("Deciding")
+    with stage as done, writing(rejects_path) as refused, writing(decided_path) as out:
+        flips, strange = _decide(deployed, chunks, prefix, out, refused, header, done)
     if not out.keep:
         raise NoUsableRowsError(f"None of {refused.rows:,} rows could be scored; {rejects_path} says why.")
-    written = rejects_path if refused.begun else None
-    return Outcome(out.rows, refused.rows, flips, decided_path, written, strange.people, strange.notes())
+    kept = rejects_path if refused.begun else None
+    return Outcome(out.rows, refused.rows, flips, decided_path, kept, strange.people, strange.notes())
+
+
+def _decide(
+    deployed: Deployed,
+    chunks: Iterable[Chunk],
+    prefix: str,
+    out: Writer,
+    refused: Writer,
+    header: bool,
+    done: Callable[..., None],
+) -> tuple[int, Unseen]:
+    """Write what is decided; return how many would flip, and what training never met."""
+    flips, strange = 0, Unseen({}, {})
+    for part in chunks:
+        found = deployed.decide(part.rows)
+        _refuse(refused, part, found, header=header)
+        out.write(pd.concat([part.rows[found.scored], _added(part, found, prefix)], axis=1), part.schema)
+        flips += int(found.would_flip.sum())
+        strange.add(found.unseen)
+        done(f"{out.rows:,} people", pieces=len(part.lines))
+    out.keep = out.rows > 0 or refused.rows == 0
+    return flips, strange
 
 
 def _places(data: Path, output: Any, rejects: Any) -> tuple[Path | None, Path]:

@@ -7,10 +7,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
+from evenhand.arrays import Codes
 from evenhand.datasets import Dataset, load_table
 from evenhand.groups import group_values
 from evenhand.tables.columns import is_number, kinds_of_columns
@@ -105,7 +104,7 @@ def same_file(one: Path, other: Path) -> bool:
     return one.resolve() == other.resolve()
 
 
-def check_groups(dataset: Dataset, training: npt.NDArray[np.int64]) -> None:
+def check_groups(dataset: Dataset, training: Codes) -> None:
     """Raise if a group has too few people in the training part for a policy of its own."""
     groups = dataset.sensitive_features
     everybody, trained = groups.value_counts(), groups.iloc[training].value_counts()

@@ -1,0 +1,133 @@
+"""Which column of a user's table is what, given or guessed; and which label is the positive one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import pandas as pd
+
+from evenhand.checks import did_you_mean
+
+MOST_LABELS = 20
+_LABEL_NAMES = ("label", "target", "y", "outcome", "class", "decision", "income", "approved", "hired")
+_SENSITIVE_NAMES = ("sex", "gender", "race", "ethnicity", "religion", "disability", "nationality")
+_POSITIVE_NAMES = (
+    "1", "1.0", "+", "y", "yes", "true", "good", "positive", "pos", "success", "successful", "accept",
+    "accepted", "approve", "approved", "admit", "admitted", "grant", "granted", "hire", "hired", "invite",
+    "invited", "offer", "offered", "pass", "passed", "pay", "paid", "repaid", "select", "selected",
+    "qualified", "eligible", ">50k", ">50k.",
+)  # fmt: skip
+
+
+class Roles(NamedTuple):
+    """The names of the label's column, of the sensitive ones and of those to leave out."""
+
+    label: str
+    sensitive: list[str]
+    dropped: list[str]
+
+
+def find_roles(
+    frame: pd.DataFrame,
+    origin: str,
+    notes: list[str],
+    *,
+    label: str | None,
+    sensitive: str | Sequence[str] | None,
+    drop: str | Sequence[str],
+) -> Roles:
+    """Return which column is what; a guess is added to the notes."""
+    dropped = named_columns("drop", drop, frame, origin)
+    for role, given in (("label", _as_list(label)), ("sensitive", _as_list(sensitive))):
+        for column in given:
+            if column in dropped:
+                raise ValueError(f"Got {column!r} both as {role} and to drop; expected one of the two.")
+    frame = frame.drop(columns=dropped)
+    target = _label_column(label, frame, origin, notes)
+    groups = _sensitive_columns(sensitive, frame, target, origin, notes)
+    if target in groups:
+        raise ValueError(f"Got {target!r} both as label and as sensitive column; expected two columns.")
+    return Roles(target, groups, dropped)
+
+
+def named_columns(argument: str, given: str | Sequence[str], frame: pd.DataFrame, origin: str) -> list[str]:
+    """Return the columns that an argument names, each of which must exist in `origin`."""
+    wanted = _as_list(given)
+    for column in wanted:
+        if column not in frame.columns:
+            near = did_you_mean(column, frame.columns) or f" It has {', '.join(frame.columns[:20])}."
+            raise ValueError(f"Got {argument}={column!r}, but {origin} has no such column.{near}")
+    return wanted
+
+
+def _as_list(given: str | Sequence[str] | None) -> list[str]:
+    if given is None:
+        return []
+    return [given] if isinstance(given, str) else list(given)
+
+
+def _label_column(given: str | None, frame: pd.DataFrame, origin: str, notes: list[str]) -> str:
+    if given is not None:
+        return named_columns("label", given, frame, origin)[0]
+    # An 'income' in thousands of amounts is a feature beside an 'approved' of two values.
+    named = [
+        column
+        for column in frame.columns
+        if column.lower() in _LABEL_NAMES and frame[column].nunique() <= MOST_LABELS
+    ]
+    two_valued = [column for column in frame.columns if frame[column].nunique() == 2]
+    if not named and not two_valued:
+        raise ValueError(f"Could not guess the label of {origin}; name one of {', '.join(frame.columns)}.")
+    guessed = str((named or two_valued[-1:])[0])
+    notes.append(f"Guessed that {guessed!r} is the label.")
+    return guessed
+
+
+def _sensitive_columns(
+    given: str | Sequence[str] | None, frame: pd.DataFrame, label: str, origin: str, notes: list[str]
+) -> list[str]:
+    if given is not None:
+        wanted = named_columns("sensitive", given, frame, origin)
+        if not wanted:
+            raise ValueError("Got no sensitive column, but expected at least one name.")
+        twice = next((name for name in wanted if wanted.count(name) > 1), None)
+        if twice is not None:
+            raise ValueError(f"Got the sensitive column {twice!r} more than once; expected each once.")
+        return wanted
+    others = [column for column in frame.columns if column != label]
+    guessed = [column for column in others if column.lower() in _SENSITIVE_NAMES][:1]
+    if not guessed:
+        raise ValueError(
+            f"Could not guess the sensitive column of {origin}; name one or more of {', '.join(others)}."
+        )
+    notes.append(f"Guessed that {guessed[0]!r} is the sensitive column.")
+    return guessed
+
+
+def guessed_positive(label: pd.Series[Any]) -> tuple[Any, list[str]]:
+    """Return the positive label, None if there are more than two labels, and the note that says so.
+
+    >>> guessed_positive(pd.Series(["paid", "unpaid"], name="loan"))
+    ('paid', ["The positive label is 'paid'."])
+    """
+    values = sorted(label.unique().tolist(), key=lambda value: (str(type(value)), value))
+    if len(values) > 2:
+        return None, [
+            f"{label.name!r} has {len(values)} labels, and none was named as the positive one: differences "
+            "between groups are the largest over the labels."
+        ]
+    known = [value for value in values if str(value).strip().lower() in _POSITIVE_NAMES]
+    if len(known) == 1:
+        return known[0], [f"The positive label is {known[0]!r}."]
+    return values[1], [
+        f"Guessed that the positive label is {values[1]!r}, the second in order; name the positive one if it "
+        f"is {values[0]!r}."
+    ]
+
+
+def written_alike(positive: Any, label: pd.Series[Any]) -> Any:
+    """Return the label that is written like the positive one, which may be given as text: '1' for 1."""
+    positive = positive.strip() if isinstance(positive, str) else positive
+    labels = label.unique().tolist()
+    return positive if positive in labels else next((v for v in labels if str(v) == positive), positive)
