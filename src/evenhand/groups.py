@@ -24,7 +24,7 @@ class Groups(NamedTuple):
 
 
 def encode_groups(sensitive_features: Any, n_people: int) -> Groups:
-    """Number the groups: values of one column keep their type, several columns make their combinations.
+    """Return groups as numbers: values of one column keep their type, several columns make combinations.
 
     Parameters
     ----------
@@ -117,7 +117,7 @@ def _check_one_name_each(texts: list[Array], joined: Array) -> None:
 
 
 def codes_of(sensitive_features: Any, n_people: int, names: Array, columns: list[str] | None = None) -> Codes:
-    """Number people by the groups that `fit` saw, called `names`; any other is an error that lists them.
+    """Return groups as numbers among those that `fit` saw, called `names`; any other is an error.
 
     `columns` are the `column_names` that `fit` saw.
     """

@@ -44,10 +44,10 @@ def as_plain(value: Any) -> Any:
 
 
 def printable(text: str) -> str:
-    """Return a text that can't move the cursor, colour the terminal or turn the direction of writing.
+    r"""Return a text that can't move the cursor, colour the terminal or turn the direction of writing.
 
-    >>> printable("a\\x1b[31mb")
-    'a\\\\x1b[31mb'
+    >>> printable("a\x1b[31mb")
+    'a\\x1b[31mb'
     """
     return "".join(
         sign if sign.isprintable() or sign == "\n" else sign.encode("unicode_escape").decode()

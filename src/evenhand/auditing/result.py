@@ -113,10 +113,12 @@ class Audit:
         Parameters
         ----------
         *notes : str
+            Whole sentences.
 
         Returns
         -------
         Audit
+            A copy with the notes.
         """
         return replace(self, notes=[*self.notes, *notes])
 

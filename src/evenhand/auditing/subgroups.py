@@ -1,4 +1,4 @@
-"""Subgroups: within which part of the people are two groups treated most differently?
+"""Subgroups: the parts of the people within which two groups are treated most differently.
 
 Every feature is cut into parts (the commonest categories, or the quarters of a number); every part, and
 every crossing of two features' parts, is a subgroup. Two groups are compared where both have enough people

@@ -113,6 +113,8 @@ class CooperativeBandits(PolicyLearner):
         'authors' meets them in the file's order with Adam at 1e-4 for two epochs, as the authors' code does.
         Other options override either.
 
+        Examples
+        --------
         >>> CooperativeBandits.published(20).reward
         Correctness(gains=None) + KL(weight=None, divergence='kl')
         """

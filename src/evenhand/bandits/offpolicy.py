@@ -37,15 +37,26 @@ def inverse_propensity_value(
     clip: float = np.inf,
     self_normalised: bool = False,
 ) -> ValueEstimate:
-    """Weigh each logged reward by how much likelier the new policy is to take that action.
+    """Estimate a policy's value: logged rewards, weighted by how much likelier it is to take each action.
 
     Parameters
     ----------
-    probabilities : what the new policy gives the action that was taken.
-    rewards, propensities : what was paid, and the probability the action was taken with.
-    clip : the largest weight (bias for variance); infinite by default, which is unbiased.
-    self_normalised : divide by the weights' mean, for a bounded and steadier estimate.
+    probabilities : array of shape (people,)
+        The new policy's probability of the action that was taken.
+    rewards, propensities : array of shape (people,)
+        What the action earned, and the probability with which it was taken.
+    clip : float
+        The largest weight (bias for variance); infinite by default, which is unbiased.
+    self_normalised : bool
+        Whether to divide by the weights' mean, for a bounded and steadier estimate.
 
+    Returns
+    -------
+    ValueEstimate
+        The value and its standard error.
+
+    Examples
+    --------
     >>> inverse_propensity_value([0.9, 0.1], [1.0, 0.0], [0.5, 0.5]).value
     0.9
     """
@@ -69,17 +80,31 @@ def doubly_robust_value(
     *,
     clip: float = np.inf,
 ) -> ValueEstimate:
-    """Correct a model's predicted rewards by the weighed error on what was logged.
+    """Estimate a policy's value: predicted rewards, corrected by their weighted error on the log.
 
-    Right when either the propensities or the predictions are. With clip=0 nothing is corrected: the
-    predictions speak alone, and since how far they are off is not known, the standard error is NaN.
+    The estimate is right if either the propensities or the predictions are. With clip=0 nothing is corrected:
+    the estimate is the predictions' own, and since their error is not known, the standard error is NaN.
 
     Parameters
     ----------
-    policy : (people, actions) probabilities of the new policy.
-    actions : the position of the action taken, in 0 … actions - 1.
-    predicted_rewards : (people, actions), from a model that did not see these people.
+    policy : array of shape (people, actions)
+        The new policy's probabilities.
+    actions : array of shape (people,)
+        The position of the action taken, in 0 … actions - 1.
+    rewards, propensities : array of shape (people,)
+        What the action earned, and the probability with which it was taken.
+    predicted_rewards : array of shape (people, actions)
+        From a model that did not see these people.
+    clip : float
+        The largest weight.
 
+    Returns
+    -------
+    ValueEstimate
+        The value and its standard error.
+
+    Examples
+    --------
     >>> doubly_robust_value([[0, 1], [0, 1]], [0, 1], [0.0, 1.0], [0.5, 0.5], [[0, 1], [0, 1]]).value
     1.0
     """

@@ -1,5 +1,6 @@
-"""The softmax policy in plain NumPy: probabilities and score gradient. This file is the definition; the
-training loop in `kernels` is tested to equal it, step by step.
+"""The softmax policy in plain NumPy: probabilities and score gradient.
+
+This file is the definition; the training loop in `kernels` is tested to equal it, step by step.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Heritage Health: does a member of a health plan spend a day in hospital next year?"""
+"""Heritage Health: who, of the members of a health plan, spends a day in hospital next year."""
 
 from __future__ import annotations
 

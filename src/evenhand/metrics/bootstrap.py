@@ -70,6 +70,8 @@ def bootstrap_interval(
     once; delta's joins those of accuracy and discrimination, each at half the risk. Resamples on which a
     metric is NaN are left out. Resampled scores are known to a thousandth of their range of ranks.
 
+    Examples
+    --------
     >>> from evenhand.metrics.group import discrimination
     >>> sex, decision = ["f"] * 50 + ["m"] * 50, [0] * 30 + [1] * 20 + [0] * 10 + [1] * 40
     >>> interval = bootstrap_interval(
@@ -116,6 +118,8 @@ def mean_interval(
     A share (True or False) gets Clopper and Pearson's limits: resampling nobody gives nobody, for ever, and
     one person in hundreds is hardly more certain.
 
+    Examples
+    --------
     >>> low, high = mean_interval([0.0] * 80 + [1.0] * 20, random_state=0)[1:]
     >>> round(low, 2), round(high, 2)
     (0.13, 0.28)
@@ -181,7 +185,7 @@ def percentiles(values: Array, estimate: float, confidence: float) -> Interval:
 
 
 def cells_of(values: Array) -> tuple[Codes, int]:
-    """Number values in order: every distinct one its own cell, or cells of equally many people past CELLS."""
+    """Return the cell of each value, in order: one per distinct value, or at most CELLS of equal size."""
     distinct, cell = np.unique(values, return_inverse=True)
     if len(distinct) <= CELLS:
         return cell, len(distinct)

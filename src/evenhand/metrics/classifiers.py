@@ -46,8 +46,10 @@ def probabilities_by_group(
 
     Parameters
     ----------
-    model : fitted classifier
-    X : contexts
+    model : classifier
+        It is fitted.
+    X : array or DataFrame
+        The contexts.
     labels, groups : list or array
         The sorted names of the actions and groups, in the order of the answer.
     products : bool

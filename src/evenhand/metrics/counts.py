@@ -52,7 +52,7 @@ def count(y_true: Any, y_pred: Any, sensitive_features: Any = None, pos_label: A
 
 
 def encode_labels(y_true: Any, y_pred: Any) -> tuple[Array, Array, list[Any]]:
-    """Number labels and decisions by the sorted labels of both."""
+    """Return labels and decisions as numbers, by the sorted labels of both."""
     true_names, truth = _distinct(y_true, "y_true")
     pred_names, decisions = _distinct(y_pred, "y_pred")
     if len(truth) != len(decisions):

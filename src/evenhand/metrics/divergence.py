@@ -22,6 +22,8 @@ SMALLEST = 1e-12
 def kl(p: npt.ArrayLike, q: npt.ArrayLike) -> Array:
     """Return the Kullback–Leibler divergence KL(p ‖ q), in nats; at most -log(1e-12), about 27.6.
 
+    Examples
+    --------
     >>> kl([[0.5, 0.5], [1.0, 0.0]], [0.5, 0.5]).round(4).tolist()
     [0.0, 0.6931]
     """
@@ -34,6 +36,8 @@ def kl(p: npt.ArrayLike, q: npt.ArrayLike) -> Array:
 def jensen_shannon(p: npt.ArrayLike, q: npt.ArrayLike) -> Array:
     """Return the Jensen–Shannon divergence, in nats: symmetric, from 0 to log 2 (not its square root).
 
+    Examples
+    --------
     >>> float(jensen_shannon([1.0, 0.0], [0.0, 1.0]).round(4))
     0.6931
     """
@@ -45,6 +49,8 @@ def jensen_shannon(p: npt.ArrayLike, q: npt.ArrayLike) -> Array:
 def total_variation(p: npt.ArrayLike, q: npt.ArrayLike) -> Array:
     """Return the total variation distance, half the L1 distance: from 0 to 1.
 
+    Examples
+    --------
     >>> float(total_variation([0.7, 0.3], [0.4, 0.6]).round(4))
     0.3
     """
@@ -55,6 +61,8 @@ def total_variation(p: npt.ArrayLike, q: npt.ArrayLike) -> Array:
 def hellinger(p: npt.ArrayLike, q: npt.ArrayLike) -> Array:
     """Return the Hellinger distance: from 0 to 1.
 
+    Examples
+    --------
     >>> float(hellinger([1.0, 0.0], [0.5, 0.5]).round(4))
     0.5412
     """
@@ -73,6 +81,8 @@ DIVERGENCES: dict[str, Divergence] = {
 def divergence(name: str) -> Divergence:
     """Return the divergence of that name; an unknown one is an error that names the nearest.
 
+    Examples
+    --------
     >>> divergence("total_variation") is total_variation
     True
     """

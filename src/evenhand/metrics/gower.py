@@ -75,6 +75,8 @@ def gower_neighbours(
     A number that is the same for everybody counts as no difference. Two people with no feature in common have
     similarity 0. Ranges are those of X.
 
+    Examples
+    --------
     >>> X = pd.DataFrame({"age": [20, 30, 60, 21], "job": ["cook", "cook", "cook", "clerk"]})
     >>> near = gower_neighbours(X, k=2)
     >>> near.indices.tolist()

@@ -25,6 +25,8 @@ Metric = Callable[..., float]
 def accuracy(y_true: Any, y_pred: Any, *, sensitive_features: Any = None, pos_label: Any = None) -> float:
     """Return the share of right decisions.
 
+    Examples
+    --------
     >>> accuracy([0, 1, 1, 0], [0, 1, 0, 0])
     0.75
     """
@@ -36,6 +38,8 @@ def balanced_accuracy(
 ) -> float:
     """Return the mean, over the labels that occur in y_true, of the share of right decisions.
 
+    Examples
+    --------
     >>> balanced_accuracy([0, 0, 0, 1], [0, 0, 0, 0])
     0.5
     """
@@ -47,6 +51,8 @@ def positive_rates(
 ) -> dict[Any, float]:
     """Return P(ŷ = positive | group) for every group; more than two labels need a `pos_label`.
 
+    Examples
+    --------
     >>> positive_rates([0, 1, 1, 0], [1, 1, 0, 0], sensitive_features=["f", "f", "f", "m"])
     {'f': 0.6666666666666666, 'm': 0.0}
     """
@@ -64,6 +70,8 @@ def discrimination(y_true: Any, y_pred: Any, *, sensitive_features: Any, pos_lab
 
     Also called demographic parity difference. y_true is there for the common shape; it only tells the labels.
 
+    Examples
+    --------
     >>> discrimination([0, 1, 1, 0], [1, 1, 0, 0], sensitive_features=["f", "f", "m", "m"])
     1.0
     """
@@ -73,6 +81,8 @@ def discrimination(y_true: Any, y_pred: Any, *, sensitive_features: Any, pos_lab
 def delta(y_true: Any, y_pred: Any, *, sensitive_features: Any, pos_label: Any = None) -> float:
     """Return accuracy less discrimination, the paper's second criterion.
 
+    Examples
+    --------
     >>> delta([0, 1, 1, 0], [0, 1, 0, 0], sensitive_features=["f", "f", "m", "m"])
     0.25
     """
@@ -84,6 +94,8 @@ def equal_opportunity_difference(
 ) -> float:
     """Return the largest difference between groups of P(ŷ = positive | y = positive, group).
 
+    Examples
+    --------
     >>> equal_opportunity_difference([1, 1, 1, 0], [1, 0, 1, 0], sensitive_features=["f", "f", "m", "m"])
     0.5
     """
@@ -95,6 +107,8 @@ def equalized_odds_difference(
 ) -> float:
     """Return the largest difference between groups of P(ŷ = positive | y, group), over the labels y.
 
+    Examples
+    --------
     >>> equalized_odds_difference([1, 1, 0, 0], [1, 1, 1, 0], sensitive_features=["f", "m", "f", "m"])
     1.0
     """
@@ -106,6 +120,8 @@ def by_group(
 ) -> dict[Any, float]:
     """Return the metric of each group by itself.
 
+    Examples
+    --------
     >>> by_group(accuracy, [0, 1, 1, 0], [0, 1, 0, 0], sensitive_features=["f", "f", "m", "m"])
     {'f': 1.0, 'm': 0.5}
     """

@@ -119,7 +119,7 @@ def _bands(values: Array, part: Array) -> int:
 
 
 def joint_codes(frame: pd.DataFrame, columns: list[Any]) -> tuple[Array, Array]:
-    """Number the distinct rows of some columns; missing is a value like any other.
+    """Return a number for each distinct row of some columns; missing is a value like any other.
 
     >>> joint_codes(pd.DataFrame({"a": [1, 1, 2], "b": ["x", "y", "x"]}), ["a", "b"])[0].tolist()
     [0, 1, 2]

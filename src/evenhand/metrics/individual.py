@@ -1,4 +1,4 @@
-"""Metrics of persons: are people like me, or I myself in another group, decided alike?
+"""Metrics of people: whether similar people, or the same person in another group, get the same decision.
 
 A person's *gap* is the largest divergence between what their own group's policy says and what any other
 group's says: the definition of metric-free individual fairness asks that it be below ε for every other
@@ -45,6 +45,8 @@ def consistency(
 
     AIF360's consistency differs: Euclidean on encoded columns, and the person is one of their own neighbours.
 
+    Examples
+    --------
     >>> X = [[1.0], [1.1], [1.2], [5.0], [5.1], [5.2]]
     >>> consistency([0, 0, 0, 1, 1, 0], X=X, k=2)
     0.6666666666666667
@@ -71,6 +73,8 @@ def consistency_from_neighbours(codes: Array, indices: Array, people: Array | No
     `codes` is (..., people): leading axes are checkpoints. `people` are the persons that the rows of
     `indices` belong to, everybody by default.
 
+    Examples
+    --------
     >>> checkpoints = np.array([[0, 0, 1], [1, 1, 1]])
     >>> consistency_from_neighbours(checkpoints, np.array([[1], [0], [0]])).round(3).tolist()
     [0.667, 1.0]
@@ -100,6 +104,8 @@ def metric_free_gap(
     epsilon : float
         From where on a gap counts into `share`.
 
+    Examples
+    --------
     >>> by_group = [[[0.5, 0.5], [0.5, 0.5]], [[0.9, 0.1], [0.6, 0.4]]]
     >>> metric_free_gap(by_group, [0, 1], divergence="total_variation")
     Gap(mean=0.15, p95=0.285, maximum=0.3, share=0.5)
@@ -116,6 +122,8 @@ def metric_free_gap(
 def person_gaps(probabilities_by_group: Any, own: Any, *, divergence: str = "kl") -> Floats:
     """Return each person's gap: the largest divergence from their own policy to another group's.
 
+    Examples
+    --------
     >>> by_group = [[[0.9, 0.1], [0.6, 0.4], [0.8, 0.2]]]
     >>> person_gaps(by_group, [1], divergence="total_variation").round(3).tolist()
     [0.3]
@@ -134,6 +142,8 @@ def person_gaps(probabilities_by_group: Any, own: Any, *, divergence: str = "kl"
 def flip_rate(decisions_by_group: Any, own: Any) -> float:
     """Return the share of people whose decision changes under another group's policy.
 
+    Examples
+    --------
     >>> flip_rate([["no", "yes"], ["no", "no"], ["yes", "yes"], ["no", "yes"]], [0, 0, 1, 1])
     0.5
     """

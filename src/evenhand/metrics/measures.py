@@ -67,6 +67,7 @@ def measure(
     Parameters
     ----------
     answers : Answers
+        What the model says about people.
     names : list of str
         Which measures: those of `SHOWN`, 'equal_opportunity_difference' or 'equalized_odds_difference'. By
         default those of `SHOWN` that the answers allow: without a positive label there is no positive rate,
@@ -232,6 +233,8 @@ _INTERVALS: dict[str, Callable[[Answers, Array | None, dict[str, Any]], Interval
 def share(values: Array, random_state: Any = 0) -> Measure:
     """Return the share of True with its 95 % interval.
 
+    Examples
+    --------
     >>> {name: round(value, 3) for name, value in share(np.zeros(100, dtype=bool)).items()}
     {'value': 0.0, 'low': 0.0, 'high': 0.036}
     """
@@ -249,6 +252,8 @@ def value_of(found: dict[str, Measure], name: str) -> float:
 def as_measure(interval: Interval) -> Measure:
     """Return an interval as plain data; what is not finite becomes None.
 
+    Examples
+    --------
     >>> as_measure(Interval(0.5, float("nan"), float("nan")))
     {'value': 0.5, 'low': None, 'high': None}
     """
@@ -262,6 +267,8 @@ def published_reward(answers: Any, own: Any = None) -> dict[str, float]:
     The expected push of the published term, Σ_a π(a)·KL·∇log π(a), is zero for everybody; what is left of it
     is the noise of a sampled action. The log-ratio's expected push is the divergence's own gradient.
 
+    Examples
+    --------
     >>> said = np.array([[[0.5, 0.5], [0.9, 0.1]]])
     >>> {name: round(value, 3) for name, value in published_reward(said, np.array([0])).items()}
     {'divergence': 0.511, 'published_push': 0.0, 'published_noise': 0.361, 'log_ratio_push': 0.777}

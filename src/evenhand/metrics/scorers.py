@@ -24,6 +24,8 @@ Score = Callable[[Any, Any, Any, Any, dict[str, Any]], float]
 class Scorer:
     """A metric that asks a fitted model about people: `scorer(model, X, y, sensitive_features=...)`.
 
+    Examples
+    --------
     >>> from sklearn.dummy import DummyClassifier
     >>> model = DummyClassifier(strategy="constant", constant=1).fit([[1], [2]], [0, 1])
     >>> scorer("accuracy")(model, [[1], [2], [3], [4]], [1, 1, 1, 0], sensitive_features=list("ffmm"))
@@ -58,6 +60,8 @@ class Scorer:
 def scorer(name: str, **arguments: Any) -> Scorer:
     """Return the scorer of that name; `arguments` go to its metric (`pos_label`, `divergence`, `k`, ...).
 
+    Examples
+    --------
     >>> scorer("metric_free_gap", divergence="hellinger")
     scorer('metric_free_gap', divergence='hellinger')
     """

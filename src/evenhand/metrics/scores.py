@@ -21,6 +21,8 @@ def auc(
     (by default the sorted labels of y_true). With more than two labels it is that of `pos_label` against the
     rest, or without one the mean over labels of each against the rest. NaN where y_true holds one label only.
 
+    Examples
+    --------
     >>> auc([0, 0, 1, 1], [0.1, 0.4, 0.35, 0.8])
     0.75
     """
@@ -47,6 +49,8 @@ def calibration_error(
     labels and no `pos_label` the score is that of the most probable label, and a positive is a person who
     has it.
 
+    Examples
+    --------
     >>> calibration_error([0, 1, 1, 1], [0.25, 0.25, 1.0, 1.0])
     0.125
     """

@@ -14,6 +14,8 @@ def published_split(dataset: Dataset, seed: int) -> Split:
 
     The validation part is then 15/85 of the people outside the test part, at random.
 
+    Examples
+    --------
     >>> from evenhand.datasets import load_german
     >>> [len(part) for part in published_split(load_german(rows="published"), seed=0)]
     [659, 141, 200]

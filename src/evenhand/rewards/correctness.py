@@ -28,7 +28,7 @@ def _earn(
 
 @dataclass(frozen=True)
 class Correctness(Term):
-    """r(a) = 1[a = y], or gains[y][a] if gains are given.
+    """r(a) = `1[a = y]`, or `gains[y][a]` if gains are given.
 
     Parameters
     ----------

@@ -187,6 +187,8 @@ class RateTerm(Term):
     def step(self, n_steps: int) -> float:
         """Return the dual step of a fit that meets so many people; 0 is an online learner's, without end.
 
+        Examples
+        --------
         >>> Parity().step(400_000), Parity().step(20_000), Parity(dual_step=0.01).step(20_000)
         (0.001, 0.005, 0.01)
         """
@@ -297,6 +299,8 @@ def pace(group_sizes: npt.ArrayLike) -> Floats:
     would get the same decision. Of two groups, a fifth of the people is enough for full pace; a group of
     which nobody was met yet slows nothing.
 
+    Examples
+    --------
     >>> pace([800, 200]), pace([980, 20]), pace([10, 0])
     (array([1., 1.]), array([1. , 0.1]), array([1., 1.]))
     """

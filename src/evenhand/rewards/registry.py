@@ -121,6 +121,8 @@ def pack_terms(
 def stiffness(terms: Any) -> float:
     """Return how hard the reward pulls equal policies together, as a weight of the KL divergence.
 
+    Examples
+    --------
     >>> stiffness(pack_terms(LogRatio(3) + JensenShannon(4) + Agreement(5), 0, 2))
     4.0
     """

@@ -53,6 +53,8 @@ def make_preprocessor(contexts: pd.DataFrame) -> ColumnTransformer:
     all zeros; the rarest of more than 100 categories share a column. The output is
     float32, sparse where that pays.
 
+    Examples
+    --------
     >>> people = pd.DataFrame({"age": [20.0, 40.0], "sex": ["f", "m"]})
     >>> make_preprocessor(people).fit_transform(people).tolist()
     [[-1.0, 1.0, 0.0], [1.0, 0.0, 1.0]]
@@ -77,6 +79,8 @@ def make_preprocessor(contexts: pd.DataFrame) -> ColumnTransformer:
 def prepare(dataset: Dataset, parts: Split) -> Parts:
     """Fit the preprocessing on the training part alone, and make all three parts ready.
 
+    Examples
+    --------
     >>> from evenhand.datasets import load_german
     >>> from evenhand.tables.splits import split
     >>> german = load_german()
