@@ -27,7 +27,7 @@ sex = np.where(rng.random(2000) < 0.3 + 0.4 * (people["town"] == "north"), "f", 
 hired = np.where(people["score"] + 0.7 * (sex == "m") + rng.normal(size=2000) > 0.5, "yes", "no")
 mine = Dataset(
     "mine", people, pd.Series(hired, name="hired"), pd.DataFrame({"sex": sex}), pos_label="yes"
-)  # or evenhand.datasets.load_table("people.csv", label="hired", sensitive="sex")
+)  # or evenhand.tables.load_table("people.csv", label="hired", sensitive="sex")
 
 if __name__ == "__main__":
     sweep = Sweep([forest, *our_methods(full=False)], [mine, "german"], seeds=2)

@@ -101,7 +101,7 @@ def test_every_page_is_in_the_menu():
 
 
 @pytest.mark.parametrize(
-    "module", ["", ".metrics", ".rewards", ".datasets", ".baselines", ".protocol", ".report"]
+    "module", ["", ".metrics", ".rewards", ".tables", ".datasets", ".baselines", ".protocol", ".report"]
 )
 def test_the_api_page_lists_every_public_name(module):
     listed = set(re.findall(r"\w+", (ROOT / "docs" / "api.md").read_text(encoding="utf-8")))
