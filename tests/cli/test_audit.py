@@ -359,7 +359,7 @@ def test_the_findings_say_who_was_left_out_and_what_was_guessed(fitted, tmp_path
                    "--summary", tmp_path / "a.json", "--json")  # fmt: skip
     assert out.exit_code == 0, out.output
     notes = json.loads(out.stdout)["notes"]
-    told = "150 people have no 'hired' and are left out; give the missing a name to keep them."
+    told = "Left out: 150 people without 'hired'. Give the missing a name to keep them."
     assert told in notes
     assert "The positive label is 'yes'." in notes
     assert any("10 people have no 'sex'" in note for note in notes)

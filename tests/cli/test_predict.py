@@ -287,7 +287,7 @@ def _of_codes(tmp_path, codes):
 @pytest.mark.parametrize("codes", [("01", "02", "10"), ("01", "02", "10", "?"), ("010", "10", "1")])
 def test_codes_with_leading_zeros_are_categories_in_fit_predict_and_audit(tmp_path, codes):
     people, told = _of_codes(tmp_path, codes)
-    assert f"'code' has leading zeros, as in {codes[0]!r}: codes, no amounts." in told["notes"]
+    assert f"'code' has leading zeros, as in {codes[0]!r}: codes, not amounts." in told["notes"]
     assert told["test"]["accuracy"]["value"] > 0.95
     for chunk in (1, 400):  # most chunks of one row hold no leading zero
         assert evenhand("predict", tmp_path / "m.skops", tmp_path / "p.csv", "--chunk", chunk).exit_code == 0

@@ -31,7 +31,7 @@ def test_missing_values_are_said() -> None:
     frame, notes = tidy([1.0, np.nan, 3.0])
     assert frame["c"].isna().tolist() == [False, True, False]
     assert notes == [
-        "'c' has 1 missing numbers; a model takes each as the mean of its training part, with a mark."
+        "'c' has 1 missing numbers; a model uses the mean of its training part instead, and an indicator."
     ]
     frame, notes = tidy(["a", None, "b"])
     assert frame["c"].tolist() == ["a", "missing", "b"]
@@ -41,7 +41,7 @@ def test_missing_values_are_said() -> None:
 def test_a_sign_for_no_value_among_numbers_is_missing_but_among_text_a_category() -> None:
     frame, notes = tidy(["1", "?", "3", "n/a"])
     assert frame["c"].fillna(-1).tolist() == [1, -1, 3, -1]
-    assert notes[0] == "'c' is a column of numbers in which '?', 'n/a' counts as missing."
+    assert notes[0] == "'c' is a column of numbers, in which '?', 'n/a' counts as missing."
     frame, _ = tidy(["a", "?", "b"])
     assert set(frame["c"]) == {"a", "?", "b"}
     frame, _ = tidy(["?", "-", "?"])
@@ -61,7 +61,7 @@ def test_a_column_with_one_value_is_left_out_but_not_if_some_are_missing() -> No
 def test_identifiers_are_left_out() -> None:
     frame, notes = tidy([f"person {number}" for number in range(30)])
     assert frame.shape[1] == 0
-    assert notes == ["'c' has 30 distinct texts for 30 people and is left out."]
+    assert notes == ["'c' has 30 different texts for 30 people and is left out."]
     notes = []
     frame, _ = tidy_columns(pd.DataFrame({"member_id": range(30), "age": range(30)}), notes)
     assert list(frame) == ["age"]
@@ -89,13 +89,13 @@ def test_many_categories_are_kept_and_said() -> None:
 def test_dates_become_days(dates: Any) -> None:
     frame, notes = tidy(dates)
     assert frame["c"].tolist() == [1.0, 31.0]
-    assert notes[0].startswith("'c' holds dates, used as days since 1970-01-01.")
+    assert notes[0].startswith("'c' holds dates, which are used as days since 1970-01-01.")
 
 
 @pytest.mark.parametrize(
     ("dates", "how", "said"),
     [
-        (["2/1/1970", " 1/2/1970 "], "%m/%d/%Y", " They are read as %m/%d/%Y; %d/%m/%Y would fit as well."),
+        (["2/1/1970", " 1/2/1970 "], "%m/%d/%Y", " They are read as %m/%d/%Y; %d/%m/%Y would fit too."),
         (["12/31/1970", "01/02/1970"], "%m/%d/%Y", ""),
         (["31/12/1970", "01/02/1970"], "%d/%m/%Y", ""),
         (["02.01.1970", "01.02.1970"], "%d.%m.%Y", ""),
@@ -109,7 +109,7 @@ def test_how_dates_were_read_is_kept_and_said_where_another_order_would_fit(
     notes: list[str] = []
     frame = pd.DataFrame({"c": dates, "age": [20, 30]})
     assert tidy_columns(frame, notes)[1] == {"c": how}
-    assert notes == [f"'c' holds dates, used as days since 1970-01-01.{said}"]
+    assert notes == [f"'c' holds dates, which are used as days since 1970-01-01.{said}"]
 
 
 def test_day_first_where_the_month_can_not_be() -> None:
@@ -120,7 +120,7 @@ def test_day_first_where_the_month_can_not_be() -> None:
 def test_a_missing_date_is_said() -> None:
     frame, notes = tidy(["1970-01-02", None, "1970-01-04"])
     assert frame["c"].isna().tolist() == [False, True, False]
-    assert "1 missing, which a model takes as the mean" in notes[0]
+    assert "1 missing, for which a model uses the mean" in notes[0]
 
 
 @pytest.mark.parametrize("texts", [["1.2.3.4", "5.6.7.8"], ["2013", "spring"], ["99-99-99", "12-13-14"]])

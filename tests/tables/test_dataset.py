@@ -24,7 +24,7 @@ def small(**changes: object) -> Dataset:
 
 def test_says_what_it_is() -> None:
     assert repr(small()) == (
-        "Dataset 'small' (3 people, 2 contexts), label 'hired' = 'yes': 66.7 %, sensitive 'sex': f 2, m 1"
+        "Dataset 'small' (3 people, 2 features), label 'hired' = 'yes': 66.7 %, sensitive 'sex': f 2, m 1"
     )
     assert len(small()) == 3
     assert small().sensitive_features.tolist() == ["f", "m", "f"]

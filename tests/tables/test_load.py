@@ -38,7 +38,7 @@ def test_guessed_roles_are_said_and_nothing_is_warned() -> None:
     assert table.notes == [
         "Guessed that 'hired' is the label.",
         "Guessed that 'gender' is the sensitive column.",
-        "'id' has a number of its own for every person (an identifier) and is left out.",
+        "'id' has a different number for every person (an identifier) and is left out.",
         "The positive label is 'yes'.",
     ]
     assert list(table.contexts) == ["age", "race"]
@@ -102,8 +102,8 @@ def test_people_without_label_or_group_are_left_out_and_said() -> None:
     people["gender"] = people["gender"].where(people["id"] != 7)
     table = load_table(people, label="hired", sensitive="gender")
     assert len(table) == 37
-    assert table.notes[0].startswith("2 people have no 'hired' and are left out")
-    assert table.notes[1].startswith("1 people have no 'gender' and are left out")
+    assert table.notes[0].startswith("Left out: 2 people without 'hired'.")
+    assert table.notes[1].startswith("Left out: 1 person without 'gender'.")
 
 
 @pytest.mark.parametrize(
@@ -210,15 +210,15 @@ def test_blanks_around_labels_and_groups_are_no_part_of_them(kind: Any) -> None:
     assert table.sensitive_features.value_counts().to_dict() == {"f": 20, "m": 11}
     assert table.pos_label == "yes"
     assert table.notes[:3] == [
-        "'hired' has blanks around the values of 18 people, such as 'no '; they are taken without.",
-        "'gender' has blanks around the values of 20 people, such as ' f'; they are taken without.",
-        "9 people have no 'hired' and are left out; give the missing a name to keep them.",
+        "'hired' has blanks around the values of 18 people, such as 'no '; these were removed.",
+        "'gender' has blanks around the values of 20 people, such as ' f'; these were removed.",
+        "Left out: 9 people without 'hired'. Give the missing a name to keep them.",
     ]
 
 
 def test_labels_and_groups_that_differ_in_case_are_told() -> None:
     people = PEOPLE.assign(gender=["f", "m", "F", "m"] * 10, hired=["no", "No", "yes", "NO"] * 10)
     table = load_table(people, label="hired", sensitive="gender")
-    assert "'gender' has 'F' and 'f', which differ in case alone: they stay apart." in table.notes
-    assert "'hired' has 'NO' and 'No' and 'no', which differ in case alone: they stay apart." in table.notes
+    assert "'gender' has 'F' and 'f', which differ only in case: they stay separate." in table.notes
+    assert "'hired' has 'NO' and 'No' and 'no', which differ only in case: they stay separate." in table.notes
     assert table.sensitive_features.nunique() == 3

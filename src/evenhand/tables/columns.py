@@ -35,29 +35,10 @@ def tidy_columns(
 ) -> tuple[pd.DataFrame, dict[str, str]]:
     """Return the columns as numbers and categories, and how dates are written.
 
-    Only a column's kind is decided on the whole table; whatever is *measured* (means, frequent categories)
-    waits for the preprocessing, which sees the training part alone.
+    What is changed or left out is added to the notes; numbers in the columns `codes` are categories; `place`
+    says where a row stands, for errors. Only a column's kind is decided on the whole table: whatever is
+    *measured* (means, frequent categories) waits for the preprocessing, which sees the training part alone.
 
-    Parameters
-    ----------
-    frame : DataFrame
-        Columns as they were read.
-    notes : list of str
-        What is changed or left out is added here.
-    codes : list of str
-        Columns whose numbers are codes, not amounts.
-    place : function, optional
-        Returns where a row stands, for errors: by default, the row of the DataFrame.
-
-    Returns
-    -------
-    DataFrame
-        Numbers and categories, without constant columns and identifiers.
-    dict
-        The format of each column of dates, which are now days since 1970.
-
-    Examples
-    --------
     >>> notes = []
     >>> people = pd.DataFrame({"born": ["1990-01-01", "1990-01-31"], "kind": ["a", "a"]})
     >>> contexts, dates = tidy_columns(people, notes)
@@ -109,7 +90,7 @@ def _numbers(column: pd.Series[Any], notes: list[str], place: Place) -> pd.Serie
     called_id = called in ("id", "index", "unnamed: 0") or called.endswith("_id")
     if whole and column.is_unique and len(column) > _SOME_DISTINCT and called_id:
         notes.append(
-            f"{column.name!r} has a number of its own for every person (an identifier) and is left out."
+            f"{column.name!r} has a different number for every person (an identifier) and is left out."
         )
         return None
     values = column.to_numpy(dtype=np.float64, na_value=np.nan)
@@ -128,8 +109,8 @@ def _numbers(column: pd.Series[Any], notes: list[str], place: Place) -> pd.Serie
     missing = int(np.isnan(values).sum())
     if missing:
         notes.append(
-            f"{column.name!r} has {missing} missing numbers; a model takes each as the mean of its training "
-            "part, with a mark."
+            f"{column.name!r} has {missing} missing numbers; a model uses the mean of its training part "
+            "instead, and an indicator."
         )
     return column if whole and not missing else pd.Series(values, index=column.index, name=column.name)
 
@@ -142,11 +123,11 @@ def _text(column: pd.Series[Any], notes: list[str], place: Place) -> pd.Series[A
     numbers = pd.to_numeric(spoken, errors="coerce")
     if codes:
         code = codes[str(column.name)]
-        notes.append(f"{column.name!r} has leading zeros, as in {code!r}: codes, no amounts.")
+        notes.append(f"{column.name!r} has leading zeros, as in {code!r}: codes, not amounts.")
     elif len(numbers) and numbers.notna().all():
         if len(spoken) < len(values):
             marks = ", ".join(sorted({repr(value) for value in values[~values.index.isin(spoken.index)]}))
-            notes.append(f"{column.name!r} is a column of numbers in which {marks} counts as missing.")
+            notes.append(f"{column.name!r} is a column of numbers, in which {marks} counts as missing.")
         return _numbers(numbers.reindex(column.index), notes, place)
     elif (numbers.notna() | spoken.str.fullmatch(_WRITTEN_NUMBER)).mean() > _MOSTLY:
         odd = numbers.index[numbers.isna()][0]
@@ -158,7 +139,7 @@ def _text(column: pd.Series[Any], notes: list[str], place: Place) -> pd.Series[A
     distinct = values.nunique()
     if distinct > _SOME_DISTINCT and distinct > len(values) / 2:
         notes.append(
-            f"{column.name!r} has {distinct} distinct texts for {len(values)} people and is left out."
+            f"{column.name!r} has {distinct} different texts for {len(values)} people and is left out."
         )
         return None
     return _categories(column, notes)
@@ -212,10 +193,10 @@ def _days(column: pd.Series[Any], how: str, notes: list[str]) -> pd.Series[float
     values = column if pd.api.types.is_datetime64_any_dtype(column) else _spoken(_written(column))
     dates = pd.to_datetime(values, format=how, utc=True).reindex(column.index)
     missing = int(dates.isna().sum())
-    gaps = f"; {missing} missing, which a model takes as the mean, with a mark" if missing else ""
-    notes.append(f"{column.name!r} holds dates, used as days since 1970-01-01{gaps}.")
+    gaps = f"; {missing} missing, for which a model uses the mean and an indicator" if missing else ""
+    notes.append(f"{column.name!r} holds dates, which are used as days since 1970-01-01{gaps}.")
     if how == _MONTH_FIRST and _fits(values, _DAY_FIRST):
-        notes[-1] += f" They are read as {how}; {_DAY_FIRST} would fit as well."
+        notes[-1] += f" They are read as {how}; {_DAY_FIRST} would fit too."
     return days_of(dates)
 
 

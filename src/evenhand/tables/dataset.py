@@ -55,7 +55,7 @@ class Dataset:
     >>> table = pd.DataFrame({"age": [25, 31]})
     >>> hired, sex = pd.Series(["no", "yes"], name="hired"), pd.DataFrame({"sex": ["f", "m"]})
     >>> Dataset("two", table, hired, sex, pos_label="yes")
-    Dataset 'two' (2 people, 1 context), label 'hired' = 'yes': 50.0 %, sensitive 'sex': f 1, m 1
+    Dataset 'two' (2 people, 1 feature), label 'hired' = 'yes': 50.0 %, sensitive 'sex': f 1, m 1
     """
 
     name: str
@@ -136,7 +136,7 @@ class Dataset:
         more = f" and {len(counts) - 5} more groups" if len(counts) > 5 else ""
         return (
             f"Dataset {self.name!r} ({len(self):,} people, {features} "
-            f"context{'' if features == 1 else 's'}), label {self._labels()}, "
+            f"feature{'' if features == 1 else 's'}), label {self._labels()}, "
             f"sensitive {self.sensitive.columns[0]!r}: {groups}{more}"
         )
 

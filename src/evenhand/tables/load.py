@@ -19,6 +19,7 @@ from evenhand.tables.roles import (
     named_columns,
     written_alike,
 )
+from evenhand.wording import people
 
 _MOST_GROUPS = 50
 
@@ -70,7 +71,7 @@ def load_table(
     --------
     >>> people = pd.DataFrame({"age": [25, 31, 47], "sex": ["f", "m", "f"], "hired": ["no", "yes", "yes"]})
     >>> load_table(people, label="hired", sensitive="sex")
-    Dataset 'table' (3 people, 1 context), label 'hired' = 'yes': 66.7 %, sensitive 'sex': f 2, m 1
+    Dataset 'table' (3 people, 1 feature), label 'hired' = 'yes': 66.7 %, sensitive 'sex': f 2, m 1
     """
     table = read_table(source, encoding=encoding)
     notes = list(table.notes)
@@ -139,7 +140,7 @@ def _without_blanks(frame: pd.DataFrame, columns: list[str], notes: list[str]) -
             blank = before[before.notna() & (before.astype(object) != column)]
             notes.append(
                 f"{name!r} has blanks around the values of {len(blank)} people, such as {blank.iloc[0]!r}; "
-                "they are taken without."
+                "these were removed."
             )
             frame = frame.assign(**{name: column})
     return frame
@@ -154,8 +155,8 @@ def _differ_in_case(frame: pd.DataFrame) -> list[str]:
             if isinstance(value, str):
                 spelled.setdefault(value.casefold(), []).append(value)
         notes += [
-            f"{name!r} has {' and '.join(map(repr, sorted(same)))}, which differ in case alone: they stay "
-            "apart."
+            f"{name!r} has {' and '.join(map(repr, sorted(same)))}, which differ only in case: they stay "
+            "separate."
             for same in spelled.values()
             if len(same) > 1
         ]
@@ -170,8 +171,8 @@ def _known_people(frame: pd.DataFrame, roles: Roles, origin: str, notes: list[st
         missing = frame[column].isna()
         if missing.any():
             notes.append(
-                f"{int(missing.sum())} people have no {column!r} and are left out; give the missing a name "
-                "to keep them."
+                f"Left out: {people(int(missing.sum()))} without {column!r}. Give the missing a name to keep "
+                "them."
             )
             frame = frame[~missing]
     if frame.empty:

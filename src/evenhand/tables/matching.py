@@ -21,21 +21,7 @@ def read_contexts(
 ) -> pd.DataFrame:
     """Return the columns of a table as the training of a preprocessor saw them.
 
-    Parameters
-    ----------
-    rows : DataFrame
-        Rows of a file or of a frame, with at least the columns in `kinds`.
-    kinds : dict
-        Each column's kind, as `kinds_of_columns` returns them.
-    preprocessor : ColumnTransformer
-        Fitted; it knows the categories.
-    reasons : array of str
-        A row that can't be read gets a reason here, unless it has one.
-
-    Returns
-    -------
-    DataFrame
-        Numbers and categories, one row for each of `rows`.
+    `kinds` are those of `kinds_of_columns`. A row that can't be read gets a reason, unless it has one.
     """
     return pd.DataFrame(
         {

@@ -50,8 +50,17 @@ def make_preprocessor(contexts: pd.DataFrame) -> ColumnTransformer:
     """Return the paper's preprocessing, not yet fitted: categories one-hot, numbers z-scored.
 
     A missing number becomes the mean and gets a column that says so; a category that `fit` never saw becomes
-    all zeros; the rarest of more than 100 categories share a column. The output is
-    float32, sparse where that pays.
+    all zeros; the rarest of more than 100 categories share a column. The output is float32, sparse where
+    that pays.
+
+    Parameters
+    ----------
+    contexts : DataFrame
+        Numbers and categories; only the kinds of the columns are used.
+
+    Returns
+    -------
+    ColumnTransformer
 
     Examples
     --------
@@ -78,6 +87,17 @@ def make_preprocessor(contexts: pd.DataFrame) -> ColumnTransformer:
 
 def prepare(dataset: Dataset, parts: Split) -> Parts:
     """Fit the preprocessing on the training part alone, and make all three parts ready.
+
+    Parameters
+    ----------
+    dataset : Dataset
+        The people.
+    parts : Split
+        Who is in which part.
+
+    Returns
+    -------
+    Parts
 
     Examples
     --------

@@ -39,9 +39,9 @@ class Reject(NamedTuple):
 
 
 class Chunk(NamedTuple):
-    """Some rows, the line (or the row, of a Parquet file) where each begins, and lines that were no row.
+    """Some rows, the line (or the row of a Parquet file) where each begins, and lines that are no row.
 
-    `schema` is that of a Parquet file: a chunk by itself may not tell the type of a column.
+    `schema` is that of a Parquet file: a chunk alone may not show the type of a column.
     """
 
     rows: pd.DataFrame
@@ -189,14 +189,7 @@ class Writer:
     """Writes tables one after another to a CSV or Parquet file, or as CSV to standard output.
 
     In CSV, a text that a spreadsheet would take for a formula gets an apostrophe before it, which reading
-    takes away again. `writing` opens one.
-
-    Parameters
-    ----------
-    path : Path or None
-        The file; None is standard output.
-    opened : ExitStack
-        It closes the file, and puts it in its place.
+    takes away again. `writing` opens one; None is standard output.
     """
 
     def __init__(self, path: Path | None, opened: ExitStack) -> None:
@@ -216,12 +209,7 @@ class Writer:
     def write(self, table: pd.DataFrame, schema: Any = None) -> None:
         """Append the rows of a table, whose columns are the same every time.
 
-        Parameters
-        ----------
-        table : DataFrame
-            The rows.
-        schema : pyarrow.Schema, optional
-            The types of some columns, for Parquet; other columns without values are text.
+        For Parquet, `schema` has the types of some columns; others without values are text.
         """
         if self._parquet:
             self._write_parquet(table, schema)
@@ -265,18 +253,7 @@ class _NotKeptError(Exception):
 
 @contextmanager
 def writing(path: Path | None) -> Iterator[Writer]:
-    """Open a writer; the file appears under its name when the block ends well, and not otherwise.
-
-    Parameters
-    ----------
-    path : Path or None
-        The file; None is standard output.
-
-    Yields
-    ------
-    Writer
-        What to write tables to.
-    """
+    """Open a writer; the file appears under its name when the block ends well, and not otherwise."""
     with suppress(_NotKeptError), ExitStack() as opened:
         writer = Writer(path, opened)
         yield writer

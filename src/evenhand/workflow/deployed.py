@@ -12,7 +12,7 @@ import pandas as pd
 
 from evenhand.arrays import Array, Codes, Floats
 from evenhand.bandits.cooperative import CooperativeBandits
-from evenhand.groups import codes_of
+from evenhand.groups import JOINT, codes_of, join_values
 from evenhand.metrics.answers import Answers
 from evenhand.tables.columns import CATEGORY, NUMBER
 from evenhand.tables.files import as_pandas
@@ -79,7 +79,7 @@ class Deployed:
     @property
     def sensitive_name(self) -> str:
         """The name of the sensitive column; of several, their names joined."""
-        return " & ".join(self.sensitive)
+        return JOINT.join(self.sensitive)
 
     def save(self, path: str | Path) -> Path:
         """Write the model to a skops file, which `evenhand.load` and `evenhand predict` read.
@@ -237,11 +237,8 @@ class Deployed:
         return each_once(text_of(column), lambda value: own.get(met(value, known, value), value))
 
     def _group_codes(self, rows: pd.DataFrame, reasons: Reasons) -> Codes:
-        text = [text_of(rows[name]) for name in self.sensitive]
-        joined = text[0]
-        for column in text[1:]:
-            joined = joined + " & " + column
-        between = " & " if len(text) > 1 else None
+        joined = join_values([text_of(rows[name]) for name in self.sensitive])
+        between = JOINT if len(self.sensitive) > 1 else None
         known = spellings(self.groups_, between)
         position = {str(name): code for code, name in enumerate(self.groups_)}
         found = each_once(joined, lambda value: position.get(met(value, known, "", between), -1))

@@ -38,9 +38,24 @@ TRUSTED = frozenset(f"{kind.__module__}.{kind.__qualname__}" for kind in OWN_TYP
 
 
 def save(model: Any, path: str | Path) -> Path:
-    """Write a fitted estimator, or a pipeline that holds one, to a skops file; return its path.
+    """Write a fitted model to a skops file.
 
-    A model with a part that `load` would refuse is refused here, and nothing is written.
+    Parameters
+    ----------
+    model : estimator
+        A fitted estimator, a pipeline that holds one, or a `Deployed`.
+    path : str or Path
+        The file, such as 'model.skops'. It appears whole or not at all.
+
+    Returns
+    -------
+    Path
+        The file.
+
+    Raises
+    ------
+    ValueError
+        If the model has a part that `load` would refuse, such as a function of your own.
     """
     _refuse_functions(model)
     # A request points back at its estimator, a circle that skops can't write: they travel beside the model.
@@ -69,9 +84,26 @@ def _write(held: dict[str, Any], path: Path) -> None:
 
 
 def load(path: str | Path) -> Any:
-    """Read a model written by `save`, trusting only evenhand's own types and those that skops itself trusts.
+    """Read a model that `save` wrote; a file from a stranger runs no code.
 
-    A file that is no model, is damaged, or asks for any other type is refused, before anything is built.
+    Only evenhand's own types and those that skops trusts are built.
+
+    Parameters
+    ----------
+    path : str or Path
+        The file.
+
+    Returns
+    -------
+    estimator
+        The model, as it was saved.
+
+    Raises
+    ------
+    FileNotFoundError
+        If there is no such file.
+    ValueError
+        If it is no model, is damaged, or holds any other type; nothing of it is built then.
     """
     import skops.io
     from skops.io.exceptions import UntrustedTypesFoundException

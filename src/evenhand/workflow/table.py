@@ -11,7 +11,7 @@ import pandas as pd
 
 from evenhand.arrays import Codes
 from evenhand.datasets import Dataset, load_table
-from evenhand.groups import group_values
+from evenhand.groups import JOINT, group_values
 from evenhand.tables.columns import is_number, kinds_of_columns
 from evenhand.wording import people
 
@@ -60,7 +60,7 @@ def open_table(
         encoding=encoding,
     )
     names = tuple(map(str, found.sensitive.columns))
-    groups = pd.DataFrame({" & ".join(names): group_values(found.sensitive, len(found))})
+    groups = pd.DataFrame({JOINT.join(names): group_values(found.sensitive, len(found))})
     target, pos_label = found.label, found.pos_label
     if not is_number(target):  # True and False, or a frame's categories
         target, pos_label = target.astype(str).astype(object), None if pos_label is None else str(pos_label)
