@@ -26,10 +26,10 @@ import numpy as np
 
 from evenhand.datasets import load
 from evenhand.protocol import Sweep, paper_methods
-from evenhand.protocol.engines import Task, run_tasks
+from evenhand.protocol.engines import run_trials
 from evenhand.protocol.selection import CRITERIA
 from evenhand.protocol.store import Store, key_of
-from evenhand.protocol.trial import Prepared, make_ready
+from evenhand.protocol.trial import Prepared, Trial, make_ready
 
 CCB = next(method for method in paper_methods(full=True) if method.name == "CCB")
 RATES = {"sgd": 0.01, "adam": 1e-4}
@@ -38,11 +38,11 @@ RATES = {"sgd": 0.01, "adam": 1e-4}
 def seconds_of_grid(prepared: Prepared, optimizer: str) -> float:
     """Train the 40 models by a sweep's engine, one a core at a time."""
     changed = {"optimizer": optimizer, "learning_rate": RATES[optimizer]}
-    tasks = [Task(key_of(point), "adult", CCB, point | changed, 0, CRITERIA) for point in CCB.grid]
-    list(run_tasks(tasks[:1], {"adult": prepared}))  # compiles
+    trials = [Trial(key_of(point), "adult", "adult", 0, CCB, point | changed, CRITERIA) for point in CCB.grid]
+    list(run_trials(trials[:1], {"adult": prepared}))  # compiles
     start = time.perf_counter()
-    finished = list(run_tasks(tasks, {"adult": prepared}))
-    assert all(outcome.error is None for _, outcome in finished)
+    finished = list(run_trials(trials, {"adult": prepared}))
+    assert all(result.error is None for _, result in finished)
     return time.perf_counter() - start
 
 

@@ -160,12 +160,12 @@ def trials(sweep: Sweep, store: Store) -> pd.DataFrame:
     known = store.read(trial.key for trial in sweep.trials)
     for trial in sweep.trials:
         result = known.get(trial.key)
-        if result is None or result.outcome is None:
+        if result is None or result.trained is None:
             continue
-        for criterion, chosen in result.outcome["criteria"].items():
+        for criterion, chosen in result.trained["criteria"].items():
             rows.append(
                 {
-                    "dataset": trial.dataset.name, "seed": trial.seed, "method": trial.method.name,
+                    "dataset": trial.dataset, "seed": trial.seed, "method": trial.method.name,
                     "parameters": json.dumps(trial.point), "criterion": criterion,
                     **{f"validation_{name}": value for name, value in chosen["validation"].items()},
                     **chosen["test"],

@@ -13,19 +13,20 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import frontier_words as words
 import pandas as pd
 from frontier import COMPETITORS, DATASETS, DELTA, MAX_DISCRIMINATION, MAX_FLIP, chosen
 from publish import TITLES
 
+from evenhand.code_version import made
 from evenhand.datasets import Dataset, load
 from evenhand.metrics.measures import SHOWN
 from evenhand.protocol.compare import published
 from evenhand.protocol.trial import SPLITS
 from evenhand.report import write_html, write_summary
-from evenhand.report.summarise import Study, Summary, made, model_of, summary_of
+from evenhand.report.summarise import model_of, summary_of
+from evenhand.report.summary import ModelEntry, Overview, PublishedEntry, Study, Summary, Table
 
 # What delta chooses from; all of ours together make the front.
 METHODS = {words.OURS: "CCB parity", **{name: name for name in (*COMPETITORS, "LR unaware")}}
@@ -74,7 +75,7 @@ def choices_of(tables: Tables, dataset: str) -> dict[str, pd.DataFrame]:
     return found
 
 
-def grid_points(trials: pd.DataFrame) -> tuple[list[dict[str, Any]], dict[str, int]]:
+def grid_points(trials: pd.DataFrame) -> tuple[list[ModelEntry], dict[str, int]]:
     """Every grid point's mean over the splits; and how many are left out, by why."""
     shown = [name for name in SHOWN if name in ("accuracy", "discrimination", "flip_rate", "positive_rate")]
     points, seen = [], set()
@@ -165,7 +166,7 @@ def shown_method(method: str) -> bool:
     return method.startswith("CCB") or method in METHODS
 
 
-def published_row(dataset: str) -> dict[str, Any] | None:
+def published_row(dataset: str) -> PublishedEntry | None:
     """The paper's CCB, chosen by delta."""
     rows = published()
     rows = rows[(rows.table == "table2_delta") & (rows.method == "CCB") & (rows.dataset == dataset)]
@@ -178,7 +179,7 @@ def published_row(dataset: str) -> dict[str, Any] | None:
     return {"method": "CCB", "criterion": "delta", "metrics": metrics}
 
 
-def cost_table(rows: pd.DataFrame) -> dict[str, Any]:
+def cost_table(rows: pd.DataFrame) -> Table:
     caption = (
         f"“Individual” asks for a flip rate of at most {MAX_FLIP:g}, “both” for a discrimination of at most "
         f"{MAX_DISCRIMINATION:g} as well, on validation; the most accurate of those is measured on test. Mean ± 95 % interval."
@@ -186,7 +187,7 @@ def cost_table(rows: pd.DataFrame) -> dict[str, Any]:
     return text_table("What each kind of fairness costs", caption, rows, words.costs(rows))
 
 
-def areas_table(rows: pd.DataFrame, dataset: str) -> dict[str, Any]:
+def areas_table(rows: pd.DataFrame, dataset: str) -> Table:
     caption = (
         "The share of the unit square of accuracy and 1 − discrimination that a method's front dominates on test, in percent; "
         "more is better. Front of validation: the points that a user could choose from. "
@@ -197,7 +198,7 @@ def areas_table(rows: pd.DataFrame, dataset: str) -> dict[str, Any]:
     return text_table("The whole front, as an area", caption, cells.reset_index(), words.areas(rows, dataset))
 
 
-def bounds_table(rows: pd.DataFrame) -> dict[str, Any]:
+def bounds_table(rows: pd.DataFrame) -> Table:
     caption = (
         "A user asks ours for at most so much on validation; the most accurate model within it is measured on test. "
         "Met: on how many splits it is kept there, within the sampling error of a test part of this size. Mean ± 95 % interval."
@@ -205,7 +206,7 @@ def bounds_table(rows: pd.DataFrame) -> dict[str, Any]:
     return text_table("Does a bound hold?", caption, rows, words.bounds(rows))
 
 
-def text_table(title: str, caption: str, rows: pd.DataFrame, said: str = "") -> dict[str, Any]:
+def text_table(title: str, caption: str, rows: pd.DataFrame, said: str = "") -> Table:
     columns = [str(name).replace("_", " ").replace("auc", "AUC") for name in rows.columns]
     cells = [["–" if pd.isna(cell) else str(cell) for cell in row] for row in rows.to_numpy(dtype=object)]
     return {
@@ -218,7 +219,7 @@ def text_table(title: str, caption: str, rows: pd.DataFrame, said: str = "") -> 
     }
 
 
-def overview(tables: Tables, choices: dict[str, dict[str, pd.DataFrame]]) -> dict[str, Any]:
+def overview(tables: Tables, choices: dict[str, dict[str, pd.DataFrame]]) -> Overview:
     """Delta of every method on every data set, how it was measured, and what limits it."""
     cells = tables.delta.pivot(index="method", columns="dataset", values="delta")
     cells = (

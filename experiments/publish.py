@@ -159,8 +159,8 @@ def decays() -> str:
 def reproduction() -> str:
     """The tables that `evenhand reproduce` wrote, one heading deeper."""
     text = (RESULTS / "tables.md").read_text().strip()
-    settings = json.loads((RESULTS / "summary.json").read_text())["settings"]
-    return text.replace("## ", "### ") + f"\n\nCommand: `{settings['command']}`."
+    made = json.loads((RESULTS / "summary.json").read_text())["made"]
+    return text.replace("## ", "### ") + f"\n\nCommand: `{made['command']}`."
 
 
 def speed() -> str:

@@ -14,7 +14,7 @@ def copy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Return a copy of the package's code, which the version is then made of."""
     root = tmp_path / "evenhand"
     shutil.copytree(Path(evenhand.__file__).parent, root, ignore=shutil.ignore_patterns("__pycache__"))
-    monkeypatch.setattr(versions.version, "__file__", str(root / "__init__.py"))
+    monkeypatch.setattr(versions, "_ROOT", root)
     return root
 
 
@@ -100,4 +100,12 @@ def test_libraries_are_part_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
     before = current()
     monkeypatch.setattr(versions, "library_versions", lambda: {"numpy": "0.1"})
     assert current() != before
-    assert set(versions.versions("abc")) >= {"evenhand", "code", "python", "numpy"}
+
+
+def test_how_something_was_made_is_told_with_versions_and_code() -> None:
+    data: list[versions.Source] = [{"name": "people", "people": 3}]
+    found = versions.made("evenhand fit", seeds=range(2), data=data, code="0123456789abcdef")
+    assert found["seeds"] == [0, 1]
+    assert found["data"] == data
+    assert found["evenhand"] == f"{evenhand.__version__} (code 0123456789ab)"
+    assert set(found["packages"]) == {*versions.LIBRARIES, "skops"}

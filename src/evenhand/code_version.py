@@ -1,19 +1,21 @@
-"""What determines a result besides its parameters: the code that made it, and the libraries that compute."""
+"""How a result was made: the code that can change it, the libraries that compute it, and the rest."""
 
 from __future__ import annotations
 
 import ast
 import hashlib
 import platform
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
 from functools import cache
 from importlib import metadata
 from pathlib import Path
+from typing import NotRequired, TypedDict
 
-from evenhand import version
+from evenhand.version import __version__
 
 LIBRARIES = ("numpy", "scipy", "scikit-learn", "pandas", "numba")
-_PACKAGE = "evenhand"
+_PACKAGE, _ROOT = "evenhand", Path(__file__).parent
 
 
 @cache
@@ -71,30 +73,72 @@ def modules_behind(*modules: str) -> set[str]:
     return found
 
 
+class Source(TypedDict):
+    """Data that a report or a model was made from."""
+
+    name: str
+    people: int
+    source: NotRequired[str]
+    sha256: NotRequired[str]
+    fingerprint: NotRequired[str]
+
+
+class Made(TypedDict):
+    """How a report or a model was made."""
+
+    command: str
+    when: str
+    evenhand: str
+    python: str
+    platform: str
+    packages: dict[str, str]
+    seeds: list[int]
+    data: list[Source]
+
+
+def made(command: str, *, seeds: Sequence[int], data: Sequence[Source], code: str = "") -> Made:
+    """Return how a report or a model was made.
+
+    Parameters
+    ----------
+    command : str
+        What makes it again.
+    seeds : sequence of int
+        The seeds that it was made with.
+    data : sequence of Source
+        The data, with hashes.
+    code : str
+        A `code_version`, where it is worth telling.
+
+    Returns
+    -------
+    Made
+        With the time and the versions of evenhand, Python and the libraries.
+    """
+    return {
+        "command": command,
+        "when": datetime.now(UTC).isoformat(timespec="seconds"),
+        "evenhand": __version__ + (f" (code {code[:12]})" if code else ""),
+        "python": platform.python_version(),
+        "platform": f"{platform.system()} {platform.machine()}",
+        "packages": library_versions() | {"skops": metadata.version("skops")},
+        "seeds": list(seeds),
+        "data": list(data),
+    }
+
+
 def library_versions() -> dict[str, str]:
     """Return the versions of the libraries whose arithmetic is used."""
     return {name: metadata.version(name) for name in LIBRARIES}
 
 
-def versions(code: str) -> dict[str, str]:
-    """Return what a report says about where its numbers were made; `code` is a `code_version`."""
-    return {
-        "evenhand": version.__version__,
-        "code": code,
-        "python": platform.python_version(),
-        "machine": platform.machine(),
-        **library_versions(),
-    }
-
-
 def _file_of(module: str) -> Path:
-    root = Path(version.__file__).parent
-    stem = root.joinpath(*module.split(".")[1:])
+    stem = _ROOT.joinpath(*module.split(".")[1:])
     for path in (stem / "__init__.py", stem.with_suffix(".py")):
         if path.is_file():
             return path
     raise ModuleNotFoundError(
-        f"Got the module {module!r}, but expected one of evenhand's; there is none in {root}."
+        f"Got the module {module!r}, but expected one of evenhand's; there is none in {_ROOT}."
     )
 
 

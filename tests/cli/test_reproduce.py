@@ -14,13 +14,16 @@ def test_a_small_reproduction_makes_tables_figure_and_report(tmp_path):
     out = evenhand("reproduce", *options, "--json")
     assert out.exit_code == 0, out.output
     written = json.loads(out.stdout)["written"]
-    assert [path.rpartition("/")[2] for path in written] == ["report.json", "report.html", "01-german.svg"]
-    study = read_summary(tmp_path / "r" / "report.json")["studies"][0]
+    assert [path.rpartition("/")[2] for path in written] == ["summary.json", "report.html", "01-german.svg"]
+    study = read_summary(tmp_path / "r" / "summary.json")["studies"][0]
     assert {model["method"] for model in study["models"] if model["criterion"] == "delta"} == {"LR", "CCB"}
     assert {entry["method"] for entry in study["published"]} >= {"LR", "CCB"}
     assert len({m["divergence_weight"] for m in study["models"]} - {None}) == 4
     assert study["groups"]
     assert study["persons"]["rows"]
+    again = evenhand("report", tmp_path / "r" / "summary.json", "-o", tmp_path / "again.html")
+    assert again.exit_code == 0, again.output
+    assert (tmp_path / "again.html").read_bytes() == (tmp_path / "r" / "report.html").read_bytes()
 
 
 @pytest.mark.parametrize(

@@ -5,34 +5,50 @@ import sqlite3
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from evenhand.protocol.store import Store, StoreError, key_of
+from evenhand.protocol.trial import Result
+
+
+def done(trained: Any) -> Result:
+    return Result(trained, None, 0)
 
 
 def test_a_result_is_read_back_exactly(tmp_path: Path) -> None:
-    outcome = {"accuracy": 0.1 + 0.2, "missing": float("nan"), "steps": [1, 2]}
+    trained: Any = {"accuracy": 0.1 + 0.2, "missing": float("nan"), "steps": [1, 2]}
     with Store(tmp_path / "s.sqlite") as store:
-        store.write("k", {"method": "LR"}, outcome=outcome, seconds=1.5)
+        store.write("k", {"method": "LR"}, Result(trained, None, 1.5))
     with Store(tmp_path / "s.sqlite") as store:
         found = store.read(["k", "other"])
         assert store.succeeded("k")
         assert not store.succeeded("other")
     assert list(found) == ["k"]
-    assert repr(found["k"].outcome) == repr(outcome)
-    assert (found["k"].what, found["k"].error, found["k"].seconds) == ({"method": "LR"}, None, 1.5)
+    assert repr(found["k"].trained) == repr(trained)
+    assert (found["k"].error, found["k"].seconds) == (None, 1.5)
+
+
+def test_the_file_says_what_a_result_is_of(tmp_path: Path) -> None:
+    with Store(tmp_path / "s.sqlite") as store:
+        store.write("k", {"method": "LR"}, done(1))
+    connection = sqlite3.connect(tmp_path / "s.sqlite")
+    assert connection.execute("SELECT key, what, outcome FROM results").fetchall() == [
+        ("k", '{"method": "LR"}', "1")
+    ]
+    connection.close()
 
 
 def test_a_success_is_final_and_a_failure_is_tried_again() -> None:
     store = Store(None)
-    store.write("k", {}, error="Traceback", seconds=0)
+    store.write("k", {}, Result(None, "Traceback", 0))
     assert not store.succeeded("k")
     assert store.read(["k"])["k"].error == "Traceback"
-    store.write("k", {}, outcome=1, seconds=0)
-    store.write("k", {}, outcome=2, seconds=0)
-    store.write("k", {}, error="later", seconds=0)
-    assert store.read(["k"])["k"].outcome == 1
+    store.write("k", {}, done(1))
+    store.write("k", {}, done(2))
+    store.write("k", {}, Result(None, "later", 0))
+    assert store.read(["k"])["k"].trained == 1
     assert len(store) == 1
     store.close()
 
@@ -57,7 +73,7 @@ def test_a_damaged_store_gets_a_clear_error(tmp_path: Path) -> None:
     path = tmp_path / "s.sqlite"
     with Store(path) as store:
         for at in range(500):
-            store.write(str(at), {}, outcome="x" * 500, seconds=0)
+            store.write(str(at), {}, done("x" * 500))
     data = bytearray(path.read_bytes())
     data[4096 : len(data) // 2] = b"\xff" * (len(data) // 2 - 4096)
     path.write_bytes(data)
@@ -67,11 +83,11 @@ def test_a_damaged_store_gets_a_clear_error(tmp_path: Path) -> None:
 
 def test_a_full_disk_gets_a_clear_error_and_keeps_what_is_finished(tmp_path: Path) -> None:
     with Store(tmp_path / "s.sqlite") as store:
-        store.write("kept", {}, outcome=1, seconds=0)
+        store.write("kept", {}, done(1))
         pages = store._connection.execute("PRAGMA page_count").fetchone()[0]
         store._connection.execute(f"PRAGMA max_page_count = {pages}")
         with pytest.raises(StoreError, match=r"Can't write .*the disk is full.*free some space"):
-            store.write("lost", {}, outcome="x" * 100_000, seconds=0)
+            store.write("lost", {}, done("x" * 100_000))
     with Store(tmp_path / "s.sqlite") as store:
         assert store.succeeded("kept")
         assert not store.succeeded("lost")
@@ -95,10 +111,11 @@ def test_a_store_of_another_layout_is_left_alone(tmp_path: Path) -> None:
 _WRITER = """
 import sys
 from evenhand.protocol.store import Store
+from evenhand.protocol.trial import Result
 with Store(sys.argv[1]) as store:
     for at in range(200):
-        store.write(f"shared {at}", {}, outcome=at, seconds=0)
-        store.write(f"{sys.argv[2]} {at}", {}, outcome=at, seconds=0)
+        store.write(f"shared {at}", {}, Result(at, None, 0))
+        store.write(f"{sys.argv[2]} {at}", {}, Result(at, None, 0))
 """
 
 
@@ -109,4 +126,4 @@ def test_two_processes_write_at_once_and_nothing_is_lost_or_doubled(tmp_path: Pa
     with Store(path) as store:
         assert len(store) == 600
         found = store.read([f"shared {at}" for at in range(200)])
-        assert sorted(result.outcome for result in found.values()) == list(range(200))
+        assert sorted(result.trained for result in found.values()) == list(range(200))

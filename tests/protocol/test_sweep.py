@@ -38,10 +38,10 @@ def test_one_row_a_data_set_seed_method_and_criterion(dataset: Dataset) -> None:
 def test_the_best_point_is_chosen_on_validation(dataset: Dataset, tmp_path: Path) -> None:
     sweep = Sweep([TREE], [dataset], criteria=[HighestDelta()], store=tmp_path / "s.sqlite")
     (row,) = sweep.run().to_dict("records")
-    outcomes = sweep._opened[0].read(trial.key for trial in sweep.trials).values()
+    known = sweep.store.read(trial.key for trial in sweep.trials)
     deltas = {
-        json.dumps(result.what["parameters"]): result.outcome["criteria"]["delta"]["validation"]["delta"]
-        for result in outcomes
+        json.dumps(trial.point): known[trial.key].trained["criteria"]["delta"]["validation"]["delta"]
+        for trial in sweep.trials
     }
     assert deltas[row["parameters"]] == max(deltas.values())
     assert len(set(deltas.values())) > 1
@@ -61,7 +61,7 @@ def test_finished_trials_are_not_repeated(
     def refuse(*_: Any, **__: Any) -> Any:
         raise AssertionError("nothing is left to do")
 
-    monkeypatch.setattr(sweep_module, "run_tasks", refuse)
+    monkeypatch.setattr(sweep_module, "run_trials", refuse)
     monkeypatch.setattr(sweep_module, "make_ready", refuse)
     again = Sweep([TREE, LOGISTIC], [dataset], store=tmp_path / "s.sqlite").run()
     pd.testing.assert_frame_equal(first, again, check_exact=True)

@@ -15,7 +15,7 @@ from evenhand.datasets import Dataset
 from evenhand.protocol.grids import Method
 from evenhand.protocol.selection import CRITERIA
 from evenhand.protocol.sweep import Sweep
-from evenhand.protocol.trial import make_ready, measured, run_trial, submodels, train_and_select
+from evenhand.protocol.trial import Trial, make_ready, measured, submodels, train_and_select
 from evenhand.tables.preprocessing import prepare
 from evenhand.tables.splits import split
 
@@ -126,10 +126,11 @@ def test_at_most_so_many_people_are_learned_from(dataset: Dataset) -> None:
     assert seen == [(50, 50)]
 
 
-def test_an_error_is_an_outcome(dataset: Dataset) -> None:
-    outcome = run_trial(make_ready(dataset, 0, "random"), BANDITS, {"hidden": -1}, 0, CRITERIA)
-    assert outcome.selected is None
-    assert "Got hidden=-1" in str(outcome.error)
+def test_an_error_is_a_result(dataset: Dataset) -> None:
+    trial = Trial("k", "d", dataset.name, 0, BANDITS, {"hidden": -1}, CRITERIA)
+    result = trial.run(make_ready(dataset, 0, "random"))
+    assert result.trained is None
+    assert "Got hidden=-1" in str(result.error)
 
 
 def test_an_unknown_split_is_refused(dataset: Dataset) -> None:

@@ -9,9 +9,12 @@ import pandas as pd
 import pytest
 
 from evenhand import CooperativeBandits
+from evenhand.code_version import made
 from evenhand.metrics import person_flips
+from evenhand.metrics.group_rows import group_rows
 from evenhand.metrics.measures import measure, published_reward
-from evenhand.report.summarise import group_rows, made, model_of, persons, summary_of
+from evenhand.report.persons import persons
+from evenhand.report.summarise import model_of, summary_of
 
 HOSTILE = "</script><script>window.hacked=1</script>"
 IMAGE = '<img src=x onerror="window.hacked=1">'

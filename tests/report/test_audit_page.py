@@ -9,9 +9,10 @@ import pandas as pd
 import pytest
 
 from evenhand.auditing import audit
+from evenhand.code_version import made
 from evenhand.report.from_audit import summary_of_audit
 from evenhand.report.render import render
-from evenhand.report.summarise import made, model_of
+from evenhand.report.summarise import model_of
 
 MEASURES = {"accuracy", "discrimination", "delta", "positive rate", "consistency", "balanced accuracy"}
 OF_GROUPS = {
@@ -106,6 +107,6 @@ def test_of_one_model_none_is_chosen(people):
 def test_who_is_audited_may_have_trained_the_model(people):
     X, y, _ = people
     said = _summary(y, X, y)["studies"][0]["sentence"]
-    assert said.startswith("“This model” decides as labelled for 100.0 %")
+    assert said.startswith("“This model” is correct for 100.0 %")
     assert "of these people" in said
     assert "tested" not in said

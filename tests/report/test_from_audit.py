@@ -8,9 +8,9 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 
 from evenhand.auditing import audit
+from evenhand.code_version import made
 from evenhand.report.from_audit import summary_of_audit, write_audit
 from evenhand.report.render import render
-from evenhand.report.summarise import made
 
 
 @pytest.fixture(scope="module")

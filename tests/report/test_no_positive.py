@@ -7,8 +7,9 @@ import pandas as pd
 import pytest
 
 from evenhand.metrics import person_flips
+from evenhand.metrics.group_rows import group_rows
 from evenhand.metrics.measures import measure
-from evenhand.report.summarise import group_rows, persons
+from evenhand.report.persons import persons
 
 LABELS = np.array(["A", "B", "C"])
 

@@ -51,9 +51,11 @@ def run(
     decisions are compared between groups only, not with the true labels. The findings say what was measured;
     they give no verdict.
     """
+    from evenhand.code_version import made
     from evenhand.report.from_audit import summary_of_audit
+    from evenhand.report.persons import MOST_PERSONS
     from evenhand.report.render import write_html
-    from evenhand.report.summarise import MOST_PERSONS, made, write_summary
+    from evenhand.report.summary import write_summary
     from evenhand.workflow.file_audit import audit_file
     from evenhand.workflow.table import PERSON_NUMBER, check_written
 

@@ -15,6 +15,7 @@ from evenhand.cli.console import Notes, command_line, on_stdout, print_json, pri
 from evenhand.workflow.defaults import CRITERIA, PARITY_BOUND, WEIGHTS
 
 if TYPE_CHECKING:
+    from evenhand.report.summary import Summary
     from evenhand.workflow.candidates import Candidate
     from evenhand.workflow.choice import Choice
     from evenhand.workflow.choosing import Wanted
@@ -108,7 +109,7 @@ def run(
         shutil.rmtree(kept, ignore_errors=True)
         _show_what_was_trained(frontier, wanted, as_json)
         raise
-    whole = frontier.summary(**wanted) if report or summary else {}
+    whole = frontier.summary(**wanted) if report or summary else None
     written = _write(choice, whole, output, report, summary)
     shutil.rmtree(kept, ignore_errors=True)
     if as_json:
@@ -141,7 +142,7 @@ def _cards(output: Path) -> dict[str, Path]:
 
 
 def _write(
-    choice: Choice, whole: dict[str, Any], output: Path, report: Path | None, summary: Path | None
+    choice: Choice, whole: Summary | None, output: Path, report: Path | None, summary: Path | None
 ) -> dict[str, Path]:
     """Write all that was asked for; return the files by what they are."""
     from evenhand.atomic import write_text
@@ -153,9 +154,9 @@ def _write(
     for kind, path in _cards(output).items():
         text = to_markdown(card) if kind == "md" else json.dumps(card, indent=2)
         written[f"card_{kind}"] = write_text(path, text)
-    if summary is not None:
+    if whole is not None and summary is not None:
         written["summary"] = write_summary(whole, summary)
-    if report is not None:
+    if whole is not None and report is not None:
         written["report"] = write_html(whole, report)
     return written
 

@@ -13,7 +13,7 @@ from evenhand.cli.console import on_stdout, print_json
 from evenhand.report.render import render, write_html
 from evenhand.report.serve import serve
 from evenhand.report.static import FORMATS, write_figures
-from evenhand.report.summarise import read_summary
+from evenhand.report.summary import read_summary
 from evenhand.workflow.table import same_file
 
 EXAMPLES = (

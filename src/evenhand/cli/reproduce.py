@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -13,15 +13,14 @@ from evenhand.cli import options
 from evenhand.cli.console import on_stdout, print_json, warn
 from evenhand.datasets import Dataset
 from evenhand.progress import to_stderr
-from evenhand.protocol.engines import run_tasks
+from evenhand.protocol.engines import run_trials
 from evenhand.protocol.reproduce import reproduce
 from evenhand.protocol.splits import published_split
-from evenhand.protocol.write import summary as summary_of_results
 from evenhand.report.from_frontier import study_of
 from evenhand.report.from_reproduction import summary_of_reproduction
 from evenhand.report.render import write_html
 from evenhand.report.static import FORMATS, write_figures
-from evenhand.report.summarise import write_summary
+from evenhand.report.summary import Study, write_summary
 from evenhand.workflow.exploring import explore
 
 EXAMPLES = (
@@ -56,29 +55,28 @@ def run(
     if figures is not None:
         one_of("--figures", figures, FORMATS)
     # Checked alone, before any data is loaded: nothing is to be run yet.
-    run_tasks([], {}, engine=engine, workers=workers, address=address)
+    run_trials([], {}, engine=engine, workers=workers, address=address)
     results = reproduce(
         full=full, seeds=seeds, datasets=_names(datasets), methods=_names(methods), engine=engine,
         workers=workers, address=address, out=out, progress=to_stderr(),
     )  # fmt: skip
     details = {dataset.name: _detail(dataset, out) for dataset in results.datasets} if people else {}
-    whole = summary_of_reproduction(summary_of_results(results), details)
-    written = [write_summary(whole, out / "report.json"), write_html(whole, out / "report.html")]
+    whole = summary_of_reproduction(results, details)
+    written = [write_summary(whole, out / "summary.json"), write_html(whole, out / "report.html")]
     if figures is not None:
         written += write_figures(whole, out / "figures", figures)
     if len(results.failures):
         warn(f"{len(results.failures)} trials failed; {out / 'failures.csv'} says why.")
     if as_json:
-        print_json(
-            {"out": str(out), "written": [str(path) for path in written], "sentences": results.sentences}
-        )
+        paths = [str(path) for path in written]
+        print_json({"out": str(out), "written": paths, "sentences": list(results.sentences)})
         return
     on_stdout().print(str(results), markup=False, soft_wrap=True)
     for path in written:
         on_stdout().print(str(path), soft_wrap=True, markup=False)
 
 
-def _detail(dataset: Dataset, out: Path) -> dict[str, Any]:
+def _detail(dataset: Dataset, out: Path) -> Study:
     rows = published_split(dataset, 0)
     kept = out / f".{dataset.name}.unfinished"
     frontier = explore(
@@ -92,7 +90,7 @@ def _detail(dataset: Dataset, out: Path) -> dict[str, Any]:
     choice = frontier.choice()
     study = study_of(frontier, choice)
     shutil.rmtree(kept, ignore_errors=True)
-    return study | {"decided_by": f"{choice.candidate.name}, seed 0"}
+    return {**study, "decided_by": f"{choice.candidate.name}, seed 0"}
 
 
 def _names(text: str | None) -> list[str] | None:

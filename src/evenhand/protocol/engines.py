@@ -15,85 +15,78 @@ import itertools
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import joblib
 from joblib.externals.loky.process_executor import TerminatedWorkerError
 
 from evenhand.checks import integer, one_of
-from evenhand.protocol.grids import Method, Point
-from evenhand.protocol.selection import Criterion
-from evenhand.protocol.trial import Outcome, Prepared, quietly, run_trial
+from evenhand.protocol.trial import Prepared, Result, Trial, quietly
 
 TRIES = 3  # of a trial whose worker dies
 _AHEAD = 2  # trials given to a cluster beyond those that run, so that no worker waits
 
 
-class Task(NamedTuple):
-    """A trial to run: its key, the key of its data, and what to do."""
-
-    key: str
-    data: str
-    method: Method
-    point: Point
-    seed: int
-    criteria: tuple[Criterion, ...]
-
-
-Finished = tuple[str, Outcome]
+Finished = tuple[Trial, Result]
 Data = Mapping[str, Prepared]
 
 
-def run_tasks(
-    tasks: Iterable[Task],
+def run_trials(
+    trials: Iterable[Trial],
     data: Data,
     *,
     engine: str = "threads",
     workers: int | None = None,
     address: str | None = None,
 ) -> Iterator[Finished]:
-    """Run trials, and yield each key with its outcome as it finishes.
+    """Run trials, and yield each with its result as it finishes.
 
     Parameters
     ----------
-    tasks : the trials, taken as workers become free
-    data : the prepared data sets by key
-    engine : 'threads', 'processes', 'dask' or 'ray'
-    workers : how many at a time; by default one a core. An existing cluster has its own.
-    address : of an existing Dask scheduler or Ray cluster; without it one is started here.
+    trials : iterable of Trial
+        Taken as workers become free.
+    data : mapping of str to Prepared
+        The prepared data sets by key.
+    engine : {'threads', 'processes', 'dask', 'ray'}
+        Where they run.
+    workers : int, optional
+        How many at a time; by default one per core. An existing cluster has its own.
+    address : str, optional
+        Of an existing Dask scheduler or Ray cluster; without it one is started here.
+
+    Returns
+    -------
+    iterator of (Trial, Result)
+        In the order in which they finish.
     """
     one_of("engine", engine, ENGINES)
     if address is not None and engine not in ("dask", "ray"):
         raise ValueError(f"Got address={address!r} with engine={engine!r}, but expected 'dask' or 'ray'.")
     count = joblib.effective_n_jobs(-1) if workers is None else integer("workers", workers)
-    return ENGINES[engine](iter(tasks), data, count, address)
+    return ENGINES[engine](iter(trials), data, count, address)
 
 
-def _run(prepared: Prepared, task: Task) -> Outcome:
-    return run_trial(prepared, task.method, task.point, task.seed, task.criteria)
-
-
-def _run_quietly(prepared: Prepared, task: Task) -> Outcome:
+def _run_quietly(prepared: Prepared, trial: Trial) -> Result:
     with quietly():
-        return _run(prepared, task)
+        return trial.run(prepared)
 
 
-def died(reason: object) -> Outcome:
-    """Return the outcome of a trial that took its worker down every time."""
-    return Outcome(None, f"The worker died {TRIES} times while it ran this trial: {reason}", 0.0)
+def died(reason: object) -> Result:
+    """Return the result of a trial that took its worker down every time."""
+    return Result(None, f"The worker died {TRIES} times while it ran this trial: {reason}", 0.0)
 
 
 # Threads -----------------------------------------------------------------------------------------------
 
 
-def _threads(tasks: Iterator[Task], data: Data, workers: int, address: None) -> Iterator[Finished]:
-    def run(task: Task) -> Finished:
-        return task.key, _run(data[task.data], task)
+def _threads(trials: Iterator[Trial], data: Data, workers: int, address: None) -> Iterator[Finished]:
+    def run(trial: Trial) -> Finished:
+        return trial, trial.run(data[trial.data])
 
     # Warnings and BLAS threads are the whole process's: they are set once, around all threads.
     with quietly():
         pool = joblib.Parallel(workers, backend="threading", return_as="generator_unordered")
-        yield from pool(joblib.delayed(run)(task) for task in tasks)
+        yield from pool(joblib.delayed(run)(trial) for trial in trials)
 
 
 # Processes ---------------------------------------------------------------------------------------------
@@ -106,48 +99,46 @@ def _from_file(path: Path) -> Prepared:
     return prepared
 
 
-def _run_from_file(folder: Path, task: Task) -> Finished:
-    return task.key, _run_quietly(_from_file(folder / f"{task.data}.joblib"), task)
+def _run_from_file(folder: Path, trial: Trial) -> tuple[str, Result]:
+    return trial.key, _run_quietly(_from_file(folder / f"{trial.data}.joblib"), trial)
 
 
-def _processes(tasks: Iterator[Task], data: Data, workers: int, address: None) -> Iterator[Finished]:
+def _processes(trials: Iterator[Trial], data: Data, workers: int, address: None) -> Iterator[Finished]:
     with tempfile.TemporaryDirectory(prefix="evenhand-", ignore_cleanup_errors=True) as name:
         folder = Path(name)
         for key, prepared in data.items():
             joblib.dump(prepared, folder / f"{key}.joblib")
         tries: dict[str, int] = {}
-        waiting: dict[str, Task] = {}
+        waiting: dict[str, Trial] = {}
 
-        def handed_out(source: Iterable[Task]) -> Iterator[Task]:
-            for task in source:
-                waiting[task.key] = task
-                tries[task.key] = tries.get(task.key, 0) + 1
-                yield task
+        def handed_out(source: Iterable[Trial]) -> Iterator[Trial]:
+            for trial in source:
+                waiting[trial.key] = trial
+                tries[trial.key] = tries.get(trial.key, 0) + 1
+                yield trial
 
-        def pool(source: Iterable[Task]) -> Iterator[Finished]:
+        def pool(source: Iterable[Trial]) -> Iterator[Finished]:
             parallel = joblib.Parallel(max(workers, 2), backend="loky", return_as="generator_unordered")
-            for key, outcome in parallel(
-                joblib.delayed(_run_from_file)(folder, task) for task in handed_out(source)
-            ):
-                waiting.pop(key)
-                yield key, outcome
+            work = (joblib.delayed(_run_from_file)(folder, trial) for trial in handed_out(source))
+            for key, result in parallel(work):
+                yield waiting.pop(key), result
 
-        again: list[Task] = []
+        again: list[Trial] = []
         while True:
             try:
-                yield from pool(itertools.chain(again, tasks))
+                yield from pool(itertools.chain(again, trials))
                 return
             except TerminatedWorkerError:
                 # Those that waited beside the guilty one are innocent: the suspects get a pool of their own.
-                suspects = [task for key, task in waiting.items() if tries[key] >= TRIES]
-                again = [task for key, task in waiting.items() if tries[key] < TRIES]
+                suspects = [trial for key, trial in waiting.items() if tries[key] >= TRIES]
+                again = [trial for key, trial in waiting.items() if tries[key] < TRIES]
                 waiting.clear()
-                for task in suspects:
+                for trial in suspects:
                     try:
-                        yield from pool([task])
+                        yield from pool([trial])
                     except TerminatedWorkerError as error:
                         waiting.clear()
-                        yield task.key, died(str(error).splitlines()[0])
+                        yield trial, died(str(error).splitlines()[0])
 
 
 # Clusters ----------------------------------------------------------------------------------------------
@@ -160,7 +151,7 @@ def _import(name: str, extra: str) -> Any:
         raise ImportError(f"engine={extra!r} needs: pip install 'evenhand[{extra}]' ({error})") from error
 
 
-def _dask(tasks: Iterator[Task], data: Data, workers: int, address: str | None) -> Iterator[Finished]:
+def _dask(trials: Iterator[Trial], data: Data, workers: int, address: str | None) -> Iterator[Finished]:
     distributed = _import("distributed", "dask")
     with contextlib.ExitStack() as stack:
         if address is None:
@@ -171,27 +162,27 @@ def _dask(tasks: Iterator[Task], data: Data, workers: int, address: str | None) 
         # On every worker: one that dies takes no data with it.
         sent = {key: client.scatter(prepared, broadcast=True, hash=False) for key, prepared in data.items()}
 
-        def submit(task: Task) -> Any:
-            return client.submit(_run_quietly, sent[task.data], task, pure=False, key=f"trial-{task.key}")
+        def submit(trial: Trial) -> Any:
+            return client.submit(_run_quietly, sent[trial.data], trial, pure=False, key=f"trial-{trial.key}")
 
         slots = _AHEAD + sum(client.nthreads().values())
-        started = {submit(task): task.key for task in itertools.islice(tasks, slots)}
+        started = {submit(trial): trial for trial in itertools.islice(trials, slots)}
         arriving = distributed.as_completed(list(started))
         for future in arriving:
-            key = started.pop(future)
+            trial = started.pop(future)
             try:
-                outcome = future.result()
+                result = future.result()
             except distributed.KilledWorker as error:
-                outcome = died(error)
-            for task in itertools.islice(tasks, 1):
-                following = submit(task)
-                started[following] = task.key
+                result = died(error)
+            for after in itertools.islice(trials, 1):
+                following = submit(after)
+                started[following] = after
                 arriving.add(following)
             future.release()
-            yield key, outcome
+            yield trial, result
 
 
-def _ray(tasks: Iterator[Task], data: Data, workers: int, address: str | None) -> Iterator[Finished]:
+def _ray(trials: Iterator[Trial], data: Data, workers: int, address: str | None) -> Iterator[Finished]:
     ray = _import("ray", "ray")
     ours = not ray.is_initialized()
     if ours:
@@ -201,21 +192,21 @@ def _ray(tasks: Iterator[Task], data: Data, workers: int, address: str | None) -
         sent = {key: ray.put(prepared) for key, prepared in data.items()}  # one copy a machine
         remote = ray.remote(num_cpus=1, max_retries=TRIES - 1)(_run_quietly)
         slots = _AHEAD + int(ray.cluster_resources().get("CPU", workers))
-        started = {remote.remote(sent[task.data], task): task.key for task in itertools.islice(tasks, slots)}
+        started = {remote.remote(sent[trial.data], trial): trial for trial in itertools.islice(trials, slots)}
         while started:
             (reference,), _ = ray.wait(list(started), num_returns=1)
-            key = started.pop(reference)
+            trial = started.pop(reference)
             try:
-                outcome = ray.get(reference)
+                result = ray.get(reference)
             except ray.exceptions.RayError as error:
-                outcome = died(error)
-            for task in itertools.islice(tasks, 1):
-                started[remote.remote(sent[task.data], task)] = task.key
-            yield key, outcome
+                result = died(error)
+            for after in itertools.islice(trials, 1):
+                started[remote.remote(sent[after.data], after)] = after
+            yield trial, result
     finally:
         if ours:
             ray.shutdown()
 
 
-Engine = Callable[[Iterator[Task], Data, int, Any], Iterator[Finished]]
+Engine = Callable[[Iterator[Trial], Data, int, Any], Iterator[Finished]]
 ENGINES: dict[str, Engine] = {"threads": _threads, "processes": _processes, "dask": _dask, "ray": _ray}

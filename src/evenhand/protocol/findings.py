@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -9,6 +10,7 @@ import pandas as pd
 
 from evenhand.datasets import Dataset
 from evenhand.protocol.compare import TITLES, published
+from evenhand.protocol.results import GradientCurve
 from evenhand.protocol.trial import SPLITS
 
 _CONSTANT_RATE = 0.01  # at most that share gets the rarer answer
@@ -106,7 +108,7 @@ def agreement(table: pd.DataFrame, name: str, facts: list[Facts]) -> list[str]:
     return sentences
 
 
-def theorem_in_words(study: list[dict[str, Any]]) -> list[str]:
+def theorem_in_words(study: Sequence[GradientCurve]) -> list[str]:
     """Return a sentence for each watched run: how fast the squared gradient norm fell."""
     return [
         f"{one['method']} on {one['dataset']}: over {one['step'][-1]:,.0f} steps the smallest squared "

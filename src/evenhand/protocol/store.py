@@ -9,7 +9,9 @@ import threading
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
+
+from evenhand.protocol.trial import Result
 
 _LAYOUT = 1
 _TABLE = """
@@ -32,15 +34,6 @@ class StoreError(RuntimeError):
     """The store can't be read or written; the message says why and what to do."""
 
 
-class Result(NamedTuple):
-    """What is known of one piece of work: its outcome, or the error that it ended in."""
-
-    what: dict[str, Any]
-    outcome: Any
-    error: str | None
-    seconds: float
-
-
 def key_of(what: Any) -> str:
     """Return the hash of everything that determines a result.
 
@@ -61,9 +54,9 @@ class Store:
     Examples
     --------
     >>> store = Store(None)
-    >>> store.write("a1", {"method": "LR"}, outcome={"accuracy": 0.85}, seconds=0.2)
-    >>> store.read(["a1", "b2"])["a1"].outcome
-    {'accuracy': 0.85}
+    >>> store.write("a1", {"method": "LR"}, Result(None, error="out of luck", seconds=0.2))
+    >>> store.read(["a1", "b2"])["a1"].error
+    'out of luck'
     """
 
     def __init__(self, path: str | Path | None) -> None:
@@ -99,13 +92,23 @@ class Store:
         self._connection.execute(_TABLE)
         self._connection.execute(f"PRAGMA user_version = {_LAYOUT}")
 
-    def write(
-        self, key: str, what: Any, *, outcome: Any = None, error: str | None = None, seconds: float
-    ) -> None:
-        """Keep a result, in a transaction of its own. A success that is there already stays."""
-        row = (key, json.dumps(what), None if error else json.dumps(outcome), error, float(seconds))
+    def write(self, key: str, what: Any, result: Result) -> None:
+        """Keep a result, in a transaction of its own. A success that is there already stays.
+
+        Parameters
+        ----------
+        key : str
+            The hash of everything that determines it.
+        what : JSON values
+            What it is the result of, for people who open the file.
+        result : Result
+            What came of it.
+        """
+        trained = None if result.error else json.dumps(result.trained)
         with self._plainly("write"), self._lock:
-            self._connection.execute(_WRITE, row)
+            self._connection.execute(
+                _WRITE, (key, json.dumps(what), trained, result.error, float(result.seconds))
+            )
 
     def succeeded(self, key: str) -> bool:
         """Say whether a key is finished, by this run or another."""
@@ -119,15 +122,13 @@ class Store:
         """Return what is known of the given keys."""
         with self._plainly("read"), self._lock:
             rows = self._connection.execute(
-                "SELECT key, what, outcome, error, seconds FROM results WHERE key IN "
+                "SELECT key, outcome, error, seconds FROM results WHERE key IN "
                 "(SELECT value FROM json_each(?))",
                 (json.dumps(list(keys)),),
             ).fetchall()
             return {
-                key: Result(
-                    json.loads(what), None if outcome is None else json.loads(outcome), error, seconds
-                )
-                for key, what, outcome, error, seconds in rows
+                key: Result(None if trained is None else json.loads(trained), error, seconds)
+                for key, trained, error, seconds in rows
             }
 
     def __len__(self) -> int:

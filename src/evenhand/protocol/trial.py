@@ -9,7 +9,7 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypedDict
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
@@ -55,8 +55,6 @@ SPLITS: dict[str, Callable[[Dataset, int], Split]] = {
 class Prepared:
     """A data set split and made ready: what a worker needs, sent to it once."""
 
-    key: str
-    name: str
     X: Any
     y: Array
     s: Array
@@ -65,7 +63,7 @@ class Prepared:
     neighbours: Codes = field(repr=False)
 
 
-def make_ready(dataset: Dataset, seed: int, how: str, key: str = "") -> Prepared:
+def make_ready(dataset: Dataset, seed: int, how: str) -> Prepared:
     """Split a data set, fit the preprocessing on the training part, and find the test people's neighbours."""
     parts = prepare(dataset, SPLITS[one_of("split", how, SPLITS)](dataset, seed))
     _check_training(parts, f"Data set {dataset.name!r}, seed {seed}, split={how!r}", how)
@@ -80,9 +78,7 @@ def make_ready(dataset: Dataset, seed: int, how: str, key: str = "") -> Prepared
         return Judged(part.X, people)
 
     train = parts.train
-    return Prepared(
-        key, dataset.name, train.X, train.y, train.s, judged(parts.validation), judged(parts.test), neighbours
-    )
+    return Prepared(train.X, train.y, train.s, judged(parts.validation), judged(parts.test), neighbours)
 
 
 def _check_training(parts: Parts, where: str, how: str) -> None:
@@ -110,60 +106,107 @@ def _check_training(parts: Parts, where: str, how: str) -> None:
         )
 
 
-class Outcome(NamedTuple):
-    """What a trial came to: the selected checkpoints, or the error it ended in."""
+class Selected(TypedDict):
+    """The checkpoint that one criterion selects on validation, and what it does on the test part."""
 
-    selected: dict[str, Any] | None
+    step: int
+    rank: list[float]
+    validation: dict[str, float]
+    test: dict[str, float]
+    submodels: dict[str, dict[str, float]]
+
+
+class Trained(TypedDict):
+    """What is kept of a trained model: by criterion the selected checkpoint, and its curve if it has one."""
+
+    criteria: dict[str, Selected]
+    checkpoints: int
+    steps: int
+    curve: dict[str, list[float]] | None
+
+
+class Result(NamedTuple):
+    """What came of a trial: what was trained, or the error that it ended in."""
+
+    trained: Trained | None
     error: str | None
     seconds: float
 
 
-def run_trial(
-    prepared: Prepared, method: Method, point: Point, seed: int, criteria: Sequence[Criterion]
-) -> Outcome:
-    """Train once, score every checkpoint on validation, and measure the best by each criterion on test.
+@dataclass(frozen=True, eq=False)
+class Trial:
+    """A method to train at one point of its grid, on one split of one data set.
 
-    An error is part of the outcome: the other trials go on.
+    Parameters
+    ----------
+    key : str
+        The hash of everything that determines its result.
+    data : str
+        The key of its prepared data.
+    dataset : str
+        The name of its data set.
+    seed : int
+        Of the split and of the training.
+    method : Method
+        What makes the model.
+    point : dict
+        The parameters.
+    criteria : tuple of Criterion
+        What selects checkpoints.
+    work : float
+        How long it takes, roughly, in some unit.
     """
-    start = time.perf_counter()
-    try:
-        selected = train_and_select(prepared, method, point, seed, criteria)
-        return Outcome(selected, None, time.perf_counter() - start)
-    except Exception:  # a method of somebody else's may raise anything
-        return Outcome(None, traceback.format_exc(), time.perf_counter() - start)
+
+    key: str
+    data: str
+    dataset: str
+    seed: int
+    method: Method
+    point: Point
+    criteria: tuple[Criterion, ...]
+    work: float = 1.0
+
+    @property
+    def label(self) -> str:
+        """What a progress bar shows."""
+        return f"{self.method.name} on {self.dataset}, seed {self.seed}"
+
+    def run(self, prepared: Prepared) -> Result:
+        """Train once, score every checkpoint on validation, and measure the selected ones on test.
+
+        An error is part of the result, so that the other trials go on.
+        """
+        start = time.perf_counter()
+        try:
+            trained = train_and_select(prepared, self.method, self.point, self.seed, self.criteria)
+            return Result(trained, None, time.perf_counter() - start)
+        except Exception:  # a method of somebody else's may raise anything
+            return Result(None, traceback.format_exc(), time.perf_counter() - start)
 
 
 def train_and_select(
     prepared: Prepared, method: Method, point: Point, seed: int, criteria: Sequence[Criterion]
-) -> dict[str, Any]:
+) -> Trained:
     """Return, for each criterion, the checkpoint selected on validation and its metrics on test."""
     model = method.make(seed, **point)
     # Policies are kept as they are and asked about the test part at the end; other models are asked now.
     selector = Selector(prepared.validation, criteria, lambda m: freeze(m) or prepared.test.ask(m))
-    accepted = inspect.signature(model.fit).parameters
-    people = slice(method.most_people)
-    extra: dict[str, Any] = {}
-    if "sensitive_features" in accepted:
-        extra["sensitive_features"] = prepared.s[people]
-    if "callback" in accepted:
-        extra["callback"] = selector
-    model.fit(prepared.X[people], prepared.y[people], **extra)
-    if not selector.checkpoints:
-        selector(int(getattr(model, "n_steps_", 0)), model)
-    tested: dict[int, dict[str, Any]] = {}  # criteria often choose the same checkpoint
+    _fit(model, prepared, method.most_people, selector)
+    tested: dict[int, tuple[dict[str, float], dict[str, dict[str, float]]]] = {}
     for best in selector.best.values():
-        if id(best.kept) not in tested:
+        if id(best.kept) not in tested:  # criteria often choose the same checkpoint
             answers = best.kept if isinstance(best.kept, Answers) else prepared.test.ask(best.kept)
-            tested[id(best.kept)] = {
-                "test": measured(answers, prepared.neighbours),
-                "submodels": submodels(answers, prepared.neighbours),
-            }
-    chosen: dict[str, Any] = {
+            tested[id(best.kept)] = (
+                measured(answers, prepared.neighbours),
+                submodels(answers, prepared.neighbours),
+            )
+    chosen: dict[str, Selected] = {
         name: {
             "step": best.step,
             "rank": list(best.rank),
             "validation": {**best.scores._asdict(), "delta": best.scores.delta},
-            **tested[id(best.kept)],
+            "test": tested[id(best.kept)][0],
+            "submodels": tested[id(best.kept)][1],
         }
         for name, best in selector.best.items()
     }
@@ -173,6 +216,20 @@ def train_and_select(
         "steps": int(getattr(model, "n_steps_", 0)),
         "curve": curve(model),
     }
+
+
+def _fit(model: Any, prepared: Prepared, most_people: int | None, selector: Selector[Any]) -> None:
+    """Fit a model, with the groups and with the selector as its callback if it takes them."""
+    accepted = inspect.signature(model.fit).parameters
+    people = slice(most_people)
+    extra: dict[str, Any] = {}
+    if "sensitive_features" in accepted:
+        extra["sensitive_features"] = prepared.s[people]
+    if "callback" in accepted:
+        extra["callback"] = selector
+    model.fit(prepared.X[people], prepared.y[people], **extra)
+    if not selector.checkpoints:
+        selector(int(getattr(model, "n_steps_", 0)), model)
 
 
 def measured(answers: Answers, neighbours: Codes) -> dict[str, float]:

@@ -3,6 +3,6 @@
 from __future__ import annotations
 
 from evenhand.report.render import render, write_html
-from evenhand.report.summarise import read_summary, write_summary
+from evenhand.report.summary import read_summary, write_summary
 
 __all__ = ["read_summary", "render", "write_html", "write_summary"]

@@ -8,9 +8,12 @@ from typing import Any
 from evenhand.auditing import Audit
 from evenhand.auditing.sentences import widest_label
 from evenhand.auditing.table import rate_of
+from evenhand.code_version import Made, made
+from evenhand.metrics.group_rows import GroupRow
 from evenhand.metrics.measures import SHOWN, Measure
 from evenhand.report.render import in_numbers, interval, write_html
-from evenhand.report.summarise import Summary, made, model_of, sentence, summary_of
+from evenhand.report.summarise import model_of, sentence, summary_of
+from evenhand.report.summary import Metrics, Persons, Study, Summary, Table
 from evenhand.report.values import shown
 
 _BY_GROUP = ("positive_rate", "true_positive_rate", "false_positive_rate", "accuracy", "flip_rate")
@@ -19,12 +22,29 @@ _NOT_FEATURES = ("person", "group", "label", "decision", "flips", "gap")
 
 
 def summary_of_audit(
-    found: Audit, *, name: str, label: str, sensitive: str, how: dict[str, Any], model: str = "This model"
+    found: Audit, *, name: str, label: str, sensitive: str, how: Made, model: str = "This model"
 ) -> Summary:
-    """Return the summary of an audit; `how` is what `summarise.made` returns.
+    """Return the summary of an audit.
 
+    Parameters
+    ----------
+    found : Audit
+        What it found.
+    name, label, sensitive : str
+        The names of the data, of its label and of its sensitive column.
+    how : Made
+        How it was made; see `evenhand.code_version.made`.
+    model : str
+        What the page calls the model.
+
+    Returns
+    -------
+    Summary
+
+    Examples
+    --------
     >>> from evenhand.auditing import audit
-    >>> from evenhand.report.summarise import made
+    >>> from evenhand.code_version import made
     >>> found = audit([0, 1, 1, 0], None, [0, 1, 0, 0], sensitive_features=["f", "f", "m", "m"])
     >>> how = made("python", seeds=[0], data=[])
     >>> study = summary_of_audit(found, name="four", label="y", sensitive="sex", how=how)["studies"][0]
@@ -33,7 +53,7 @@ def summary_of_audit(
     """
     findings = found.to_dict()
     about = findings["about"]
-    study = {
+    study: Study = {
         "name": name,
         "label": label,
         "pos_label": "" if about["positive"] is None else str(about["positive"]),
@@ -47,7 +67,7 @@ def summary_of_audit(
     }
     widest = widest_label(found)
     if widest is not None:  # the difference that the sentence tells is that of this label
-        study["sentence"] = sentence(study | {"pos_label": str(widest)}, audited=True)
+        study["sentence"] = sentence({**study, "pos_label": str(widest)}, audited=True)
     return summary_of("audit", f"Audit of {name}: {label}", [study], how)
 
 
@@ -57,26 +77,27 @@ def write_audit(found: Audit, path: str | Path, *, name: str = "this model", lab
     return write_html(summary_of_audit(found, name=name, label=label, sensitive="group", how=how), path)
 
 
-def _metrics(findings: dict[str, Any]) -> dict[str, Measure]:
+def _metrics(findings: dict[str, Any]) -> Metrics:
     gap = f"gap_mean_{findings['about']['divergence']}"
     overall = {row["metric"]: row for row in findings["metrics"] if row["group"] is None}
     named = {name: overall.get(gap if name == "gap" else name) for name in SHOWN}
     return {name: _measure(row) for name, row in named.items() if row is not None}
 
 
-def _groups(findings: dict[str, Any]) -> list[dict[str, Any]]:
-    rows = []
+def _groups(findings: dict[str, Any]) -> list[GroupRow]:
+    rows: list[GroupRow] = []
     for group, people in findings["about"]["groups"].items():
-        row: dict[str, Any] = {"group": group, "people": people}
-        for found in findings["metrics"]:
-            if found["metric"] in _BY_GROUP and str(found["group"]) == group:
-                row[found["metric"]] = _measure(found)
-        rows.append(row)
+        rates = {
+            found["metric"]: _measure(found)
+            for found in findings["metrics"]
+            if found["metric"] in _BY_GROUP and str(found["group"]) == group
+        }
+        rows.append({"group": group, "people": people, **rates})  # type: ignore[typeddict-item]
     return rows
 
 
-def _persons(found: Audit, findings: dict[str, Any]) -> dict[str, Any] | None:
-    """Return the audit's people in the order of every report: who flips first, then by gap."""
+def _persons(found: Audit, findings: dict[str, Any]) -> Persons | None:
+    """Return the audit's people in the order of every report: those who flip first, then by gap."""
     people, about = findings["people"], findings["about"]
     if not people:
         return None
@@ -120,7 +141,7 @@ def _probability(person: dict[str, Any], group: str, positive: Any) -> float | N
     return 1 - float(person[told[0]]) if len(told) == 1 else None
 
 
-def _decided(found: Audit, findings: dict[str, Any]) -> list[dict[str, Any]]:
+def _decided(found: Audit, findings: dict[str, Any]) -> list[Table]:
     """Return how often each label was decided in each group, where none is the positive one."""
     if found.about["positive"] is not None:
         return []
@@ -140,12 +161,12 @@ def _decided(found: Audit, findings: dict[str, Any]) -> list[dict[str, Any]]:
     ]
 
 
-def _share(row: dict[str, Any] | None) -> str:
+def _share(row: Measure | None) -> str:
     said, apart = in_numbers(row, "positive_rate"), interval(row, "positive_rate")
     return f"{said} ({apart})" if apart else said
 
 
-def _tables(findings: dict[str, Any]) -> list[dict[str, Any]]:
+def _tables(findings: dict[str, Any]) -> list[Table]:
     titles = {
         "neighbours": (
             "Alike, but decided differently",

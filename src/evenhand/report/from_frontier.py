@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,9 @@ from sklearn.linear_model import LogisticRegression
 from evenhand.arrays import Floats
 from evenhand.bandits.cooperative import CooperativeBandits
 from evenhand.metrics.measures import Measure, measure, published_reward
-from evenhand.report.summarise import Study, Summary, model_of, persons, summary_of
+from evenhand.report.persons import persons
+from evenhand.report.summarise import model_of, summary_of
+from evenhand.report.summary import ModelEntry, RewardStudy, Study, Summary
 from evenhand.workflow.candidates import answers_of
 from evenhand.workflow.choice import Choice
 from evenhand.workflow.frontier import Frontier
@@ -63,7 +65,9 @@ def study_of(frontier: Frontier, choice: Choice) -> Study:
         "models": models,
         "decided_by": chosen.name,
         "groups": choice.groups,
-        "convergence": [{"name": chosen.name, **chosen.curve}],
+        "convergence": [
+            {"name": chosen.name, "steps": chosen.curve["steps"], "series": chosen.curve["series"]}
+        ],
         "submodels": _submodels(frontier, choice, said, measured),
         "persons": persons(
             with_dates(test.contexts, dataset.dates),
@@ -80,12 +84,12 @@ def study_of(frontier: Frontier, choice: Choice) -> Study:
     }
 
 
-def _for_all(probabilities: Floats, groups: list[Any]) -> Floats:
+def _for_all(probabilities: Floats, groups: Sequence[Any]) -> Floats:
     """Return one policy's probabilities as what every group's policy says."""
     return np.repeat(probabilities[:, None], len(groups), axis=1)
 
 
-def _submodels(frontier: Frontier, choice: Choice, said: Floats, measured: Measured) -> list[dict[str, Any]]:
+def _submodels(frontier: Frontier, choice: Choice, said: Floats, measured: Measured) -> list[ModelEntry]:
     groups = choice.candidate.model.groups_.tolist()
     rows = [
         model_of(f"the policy of {name}", measured(_for_all(said[:, code], groups)))
@@ -95,7 +99,7 @@ def _submodels(frontier: Frontier, choice: Choice, said: Floats, measured: Measu
     return [*rows, model_of("reversed", measured(swapped))]
 
 
-def _published(frontier: Frontier, choice: Choice, measured: Measured) -> dict[str, Any]:
+def _published(frontier: Frontier, choice: Choice, measured: Measured) -> RewardStudy:
     """Train the published reward on the same people, and measure its push where policies still differ."""
     settings, parts, loosest = frontier.settings, frontier.parts, frontier.trained[0]
     model = CooperativeBandits.published(
@@ -106,7 +110,12 @@ def _published(frontier: Frontier, choice: Choice, measured: Measured) -> dict[s
         chosen.name, choice.test, family=chosen.family, divergence_weight=chosen.divergence_weight
     )
     published = measured(model.probabilities_by_group(parts.test.X))
-    return published_reward(answers_of(loosest.model, parts.test, parts.pos_label)) | {
+    pushes = published_reward(answers_of(loosest.model, parts.test, parts.pos_label))
+    return {
+        "divergence": pushes["divergence"],
+        "published_push": pushes["published_push"],
+        "published_noise": pushes["published_noise"],
+        "log_ratio_push": pushes["log_ratio_push"],
         "on": f"the policies trained with {loosest.name}, which still differ",
         "models": [model_of(f"published reward, λ = {PUBLISHED_WEIGHT:g}", published), entry],
     }

@@ -1,72 +1,156 @@
-"""The summary of a reproduction: what `evenhand.protocol` writes, in the shape that every report has."""
+"""The summary of a reproduction: what came out of `evenhand.protocol.reproduce`, as every report shows it."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
-from datetime import UTC, datetime
 from typing import Any
 
-from evenhand.report.summarise import Study, Summary, summary_of
+import pandas as pd
+
+from evenhand.code_version import Made, Source, code_version, made
+from evenhand.protocol.compare import TITLES, published
+from evenhand.protocol.reproduce import CRITERION_TABLES
+from evenhand.protocol.results import Results
+from evenhand.protocol.trial import PUBLISHED_METRICS, Trial
+from evenhand.report.summarise import model_of, summary_of
+from evenhand.report.summary import Metrics, ModelEntry, Overview, PublishedEntry, Study, Summary, Table
+from evenhand.tables.dataset import Dataset
+from evenhand.wording import as_plain
 
 _COLUMNS = ("dataset", "method", "metric", "ours", "low", "high", "published", "difference")
-# A chosen model's study may add these to what the sweep knows of a data set.
-_ADDED = ("groups", "persons", "published_reward", "decided_by")
 
 
-def summary_of_reproduction(
-    results: Mapping[str, Any], details: Mapping[str, Study] | None = None
-) -> Summary:
+def summary_of_reproduction(results: Results, details: Mapping[str, Study] | None = None) -> Summary:
     """Return the report's summary of a reproduction.
 
     Parameters
     ----------
-    results : the dict that `evenhand.protocol.write.summary` makes (`summary.json`).
-    details : by data set, a study of models trained along λ: the slider, the groups and the people.
+    results : Results
+        What `evenhand.protocol.reproduce.reproduce` returns.
+    details : mapping of str to Study, optional
+        By data set, a study of models trained along λ: the slider, the groups and the people.
+
+    Returns
+    -------
+    Summary
     """
-    studies = [_joined(study, (details or {}).get(study["name"])) for study in results["studies"]]
-    education = [table for name, table in results["tables"].items() if "education" in name and table["rows"]]
+    studies = [
+        _with_detail(_study(results, dataset), (details or {}).get(dataset.name))
+        for dataset in results.datasets
+    ]
+    education = [
+        _table(name, table) for name, table in results.tables.items() if "education" in name and len(table)
+    ]
+    overview: Overview | None = None
     if education and studies:
-        studies[-1] = studies[-1] | {"tables": [_table(table) for table in education]}
-    return summary_of("reproduce", "Metric-free individual fairness, reproduced", studies, _made(results))
+        studies[-1]["tables"] = education
+    elif education:
+        overview = {"sentence": "", "tables": education, "notes": []}
+    title = "Metric-free individual fairness, reproduced"
+    whole: Summary = as_plain(summary_of("reproduce", title, studies, _made(results), overview))
+    return whole
 
 
-def _joined(study: Study, detail: Study | None) -> Study:
-    study = study | {part: [_within(model) for model in study[part]] for part in ("models", "submodels")}
+def _study(results: Results, dataset: Dataset) -> Study:
+    models: list[ModelEntry] = []
+    paper: list[PublishedEntry] = []
+    for criterion, table in CRITERION_TABLES.items():
+        for method, rows in _of(results.tables[table], dataset):
+            chosen = method == "CCB both" and criterion == "delta"
+            models.append(model_of(method, _metrics(rows), criterion=criterion, chosen=chosen))
+        theirs = published()
+        paper += [
+            {
+                "method": row["method"],
+                "criterion": criterion,
+                "metrics": {
+                    name: {"value": row[name], "low": None, "high": None} for name in PUBLISHED_METRICS
+                },
+            }
+            for row in theirs[theirs["table"] == table].to_dict("records")
+            if row["dataset"] == dataset.name
+        ]
+    submodels = results.tables.get("table3_submodels")
+    return {
+        "name": dataset.name,
+        "label": str(dataset.label.name),
+        "pos_label": str(dataset.pos_label),
+        "sensitive": str(dataset.sensitive.columns[0]),
+        "people": len(dataset),
+        "models": models,
+        "published": paper,
+        "convergence": [
+            {
+                "name": curve["method"],
+                "steps": curve["step"],
+                "series": {"accumulated reward": curve["reward"]},
+            }
+            for curve in results.curves
+            if curve["dataset"] == dataset.name
+        ],
+        "submodels": []
+        if submodels is None
+        else [model_of(name, _metrics(rows)) for name, rows in _of(submodels, dataset)],
+        "notes": [*dataset.notes, *(text for text in results.sentences if f" {dataset.name}" in text)],
+    }
+
+
+def _with_detail(study: Study, detail: Study | None) -> Study:
+    """Add the models along λ, and what is known of groups and people from the one chosen of them."""
     if detail is None:
         return study
-    path = [
-        model
-        | {"chosen": False, "family": f"{model['family']}, along λ", "name": f"{model['name']} (seed 0)"}
+    path: list[ModelEntry] = [
+        {
+            **model,
+            "chosen": False,
+            "family": f"{model['family']}, along λ",
+            "name": f"{model['name']} (seed 0)",
+        }
         for model in detail["models"]
         if model["divergence_weight"] is not None
     ]
-    return study | {"models": [*study["models"], *path]} | {name: detail[name] for name in _ADDED}
-
-
-def _within(model: dict[str, Any]) -> dict[str, Any]:
-    """Cut intervals to what is possible, which few seeds' intervals exceed, and add delta."""
-    metrics: dict[str, Any] = {}
-    for name, found in model["metrics"].items():
-        highest = None if name == "gap" else 1.0
-        metrics[name] = found | {"low": _cut(found["low"], None), "high": _cut(found["high"], highest)}
-    right, unequal = (metrics[name]["value"] for name in ("accuracy", "discrimination"))
-    if right is not None and unequal is not None:
-        metrics["delta"] = {"value": right - unequal, "low": None, "high": None}
-    return model | {"metrics": metrics}
-
-
-def _cut(value: float | None, highest: float | None) -> float | None:
-    if value is None:
-        return None
-    return max(0.0, value) if highest is None else min(highest, max(0.0, value))
-
-
-def _table(table: Mapping[str, Any]) -> dict[str, Any]:
     return {
-        "title": table["title"],
+        **study,
+        "models": [*study["models"], *path],
+        "groups": detail["groups"],
+        "persons": detail["persons"],
+        "published_reward": detail["published_reward"],
+        "decided_by": detail["decided_by"],
+    }
+
+
+def _of(table: pd.DataFrame, dataset: Dataset) -> list[tuple[str, pd.DataFrame]]:
+    found = table[table["dataset"] == dataset.name].groupby("method", sort=False)
+    return [(str(method), rows) for method, rows in found]
+
+
+def _metrics(rows: pd.DataFrame) -> Metrics:
+    """Return measures with intervals cut to what is possible, which those of few seeds exceed; add delta."""
+    found: Metrics = {
+        row["metric"]: {
+            "value": row["ours"],
+            "low": _cut(row["low"]),
+            "high": _cut(row["high"], math.inf if row["metric"] == "gap" else 1.0),
+        }
+        for row in as_plain(rows.to_dict("records"))
+    }
+    right, unequal = found["accuracy"]["value"], found["discrimination"]["value"]
+    if right is not None and unequal is not None:
+        found["delta"] = {"value": right - unequal, "low": None, "high": None}
+    return found
+
+
+def _cut(value: float | None, highest: float = math.inf) -> float | None:
+    return None if value is None else min(highest, max(0.0, value))
+
+
+def _table(name: str, table: pd.DataFrame) -> Table:
+    return {
+        "title": TITLES[name],
         "caption": "Mean over courses; simulated students in the sizes that the paper states.",
         "columns": list(_COLUMNS),
-        "rows": [[_cell(row.get(name)) for name in _COLUMNS] for row in table["rows"]],
+        "rows": [[_cell(row[name]) for name in _COLUMNS] for row in as_plain(table.to_dict("records"))],
     }
 
 
@@ -74,18 +158,10 @@ def _cell(value: Any) -> str:
     return "–" if value is None else f"{value:.4f}" if isinstance(value, float) else str(value)
 
 
-def _made(results: Mapping[str, Any]) -> dict[str, Any]:
-    versions = dict(results["versions"])
-    return {
-        "command": results["command"],
-        "when": datetime.now(UTC).isoformat(timespec="seconds"),
-        "evenhand": f"{versions.pop('evenhand')} (code {str(versions.pop('code', ''))[:12]})",
-        "python": versions.pop("python"),
-        "platform": versions.pop("machine"),
-        "packages": versions,
-        "seeds": list(range(results["settings"]["seeds"])),
-        "data": [
-            {name: data[name] for name in ("name", "people", "fingerprint", "source")}
-            for data in results["datasets"]
-        ],
-    }
+def _made(results: Results) -> Made:
+    data: list[Source] = [
+        {"name": data.name, "people": len(data), "fingerprint": data.fingerprint, "source": data.source}
+        for data in results.datasets
+    ]
+    code = code_version(Trial.__module__)
+    return made(results.command, seeds=range(results.seeds), data=data, code=code)

@@ -6,7 +6,6 @@ import base64
 import hashlib
 import json
 import re
-from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -14,8 +13,9 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from evenhand.metrics.measures import SHARES, SHOWN
-from evenhand.report.summarise import Summary, check_summary
+from evenhand.atomic import write_text
+from evenhand.metrics.measures import SHARES, SHOWN, Measure
+from evenhand.report.summary import Metrics, Person, PublishedEntry, Study, Summary, check_summary
 
 MOST_DATA = 900_000  # bytes of data in a page; Plotly takes five times as many
 # Marks that turn the direction of writing, or hide: shown by their number, since they can disguise a text.
@@ -40,10 +40,7 @@ def render(summary: Summary) -> str:
 
 def write_html(summary: Summary, path: str | Path) -> Path:
     """Write the page of a summary; return its path."""
-    path = Path(path)
-    partial = path.with_name(path.name + ".partial")
-    partial.write_text(render(summary), encoding="utf-8")
-    return partial.replace(path)
+    return write_text(path, render(summary))
 
 
 def visible(value: Any) -> Any:
@@ -64,14 +61,25 @@ def visible(value: Any) -> Any:
 def small_enough(summary: Summary, most: int = MOST_DATA) -> Summary:
     """Return the summary with fewer people listed, if all of them would make the page too large to send."""
     while len(embedded(_for_script(summary))) > most:
-        listed = [len((study["persons"] or {"rows": []})["rows"]) for study in summary["studies"]]
-        if not listed or max(listed) == 0:
+        listed = [study for study in summary["studies"] if study["persons"] and study["persons"]["rows"]]
+        if not listed:
             break
-        at = listed.index(max(listed))
-        study = summary["studies"][at]
-        fewer = study | {"persons": study["persons"] | {"rows": study["persons"]["rows"][: max(listed) // 2]}}
-        summary = summary | {"studies": [*summary["studies"][:at], fewer, *summary["studies"][at + 1 :]]}
+        largest = max(listed, key=lambda study: len(_listed(study)))
+        summary = {
+            **summary,
+            "studies": [_halved(study) if study is largest else study for study in summary["studies"]],
+        }
     return summary
+
+
+def _listed(study: Study) -> list[Person]:
+    return study["persons"]["rows"] if study["persons"] else []
+
+
+def _halved(study: Study) -> Study:
+    assert study["persons"] is not None
+    rows = study["persons"]["rows"]
+    return {**study, "persons": {**study["persons"], "rows": rows[: len(rows) // 2]}}
 
 
 def embedded(value: Any) -> str:
@@ -86,51 +94,49 @@ def embedded(value: Any) -> str:
     return text
 
 
-def in_numbers(measure: Mapping[str, Any] | None, name: str = "", digits: int = 3) -> str:
+def in_numbers(measure: Measure | None, name: str = "", digits: int = 3) -> str:
     """Return a measure as the page shows it: shares in percent, the rest with three digits.
 
     >>> in_numbers({"value": 0.0123, "low": 0.01, "high": 0.02}, "flip_rate")
     '1.2 %'
     """
-    if not measure or measure.get("value") is None:
+    value = measure["value"] if measure else None
+    if value is None:
         return "–"
-    value = float(measure["value"])
     return f"{100 * value:.1f} %" if name in SHARES else f"{value:.{digits}f}"
 
 
-def interval(measure: Mapping[str, Any] | None, name: str = "", digits: int = 3) -> str:
+def interval(measure: Measure | None, name: str = "", digits: int = 3) -> str:
     """Return a measure's interval, or nothing where there is none.
 
     >>> interval({"value": -0.42, "low": -0.455, "high": -0.384})
     '-0.455 to -0.384'
     """
-    if not measure or measure.get("low") is None or measure.get("high") is None:
+    low, high = (measure.get("low"), measure.get("high")) if measure else (None, None)
+    if low is None or high is None:
         return ""
-    low, high = float(measure["low"]), float(measure["high"])
     if name in SHARES:
         return f"{100 * low:.1f} to {100 * high:.1f}"
     return f"{low:.{digits}f} to {high:.{digits}f}"
 
 
-def published_names(study: dict[str, Any]) -> list[str]:
+def published_names(study: Study) -> list[str]:
     """Return the measures that a paper tells of any of its methods, in their order on the page."""
     return [name for name in SHOWN if any(name in entry["metrics"] for entry in study["published"])]
 
 
-def published_table(study: dict[str, Any]) -> list[dict[str, Any]]:
+class PublishedRow(PublishedEntry):
+    """A published entry with the measures of this run."""
+
+    ours: Metrics
+
+
+def published_table(study: Study) -> list[PublishedRow]:
     """Return the rows 'this run beside the published one': every method under every criterion."""
-    rows = []
-    for entry in study["published"]:
-        ours: dict[str, Any] = next(
-            (
-                model["metrics"]
-                for model in study["models"]
-                if model["method"] == entry["method"] and model["criterion"] == entry["criterion"]
-            ),
-            {},
-        )
-        rows.append({**entry, "ours": ours})
-    return rows
+    ours = {(model["method"], model["criterion"]): model["metrics"] for model in reversed(study["models"])}
+    return [
+        {**entry, "ours": ours.get((entry["method"], entry["criterion"]), {})} for entry in study["published"]
+    ]
 
 
 @cache

@@ -1,4 +1,4 @@
-"""Static figures for papers: accuracy against discrimination, one file a study (Matplotlib, optional)."""
+"""Static figures for papers: accuracy against discrimination, one file per study (Matplotlib, optional)."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from evenhand.checks import one_of
-from evenhand.report.summarise import Summary
+from evenhand.report.summary import Metrics, Study, Summary
 
 FORMATS = ("svg", "pdf", "png")
 # Okabe and Ito's colours, as on the page.
@@ -16,7 +16,26 @@ SHAPES = ("o", "s", "D", "^", "P", "*", "X", "v", "p", "h")
 
 
 def write_figures(summary: Summary, folder: Path, kind: str) -> list[Path]:
-    """Write each study's figure as svg, pdf or png; return their paths."""
+    """Write each study's figure; return their paths.
+
+    Parameters
+    ----------
+    summary : Summary
+        What to draw.
+    folder : Path
+        Made where it is not there.
+    kind : {'svg', 'pdf', 'png'}
+        The files' format.
+
+    Returns
+    -------
+    list of Path
+
+    Raises
+    ------
+    ImportError
+        If Matplotlib is not installed.
+    """
     one_of("--figures", kind, FORMATS)
     try:
         import matplotlib
@@ -46,7 +65,7 @@ def write_figures(summary: Summary, folder: Path, kind: str) -> list[Path]:
     return written
 
 
-def _draw(axes: Any, study: dict[str, Any]) -> None:
+def _draw(axes: Any, study: Study) -> None:
     families = list(dict.fromkeys(model["family"] for model in study["models"]))
     for number, family in enumerate(families):
         points = [model["metrics"] for model in study["models"] if model["family"] == family]
@@ -57,10 +76,9 @@ def _draw(axes: Any, study: dict[str, Any]) -> None:
             fmt=SHAPES[number % len(SHAPES)], color=COLOURS[number % len(COLOURS)], label=family,
             markersize=5, elinewidth=0.6, ecolor=COLOURS[number % len(COLOURS)] + "59", linestyle="none",
         )  # fmt: skip
+    on_front = [model["metrics"] for model in study["models"] if model["front"]]
     front = sorted(
-        (model["metrics"]["discrimination"]["value"], model["metrics"]["accuracy"]["value"])
-        for model in study["models"]
-        if model.get("front")
+        (point["discrimination"]["value"] or 0.0, point["accuracy"]["value"] or 0.0) for point in on_front
     )
     axes.plot(
         *zip(*front, strict=True),
@@ -78,7 +96,7 @@ def _draw(axes: Any, study: dict[str, Any]) -> None:
         )  # fmt: skip
     axes.set(xlabel="discrimination (lower is fairer)", ylabel="accuracy", title=study["name"])
     # All points and all bars are in the picture.
-    spots = [m["metrics"] for m in (*study["models"], *study["published"]) if _known(m["metrics"])]
+    spots = [*published, *(model["metrics"] for model in study["models"] if _known(model["metrics"]))]
     farthest = max(0.01, *_ends(spots, "discrimination"))
     heights = _ends(spots, "accuracy")
     room = max(0.008, 0.08 * (max(heights) - min(heights)))
@@ -86,21 +104,23 @@ def _draw(axes: Any, study: dict[str, Any]) -> None:
     axes.legend(frameon=False, fontsize=7)
 
 
-def _known(point: dict[str, Any]) -> bool:
-    return all(point.get(name, {}).get("value") is not None for name in ("discrimination", "accuracy"))
+def _known(point: Metrics) -> bool:
+    return all(name in point and point[name]["value"] is not None for name in ("discrimination", "accuracy"))
 
 
-def _ends(spots: list[dict[str, Any]], name: str) -> list[float]:
-    found = [spot[name].get(end) for spot in spots for end in ("low", "value", "high")]
-    return [each for each in found if each is not None]
+def _ends(spots: list[Metrics], name: str) -> list[float]:
+    measures = [spot[name] for spot in spots]
+    ends = [end for m in measures for end in (m.get("low"), m["value"], m.get("high"))]
+    return [end for end in ends if end is not None]
 
 
-def _bars(points: list[dict[str, Any]], name: str) -> list[list[float]]:
-    found = [point[name] for point in points]
-    return [
-        [0.0 if each.get("low") is None else max(0.0, each["value"] - each["low"]) for each in found],
-        [0.0 if each.get("high") is None else max(0.0, each["high"] - each["value"]) for each in found],
-    ]
+def _bars(points: list[Metrics], name: str) -> list[list[float]]:
+    below, above = [], []
+    for measure in (point[name] for point in points):
+        value, low, high = measure["value"] or 0.0, measure.get("low"), measure.get("high")
+        below.append(0.0 if low is None else max(0.0, value - low))
+        above.append(0.0 if high is None else max(0.0, high - value))
+    return [below, above]
 
 
 def _file_name(name: str) -> str:

@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING, Any, TypedDict
 import numpy as np
 
 from evenhand.groups import codes_of
+from evenhand.metrics.group_rows import GroupRow
 from evenhand.metrics.measures import Measure
 from evenhand.workflow.table import source_of
 
 if TYPE_CHECKING:
+    from evenhand.code_version import Made
     from evenhand.datasets import Dataset
     from evenhand.workflow.candidates import Candidate
     from evenhand.workflow.frontier import Frontier
@@ -37,7 +39,7 @@ class Card(TypedDict):
     bounds: list[str]  # which bounds it had to keep, and whether it did, in words
     validation: dict[str, Measure]  # the measures by which it was chosen
     metrics: dict[str, Measure]  # its measures on the test part
-    groups: list[dict[str, Any]]  # the same by group
+    groups: list[GroupRow]  # the same by group
     limits: list[str]
     made: dict[str, Any]
 
@@ -49,8 +51,8 @@ def card_for(
     *,
     bounds: list[str],
     metrics: dict[str, Measure],
-    groups: list[dict[str, Any]],
-    made: dict[str, Any],
+    groups: list[GroupRow],
+    made: Made,
 ) -> Card:
     """Return the card of the chosen model; `bounds` says which it had to keep, and whether it did."""
     dataset, parts, model = frontier.dataset, frontier.parts, chosen.model
@@ -109,8 +111,9 @@ def to_markdown(card: Card | dict[str, Any]) -> str:
         ("On the test part", card["metrics"]),
     ):
         lines += _measures(heading, part) if part else []
-    if card["groups"]:
-        names = [name for name in card["groups"][0] if name not in ("group", "people", "positives")]
+    groups: list[dict[str, Any]] = [dict(row) for row in card["groups"]]
+    if groups:
+        names = [name for name in groups[0] if name not in ("group", "people", "positives")]
         lines += ["## By group, on the test part", ""]
         lines += ["| group | people | " + " | ".join(name.replace("_", " ") for name in names) + " |"]
         lines += ["|---" * (len(names) + 2) + "|"]
@@ -118,7 +121,7 @@ def to_markdown(card: Card | dict[str, Any]) -> str:
             f"| {plain(row['group'])} | {row['people']} | "
             + " | ".join(f"{_number(row[name]['value'])} ({_between(row[name])})" for name in names)
             + " |"
-            for row in card["groups"]
+            for row in groups
         ]
         lines += [""]
     lines += ["## Limits of use", "", *(f"- {limit}" for limit in card["limits"]), ""]

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from evenhand.code_version import Made, made
+from evenhand.metrics.group_rows import GroupRow, group_rows
 from evenhand.metrics.measures import Measure
-from evenhand.report.summarise import group_rows, made
 from evenhand.workflow.candidates import Candidate, answers_of
 from evenhand.workflow.card import card_for
 from evenhand.workflow.choosing import in_words
@@ -51,10 +52,10 @@ class Choice:
     criterion: str
     bounds: dict[str, float]
     test: dict[str, Measure]
-    groups: list[dict[str, Any]]
+    groups: list[GroupRow]
     notes: list[str]
     same_answer: float
-    made: dict[str, Any]
+    made: Made
     model: Deployed
 
     @classmethod
@@ -67,8 +68,7 @@ class Choice:
         )
         notes = on_bounds(bounds, test)
         kept = [f"Kept on the validation part, as asked: {in_words(bounds)}."] if bounds else []
-        source = {name: value for name, value in source_of(dataset).items() if value != ""}
-        how = made(frontier.command, seeds=[frontier.settings.seed], data=[source])
+        how = made(frontier.command, seeds=[frontier.settings.seed], data=[source_of(dataset)])
         card = card_for(
             frontier, chosen, criterion, bounds=[*kept, *notes], metrics=test, groups=groups, made=how
         )

@@ -14,6 +14,7 @@ import pandas as pd
 from evenhand.arrays import Codes
 from evenhand.auditing import Audit, audit
 from evenhand.checks import did_you_mean, one_of
+from evenhand.code_version import Source
 from evenhand.progress import Progress
 from evenhand.tables.columns import CATEGORY, NUMBER
 from evenhand.tables.files import Table, read_table
@@ -52,7 +53,7 @@ class FileAudit:
     audit: Audit
     label: str
     sensitive: str
-    source: dict[str, Any]
+    source: Source
 
 
 @dataclass(frozen=True)
@@ -224,7 +225,7 @@ def _audit_deployed(held: Deployed, table: Table, columns: _Columns, settings: _
     strange = Unseen({}, {})
     strange.add(held.unseen(contexts[known]))
     notes += [*strange.notes(), *_met_in_training(held, table)]
-    source = {
+    source: Source = {
         "name": Path(table.origin).stem, "people": len(y), "sha256": table.sha256, "source": table.origin
     }  # fmt: skip
     found = replace(found, notes=[*found.notes, *notes])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Unpack
 
 import pandas as pd
 
@@ -19,6 +19,8 @@ from evenhand.workflow.deployed import Deployed
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
+
+    from evenhand.report.summary import Summary
 
 
 @dataclass(eq=False, repr=False)
@@ -124,7 +126,7 @@ class Frontier:
         """Return the trade-off on the validation part as a Plotly figure."""
         return drawing.figure(self.trained)
 
-    def summary(self, **wanted: Unpack[Wanted]) -> dict[str, Any]:
+    def summary(self, **wanted: Unpack[Wanted]) -> Summary:
         """Return the report's data as plain values: every model on the test part, the chosen one in detail.
 
         Parameters
@@ -152,7 +154,7 @@ class Frontier:
         **wanted
             Bounds and criterion, as in `choose`.
         """
-        from evenhand.report.summarise import write_summary
+        from evenhand.report.summary import write_summary
 
         return write_summary(self.summary(**wanted), path)
 

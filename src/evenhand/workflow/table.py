@@ -10,6 +10,7 @@ from typing import Any
 import pandas as pd
 
 from evenhand.arrays import Codes
+from evenhand.code_version import Source
 from evenhand.datasets import Dataset, load_table
 from evenhand.groups import JOINT, group_values
 from evenhand.tables.columns import is_number, kinds_of_columns
@@ -68,7 +69,7 @@ def open_table(
     return replace(found, sensitive=groups, crossed=crossed, label=target, pos_label=pos_label)
 
 
-def source_of(dataset: Dataset) -> dict[str, Any]:
+def source_of(dataset: Dataset) -> Source:
     """Return what a report and a card say of the data; `sha256` is the file's, `fingerprint` the table's."""
     return {
         "name": dataset.name,

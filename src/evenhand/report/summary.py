@@ -1,0 +1,185 @@
+"""The summary that every report is made of: plain JSON, with a type for each of its parts."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any, NotRequired, TypedDict
+
+from evenhand.atomic import write_text
+from evenhand.checks import one_of
+from evenhand.code_version import Made
+from evenhand.metrics.group_rows import GroupRow
+from evenhand.metrics.measures import Measure
+
+SCHEMA = "evenhand-summary-1"
+_LISTS = ("models", "published", "groups", "convergence", "submodels", "tables", "notes")
+KINDS = ("fit", "audit", "reproduce", "compare")
+
+Metrics = dict[str, Measure]
+Value = str | float | int | None  # a cell of somebody's row
+
+
+class ModelEntry(TypedDict):
+    """A model and its measures; models of one family that have a λ are what the slider moves along."""
+
+    name: str
+    method: str
+    family: str
+    criterion: str | None
+    divergence_weight: float | None
+    chosen: bool
+    front: bool
+    metrics: Metrics
+
+
+class PublishedEntry(TypedDict):
+    """What a paper reports of one of its methods."""
+
+    method: str
+    criterion: str
+    metrics: Metrics
+
+
+class Curve(TypedDict):
+    """How training went: measures against steps."""
+
+    name: str
+    steps: list[float]
+    series: dict[str, list[float]]
+
+
+class Person(TypedDict):
+    """One person: what each group's policy decides about them, and their features."""
+
+    person: int
+    group: str
+    label: str | None
+    decisions: list[str]
+    probabilities: list[float | None]
+    gap: float | None
+    flips: bool
+    features: list[Value]
+
+
+class Persons(TypedDict):
+    """The people that a page lists, out of all `people`, of whom `flips` have a decision that flips."""
+
+    groups: list[str]
+    columns: list[str]
+    rows: list[Person]
+    people: int
+    flips: int
+
+
+class RewardStudy(TypedDict):
+    """What the published reward does on the same people."""
+
+    divergence: float
+    published_push: float
+    published_noise: float
+    log_ratio_push: float
+    on: NotRequired[str]
+    models: NotRequired[list[ModelEntry]]
+
+
+class Table(TypedDict):
+    """A table of texts. `words` stand before it; in a `numeric` one the first column names the row."""
+
+    title: str
+    caption: str
+    columns: list[str]
+    rows: list[list[str]]
+    words: NotRequired[str]
+    numeric: NotRequired[bool]
+
+
+class Study(TypedDict):
+    """One data set; `summarise.summary_of` fills in what is left out.
+
+    `points` are models that a family's chosen one was chosen from: faint in the figure, with a front for each
+    family.
+    """
+
+    name: str
+    label: str
+    pos_label: str
+    sensitive: str
+    people: int
+    models: list[ModelEntry]
+    sentence: NotRequired[str]
+    points: NotRequired[list[ModelEntry]]
+    published: NotRequired[list[PublishedEntry]]
+    groups: NotRequired[list[GroupRow]]
+    convergence: NotRequired[list[Curve]]
+    submodels: NotRequired[list[ModelEntry]]
+    persons: NotRequired[Persons | None]
+    published_reward: NotRequired[RewardStudy | None]
+    decided_by: NotRequired[str]
+    tables: NotRequired[list[Table]]
+    notes: NotRequired[list[str]]
+
+
+class Overview(TypedDict):
+    """What holds for all studies together."""
+
+    sentence: str
+    tables: list[Table]
+    notes: list[str]
+
+
+class Summary(TypedDict):
+    """A whole report."""
+
+    schema: str
+    kind: str
+    title: str
+    overview: Overview | None
+    studies: list[Study]
+    made: Made
+
+
+def write_summary(summary: Summary, path: str | Path) -> Path:
+    """Write a summary as JSON, whole or not at all; return its path."""
+    return write_text(path, json.dumps(summary, indent=1, allow_nan=False, ensure_ascii=False))
+
+
+def read_summary(path: str | Path) -> Summary:
+    """Read a summary that `write_summary` wrote.
+
+    Raises
+    ------
+    FileNotFoundError
+        If there is no such file.
+    ValueError
+        If it holds something else; the message says what is wrong with it.
+    """
+    path = Path(path)
+    if not path.is_file():
+        raise FileNotFoundError(f"There is no file {path}; expected a summary saved by evenhand.")
+    try:
+        held = json.loads(path.read_text(encoding="utf-8"))
+    except (json.JSONDecodeError, UnicodeDecodeError) as error:
+        raise ValueError(f"{path} is no JSON ({error}); expected a summary saved by evenhand.") from error
+    return check_summary(held, str(path))
+
+
+def check_summary(summary: Any, origin: str = "the summary") -> Summary:
+    """Return the summary if it has the shape that a page needs, else raise ValueError."""
+    if not isinstance(summary, dict) or summary.get("schema") != SCHEMA:
+        came = summary.get("schema") if isinstance(summary, dict) else type(summary).__name__
+        raise ValueError(f"{origin} has the schema {came!r}, but expected {SCHEMA!r}.")
+    one_of("kind", summary.get("kind"), KINDS)
+    for name in ("title", "studies", "made"):
+        if name not in summary:
+            raise ValueError(f"{origin} has no {name!r}; expected a whole summary.")
+    for number, study in enumerate(summary["studies"]):
+        for name in ("name", "label", "pos_label", "sensitive", "people", "sentence", *_LISTS):
+            if name not in study:
+                raise ValueError(f"{origin}, study {number + 1} has no {name!r}; expected a whole summary.")
+        for model in study["models"]:
+            if not isinstance(model.get("metrics"), dict) or "name" not in model:
+                raise ValueError(
+                    f"{origin}, study {study['name']!r} has a model without name or metrics: {model!r}."
+                )
+    return summary  # type: ignore[return-value]
