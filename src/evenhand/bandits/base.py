@@ -2,53 +2,43 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from typing import Any, Self
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from evenhand import checks
+from evenhand.arrays import Codes, Floats
 from evenhand.bandits import kernels
 from evenhand.bandits.contexts import as_rows, name_bad_columns
-from evenhand.bandits.defaults import people_met, step_size
-from evenhand.bandits.kernels.structs import Options, People, Rows
-from evenhand.bandits.offpolicy import chances, finite, one_each
-from evenhand.bandits.training import (
-    COOPERATIONS,
-    ESTIMATORS,
-    OPTIMIZERS,
-    ORDERS,
-    SCHEDULES,
-    Training,
-    TrainingDivergedError,
+from evenhand.bandits.defaults import people_met
+from evenhand.bandits.fitting import (
+    check_options,
+    check_reward,
+    options_of,
+    remedy_of,
+    warn_if_collapsed,
+    warn_of_terms,
 )
+from evenhand.bandits.kernels.structs import People, Rows
+from evenhand.bandits.offpolicy import chances, finite, one_each
+from evenhand.bandits.training import Training, TrainingDivergedError
 from evenhand.groups import sorted_unique
-from evenhand.metrics.collapse import ALIKE_FROM, LOOKED_AT, SHORT, WRONG_FROM, CollapseWarning, one_decision
+from evenhand.metrics.collapse import LOOKED_AT, SHORT
 from evenhand.network import Network
 from evenhand.rewards import Reward, pack_terms
-from evenhand.rewards.compiling import try_custom
-from evenhand.rewards.registry import stiffness
-
-# The weight of cooperation from which policies move jointly. Below it the pull hardly hides what the labels
-# teach, and a small group is better served by an Adam of its own.
-JOINT_FROM = 5.0
-SHARPENS_FROM = 5.0  # the weight from which Agreement gave everybody one decision, on three tables
-
+from evenhand.rewards.term import Setting
+from evenhand.wording import listed
 
 Callback = Callable[[int, Any], bool | None]
-Floats = npt.NDArray[np.float64]
-Codes = npt.NDArray[np.int64]
 
 
 class PolicyLearner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-    """One softmax policy a group, trained from rewards. Subclasses say which groups there are."""
+    """One softmax policy per group, trained from rewards. Subclasses say which groups there are."""
 
     hidden: int
     estimator: str
@@ -79,25 +69,6 @@ class PolicyLearner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     # The doors -----------------------------------------------------------------------------------------
 
-    def _check_options(self) -> None:
-        checks.integer("hidden", self.hidden)
-        checks.one_of("estimator", self.estimator, ESTIMATORS)
-        checks.one_of("cooperation", self.cooperation, COOPERATIONS)
-        checks.one_of("optimizer", self.optimizer, OPTIMIZERS)
-        checks.one_of("schedule", self.schedule, SCHEDULES)
-        checks.one_of("order", self.order, ORDERS)
-        if self.learning_rate != "auto":
-            checks.number("learning_rate", self.learning_rate, low=0, open_low=True)
-        checks.number("divergence_weight", self.divergence_weight, low=0)
-        checks.number("importance_clip", self.importance_clip, low=0, open_low=True)
-        if self.epochs != "auto":
-            checks.number("epochs", self.epochs, low=0, open_low=True)
-        if self.steps is not None:
-            checks.integer("steps", self.steps)
-        checks.integer("batch_size", self.batch_size)
-        checks.number("weight_decay", self.weight_decay, low=0)
-        checks.integer("checkpoint_every", self.checkpoint_every)
-
     def _contexts(self, X: Any, *, reset: bool) -> Any:
         name_bad_columns(X)
         return validate_data(self, X, accept_sparse="csr", dtype=np.float32, order="C", reset=reset)
@@ -126,14 +97,14 @@ class PolicyLearner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         at: Codes = np.searchsorted(self.classes_, values).clip(max=len(self.classes_) - 1)
         unknown = values[self.classes_[at] != values]
         if len(unknown):
-            known = ", ".join(repr(name) for name in self.classes_.tolist())
+            known = listed(self.classes_.tolist())
             raise ValueError(f"Got {what} {unknown[:1].tolist()[0]!r}, but fit saw only the classes {known}.")
         return at.astype(np.int64)
 
     # Training ------------------------------------------------------------------------------------------
 
     def _begin(self, n_features: int, n_groups: int) -> None:
-        self._check_options()
+        check_options(self)
         seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
         pack_terms(self._reward(), self.divergence_weight, len(self.classes_))  # checks the reward first
         self._training = Training.begin(
@@ -169,79 +140,29 @@ class PolicyLearner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _train(
         self, rows: Rows, people: People, *, n_steps: int, decays: bool, order: str, callback: Callback | None
     ) -> Self:
-        self._check_options()
+        check_options(self)
         self._check_policies()
-        training, reward = self._training, self._reward()
-        if len(people.actions) and any(term.needs_labels for term in reward.terms):
-            raise ValueError(
-                f"Got the reward {', '.join(reward.names)} for logged feedback, but a log has no labels: "
-                "expected terms that need none (parity, log_ratio, agreement, kl)."
-            )
-        if len(people.actions) and not len(people.propensities):
+        training, reward, logged = self._training, self._reward(), len(people.actions) > 0
+        check_reward(reward, training.policies.b2.shape, logged=logged)
+        if logged and not len(people.propensities):
             people = self._own_propensities(rows, people)
-        if not len(people.actions) and not any(
-            term.of_labels or term.teaches_labels for term in reward.terms
-        ):
-            warnings.warn(
-                f"No term of the reward {reward} looks at the label: nothing is learned from y. "
-                "Add Likelihood() or Correctness().",
-                stacklevel=3,
-            )
-        own, rate = reward.get("custom"), step_size(self.learning_rate, self.n_features_in_)
-        function = None if own is None else own.function
-        if function is not None:
-            try_custom(function, *training.policies.b2.shape, len(people.actions) > 0)
         met = np.bincount(people.groups, minlength=len(training.policies.b2))
+        horizon, sizes = n_steps if decays else 0, training.rates.counts[:, -1] + met
         terms = pack_terms(
-            reward,
-            self.divergence_weight,
-            len(self.classes_),
-            n_steps=n_steps if decays else 0,
-            group_sizes=training.rates.counts[:, -1] + met,
+            reward, self.divergence_weight, len(self.classes_), n_steps=horizon, group_sizes=sizes
         )
-        if decays and len(met) > 1 and terms.agreement.weight >= SHARPENS_FROM:
-            warnings.warn(
-                f"Got Agreement with a weight of {terms.agreement.weight:g}: policies agree most where "
-                "they are sure, and with such a weight everybody gets one decision. Give it one of at most "
-                "1, or take LogRatio().",
-                stacklevel=3,
-            )
-        options = Options(
-            expected=self.estimator == "expected",
-            mutual=self.cooperation == "mutual",
-            adam=self.optimizer != "sgd",
-            apart=self._apart(terms),
-            learning_rate=rate,
-            schedule=SCHEDULES.index(self.schedule),
-            horizon=n_steps if decays else 0,
-            end=training.step + n_steps,
-            batch_size=int(self.batch_size),
-            weight_decay=float(self.weight_decay),
-            order=ORDERS.index(order),
-            origin=training.step,
-            importance_clip=float(self.importance_clip),
-            interval=int(self.checkpoint_every),
-            seed=np.uint64(training.seed),
-        )
-        remedy = f"Lower learning_rate (now {rate:g})"
-        if self.divergence_weight:
-            remedy += f" or divergence_weight (now {self.divergence_weight:g})"
-        if function is not None:
-            remedy += f", see that {getattr(function, '__name__', 'your function')!r} returns finite rewards"
+        if decays:
+            warn_of_terms(reward, Setting(self.divergence_weight, len(self.classes_), horizon, sizes))
+        options = options_of(self, terms, n_steps=n_steps, decays=decays, order=order)
 
         def checkpoint(step: int) -> bool | None:
             self._publish()
             return callback(step, self) if callback is not None else None
 
+        watched = None if callback is None else checkpoint
         try:
-            training.run(
-                rows,
-                people,
-                terms,
-                options,
-                remedy=f"{remedy}, or scale the columns of X to unit deviation.",
-                checkpoint=None if callback is None else checkpoint,
-            )
+            remedy = remedy_of(self, options.learning_rate)
+            training.run(rows, people, terms, options, remedy=remedy, checkpoint=watched)
         except TrainingDivergedError:
             if not decays:
                 self._publish()  # what was learned before this call
@@ -249,50 +170,16 @@ class PolicyLearner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 del self.policies_  # a fit that failed leaves no model
             raise
         self._publish()
-        if decays and not len(people.actions) and training.step == options.end >= SHORT:
-            self._warn_if_collapsed(rows, people)
+        if decays and not logged and training.step == options.end >= SHORT:
+            n = min(len(people.labels), LOOKED_AT)
+            own = self._all_probabilities(rows, n)[np.arange(n), people.groups[:n]]
+            warn_if_collapsed(self, own, people)
         return self
-
-    def _warn_if_collapsed(self, rows: Rows, people: People) -> None:
-        """Warn when nearly all get one decision, unless nearly all have that label: there it can be right.
-
-        The published reward is not warned of: it is there to be reproduced, collapses and all.
-        """
-        if self._reward().get("kl") is not None:
-            return
-        n = min(len(people.labels), LOOKED_AT)
-        own = self._all_probabilities(rows, n)[np.arange(n), people.groups[:n]]
-        action = one_decision(own, ALIKE_FROM)
-        wrong = np.mean(people.labels[:n] != action)
-        if action is None or wrong < WRONG_FROM:
-            return
-        alike = np.sum(own.argmax(1) == action)
-        causes = ["columns of X on very different scales (scale them to unit deviation)"]
-        if self.divergence_weight:
-            causes.append(f"a large divergence_weight (now {self.divergence_weight:g})")
-        if self._reward().get("likelihood") is None:
-            causes.append("a reward without Likelihood(), which learns rare labels")
-        causes.append("columns that say nothing about the label")
-        warnings.warn(
-            f"{type(self).__name__} decides {self.classes_.tolist()[action]!r} for {alike} of {n} people, "
-            f"but {wrong:.0%} of them have another label. Likely causes: {', '.join(causes)}.",
-            CollapseWarning,
-            stacklevel=4,
-        )
 
     def _publish(self) -> None:
         self.policies_ = self._training.policies
         self.n_steps_ = self._training.step
         self.history_ = {name: np.array(column) for name, column in self._training.history.items()}
-
-    def _apart(self, terms: Any) -> float:
-        """Return the share of the rate at which the policies' differences move; 0: each moves by itself."""
-        # Agreement does not cancel in the policies' mean, as the log-ratio does: it is no part of the pull.
-        pull = stiffness(terms)
-        n_groups = len(self._training.policies.b2)
-        listen = self.cooperation == "mutual" and n_groups > 1 and pull >= JOINT_FROM
-        jointly = self.optimizer == "joint_adam" and self.shared_start and listen
-        return 1.0 / (1.0 + pull) if jointly else 0.0
 
     def _total_steps(self, n_people: int) -> int:
         return people_met(self.epochs, n_people) if self.steps is None else int(self.steps)
@@ -351,7 +238,7 @@ def _no_missing_labels(y: Any) -> None:
         missing = int(np.sum(pd.isna(np.asarray(y, dtype=object))))
         if missing:
             raise ValueError(
-                f"Input y contains NaN: {missing} labels are missing, but expected one a person."
+                f"Input y contains NaN: {missing} labels are missing, but expected one per person."
             )
 
 

@@ -1,4 +1,4 @@
-"""CooperativeBandits: one policy a group, rewarded for being right and for agreeing. The paper's CCB."""
+"""CooperativeBandits: one policy per group, rewarded for being right and for agreeing. The paper's CCB."""
 
 from __future__ import annotations
 
@@ -6,22 +6,22 @@ import copy
 from typing import Any, Self
 
 import numpy as np
-from sklearn.metrics import accuracy_score
 from sklearn.utils.validation import check_is_fitted
 
 from evenhand import checks
-from evenhand.bandits.base import Callback, Codes, Floats, PolicyLearner
+from evenhand.bandits.base import Callback
 from evenhand.bandits.contexts import as_rows
+from evenhand.bandits.deciding import GroupPolicies
 from evenhand.bandits.gradient import NO_ACTIONS, NOTHING, GradientBandit
 from evenhand.bandits.kernels.structs import People
 from evenhand.bandits.training import Training
-from evenhand.groups import codes_of, column_names, encode_groups, group_values, sorted_unique
+from evenhand.groups import column_names, encode_groups, group_values, sorted_unique
 from evenhand.network import Network
 from evenhand.rewards import Likelihood, LogRatio, Reward, Term, as_reward
 
 
-class CooperativeBandits(PolicyLearner):
-    """One gradient bandit a group; each person's decision is their own group's, and the groups cooperate.
+class CooperativeBandits(GroupPolicies):
+    """One gradient bandit per group; each person is decided by their own group's, and the bandits cooperate.
 
     The default reward is `Likelihood() + LogRatio()`: learn the labels, and pay for every nat by which the
     acting policy parts from the others on the same person. `CooperativeBandits.published()` is Algorithm 1
@@ -29,27 +29,38 @@ class CooperativeBandits(PolicyLearner):
 
     Parameters
     ----------
-    divergence_weight : the paper's λ, for the terms of the reward that have no weight of their own. 0 is one
-        policy a group; large values make one policy of all.
-    reward : reward terms, or their names joined by '+': `Correctness() + LogRatio() + Parity(bound=0.01)`.
-    cooperation : 'mutual' lets the other policies listen and move too, 'acting' moves the person's own
-        group's policy only, as published.
-    shared_start : begin with equal policies.
-    optimizer : 'sgd', 'adam', or 'joint_adam': policies that start equal and cooperate mutually with a weight
-        of at least 5 on `LogRatio` are moved together, their mean by Adam, their differences 1 + λ times
-        slower. However large λ is, they learn as fast as one policy would. Otherwise it is 'adam', for each
-        policy alone.
-    hidden, estimator, learning_rate, schedule, epochs, steps, batch_size, weight_decay, order,
-    importance_clip, checkpoint_every, random_state : as for `GradientBandit`.
+    divergence_weight : float
+        The paper's λ, for the terms of the reward without a weight of their own. With 0, each policy learns
+        by itself; large values make one policy of all.
+    reward : Reward, Term or str, optional
+        Reward terms, or their names joined by '+': `Correctness() + LogRatio() + Parity(bound=0.01)`.
+    cooperation : {'mutual', 'acting'}
+        'mutual' lets the other policies listen and move too, 'acting' moves the policy of the person's own
+        group only, as published.
+    shared_start : bool
+        Begin with equal policies.
+    optimizer : {'joint_adam', 'adam', 'sgd'}
+        With 'joint_adam', policies that start equal and cooperate mutually with a weight of at least 5 on
+        `LogRatio` (20 on `JensenShannon`) are moved together: their mean by Adam, their differences 1 + λ
+        times slower. However large λ is, they learn as fast as one policy would. Otherwise it is 'adam', for
+        each policy alone.
+    hidden, estimator, learning_rate, schedule, epochs, steps, batch_size, weight_decay, order, \
+importance_clip, checkpoint_every, random_state
+        As for `GradientBandit`.
 
     Attributes
     ----------
-    classes_, groups_ : the labels, and the groups: values of `sensitive_features` or their combinations.
-    sensitive_names_ : the names of several sensitive columns, which later calls may give in any order; None
-        for one column, and for columns without names, which keep their order.
-    policies_ : the parameters, stacked over the groups.
-    history_ : step, accumulated reward, mean reward and mean divergence of each interval.
-    n_steps_ : people met.
+    classes_, groups_ : ndarray
+        The labels, and the groups: values of `sensitive_features` or their combinations.
+    sensitive_names_ : list of str or None
+        The names of several sensitive columns, which later calls may give in any order; None for one column,
+        and for columns without names, which keep their order.
+    policies_ : Network
+        The parameters, stacked over the groups.
+    history_ : dict of ndarray
+        Step, accumulated reward, mean reward and mean divergence of each interval.
+    n_steps_ : int
+        How many people were met.
 
     Examples
     --------
@@ -60,7 +71,7 @@ class CooperativeBandits(PolicyLearner):
     >>> model = CooperativeBandits(random_state=0).fit(X, y, sensitive_features=s)
     >>> by_group = model.probabilities_by_group(X)
     >>> decisions = by_group.argmax(2)
-    >>> bool((decisions[:, 0] != decisions[:, 1]).mean() < 0.05)  # for hardly anyone it hangs on the group
+    >>> bool((decisions[:, 0] != decisions[:, 1]).mean() < 0.05)  # for hardly anyone it depends on the group
     True
     """
 
@@ -109,9 +120,20 @@ class CooperativeBandits(PolicyLearner):
     ) -> CooperativeBandits:
         """Return Algorithm 1 as published: sampled actions, a KL blind to the action, only the actor moves.
 
-        `variant='algorithm'` draws people with replacement and ascends plainly, as the paper's listing says;
-        'authors' meets them in the file's order with Adam at 1e-4 for two epochs, as the authors' code does.
-        Other options override either.
+        Parameters
+        ----------
+        divergence_weight : float
+            The paper's λ.
+        variant : {'algorithm', 'authors'}
+            'algorithm' draws people with replacement and ascends plainly, as the paper's listing says;
+            'authors' meets them in the file's order with Adam at 1e-4 for two epochs, as their code does.
+        **options
+            Other parameters, which override either.
+
+        Returns
+        -------
+        CooperativeBandits
+            Not fitted yet.
 
         Examples
         --------
@@ -142,7 +164,22 @@ class CooperativeBandits(PolicyLearner):
     def fit(
         self, X: Any, y: Any, *, sensitive_features: Any = None, callback: Callback | None = None
     ) -> Self:
-        """Learn one policy a group from labels; `callback(step, model)` may return True to stop early."""
+        """Learn one policy per group from labels.
+
+        Parameters
+        ----------
+        X, y : array-like
+            Contexts, one row per person, and labels.
+        sensitive_features : array-like, optional
+            Each person's group; several columns make their combinations. By default all are one group.
+        callback : callable, optional
+            Called as `callback(step, model)` at each checkpoint; True stops early.
+
+        Returns
+        -------
+        CooperativeBandits
+            The fitted model.
+        """
         self._forget()
         X, y = self._contexts_and_labels(X, y, reset=True)
         labels = self._learn_classes(y)
@@ -161,7 +198,21 @@ class CooperativeBandits(PolicyLearner):
     ) -> Self:
         """Meet these people once, in the given order; the last batch of a call closes, full or not.
 
-        The first call needs every class there will ever be, and `groups`, if not all of them are in it.
+        Parameters
+        ----------
+        X, y : array-like
+            Contexts, one row per person, and labels.
+        classes : array-like, optional
+            Every class there will ever be; the first call needs it.
+        sensitive_features : array-like, optional
+            Each person's group.
+        groups : list, optional
+            Every group there will ever be, if not all of them are in the first call.
+
+        Returns
+        -------
+        CooperativeBandits
+            This model.
         """
         first = not hasattr(self, "policies_")
         X, y = self._contexts_and_labels(X, y, reset=first)
@@ -183,8 +234,23 @@ class CooperativeBandits(PolicyLearner):
     ) -> Self:
         """Learn online from actions taken: what each paid, and the probability it was taken with.
 
-        Fairness terms are added to the rewards; correctness is what the rewards say. Without propensities the
-        actions were this model's own.
+        Fairness terms are added to the rewards; correctness is what the rewards say.
+
+        Parameters
+        ----------
+        X : array-like
+            Contexts, one row per person.
+        actions, rewards : array-like
+            What was decided for each, and what it earned.
+        propensities : array-like, optional
+            The probability each action was taken with; without it, the actions were this model's own.
+        sensitive_features, classes, groups
+            As for `partial_fit`.
+
+        Returns
+        -------
+        CooperativeBandits
+            This model.
         """
         first = not hasattr(self, "policies_")
         X = self._contexts(X, reset=first)
@@ -203,53 +269,6 @@ class CooperativeBandits(PolicyLearner):
             self._begin(X.shape[1], len(self.groups_))
         for group in named:
             self._group_number(group)  # one that has no policy is an error
-
-    def _codes(self, sensitive_features: Any, n_people: int) -> Codes:
-        columns = getattr(self, "sensitive_names_", None)  # older model files have none
-        return codes_of(sensitive_features, n_people, self.groups_, columns)
-
-    def _enough_people(self, groups: Codes) -> None:
-        counts = np.bincount(groups, minlength=len(self.groups_))
-        if len(counts) > 1 and counts.min() < 2:
-            alone = self.groups_[counts.argmin()]
-            raise ValueError(
-                f"Group {alone!r} has {counts.min()} person, but expected at least 2 in each group: "
-                "a policy can't be learned from one. Merge small groups or leave them out."
-            )
-
-    # Deciding ------------------------------------------------------------------------------------------
-
-    def probabilities_by_group(self, X: Any) -> Floats:
-        """Return what each group's policy says of each person: (people, groups, actions)."""
-        return self._by_group(X)
-
-    def predict_proba(self, X: Any, *, sensitive_features: Any = None) -> Floats:
-        """Return each person's action probabilities under their own group's policy."""
-        by_group = self._by_group(X)
-        if sensitive_features is None and len(self.groups_) > 1:
-            known = ", ".join(repr(name) for name in self.groups_)
-            raise ValueError(
-                f"Got no sensitive_features, but expected each person's group, one of {known}. "
-                "To decide without it, deploy one policy for all: model.compress(group)."
-            )
-        codes = self._codes(sensitive_features, len(by_group))
-        return by_group[np.arange(len(by_group)), codes]
-
-    def predict(self, X: Any, *, sensitive_features: Any = None) -> Any:
-        """Return the most probable action under each person's own group's policy."""
-        probabilities = self.predict_proba(X, sensitive_features=sensitive_features)
-        return self.classes_[probabilities.argmax(1)]
-
-    def sample_actions(
-        self, X: Any, *, sensitive_features: Any = None, random_state: Any = None
-    ) -> tuple[Any, Floats]:
-        """Draw an action for each person; return the actions and their probabilities, to be logged."""
-        return self._sample(self.predict_proba(X, sensitive_features=sensitive_features), random_state)
-
-    def score(self, X: Any, y: Any, sample_weight: Any = None, *, sensitive_features: Any = None) -> float:
-        """Return the accuracy of `predict`."""
-        predicted = self.predict(X, sensitive_features=sensitive_features)
-        return float(accuracy_score(y, predicted, sample_weight=sample_weight))
 
     # The paper's submodel study ------------------------------------------------------------------------
 
@@ -277,11 +296,3 @@ class CooperativeBandits(PolicyLearner):
         model._training.history = copy.deepcopy(self._training.history)
         model._publish()
         return model
-
-    def _group_number(self, group: Any) -> int:
-        found = [at for at, name in enumerate(self.groups_) if name == group]
-        if not found:
-            known = ", ".join(repr(name) for name in self.groups_)
-            near = checks.did_you_mean(group, self.groups_)
-            raise ValueError(f"Got group={group!r}, but fit saw only {known}.{near}")
-        return found[0]

@@ -8,8 +8,9 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from evenhand import checks
+from evenhand.arrays import Codes, Floats
 from evenhand.bandits import offpolicy
-from evenhand.bandits.base import Callback, Codes, Floats, PolicyLearner, distinct_classes
+from evenhand.bandits.base import Callback, PolicyLearner, distinct_classes
 from evenhand.bandits.contexts import as_rows
 from evenhand.bandits.kernels.structs import People
 from evenhand.bandits.offpolicy import ValueEstimate
@@ -27,29 +28,48 @@ class GradientBandit(PolicyLearner):
 
     Parameters
     ----------
-    reward : reward terms, or their names joined by '+'. Default: `Likelihood()`, whose expected gradient is
-        that of maximum likelihood; the paper's is `Correctness()`. Logged feedback brings its own rewards.
-    hidden : units of the hidden layer.
-    estimator : 'expected' sums over the actions, 'sampled' draws one, as Algorithm 1 of the paper does.
-    optimizer : 'sgd', 'adam', or 'joint_adam', which differs where policies listen to each other.
-    learning_rate, schedule : the step size ('auto': 0.01 / √features), and how it changes: 'constant',
-        'linear' or 'cosine' (both fall to a hundredth over `fit`, and stay constant in `partial_fit` and
-        `update`), or 'inverse_sqrt'.
-    epochs, steps : how often `fit` meets everybody ('auto': 20 times, but at least 20,000 and at most 400,000
-        people in all, everybody once); or, if `steps` is given, how many people it meets.
-    batch_size : people whose gradients are averaged into one move.
-    weight_decay : the share of the weights, times the step size, that each move takes away.
-    order : 'shuffled' anew each epoch, 'file' order, or 'drawn' with replacement.
-    importance_clip : the largest weight π(a)/propensity of a logged action.
-    checkpoint_every : steps between callbacks and between rows of the history.
-    random_state : same seed, same policy, bit for bit.
+    reward : Reward, Term or str, optional
+        Reward terms, or their names joined by '+'. By default `Likelihood()`, whose expected gradient is that
+        of maximum likelihood; the paper's is `Correctness()`. Logged feedback brings its own rewards.
+    hidden : int
+        Units of the hidden layer.
+    estimator : {'expected', 'sampled'}
+        'expected' sums over the actions, 'sampled' draws one, as Algorithm 1 of the paper does.
+    optimizer : {'adam', 'sgd', 'joint_adam'}
+        'joint_adam' differs from 'adam' where policies listen to each other.
+    learning_rate : float or 'auto'
+        The step size; 'auto' is 0.01 / √features.
+    schedule : {'linear', 'cosine', 'constant', 'inverse_sqrt'}
+        How the step size changes: the first two fall to a hundredth over `fit`, and stay constant in
+        `partial_fit` and `update`.
+    epochs : float or 'auto'
+        How often `fit` meets everybody; 'auto' is 20 times, but at least 20,000 and at most 400,000 people in
+        all, everybody once.
+    steps : int, optional
+        How many people `fit` meets, in place of `epochs`.
+    batch_size : int
+        People whose gradients are averaged into one move.
+    weight_decay : float
+        The share of the weights, times the step size, that each move takes away.
+    order : {'shuffled', 'file', 'drawn'}
+        Shuffled anew each epoch, in the file's order, or drawn with replacement.
+    importance_clip : float
+        The largest weight π(a)/propensity of a logged action.
+    checkpoint_every : int
+        Steps between callbacks and between rows of the history.
+    random_state : int, RandomState instance or None
+        Same seed, same policy, bit for bit.
 
     Attributes
     ----------
-    classes_ : the actions.
-    policies_ : the parameters, stacked over one group.
-    history_ : step, accumulated reward, mean reward and mean divergence of each interval.
-    n_steps_ : people met.
+    classes_ : ndarray
+        The actions.
+    policies_ : Network
+        The parameters, stacked over one group.
+    history_ : dict of ndarray
+        Step, accumulated reward, mean reward and mean divergence of each interval.
+    n_steps_ : int
+        How many people were met.
 
     Examples
     --------
@@ -127,7 +147,21 @@ class GradientBandit(PolicyLearner):
     ) -> Self:
         """Learn from another policy's log: who came, what was done, what it paid, how likely it was.
 
-        `classes` names actions beyond those in the log.
+        Parameters
+        ----------
+        X : array-like
+            Contexts, one row per person.
+        actions, rewards, propensities : array-like
+            What was done for each, what it earned, and the probability it was done with.
+        classes : array-like, optional
+            All actions, if not all of them are in the log.
+        callback : callable, optional
+            Called as `callback(step, bandit)` at each checkpoint; True stops early.
+
+        Returns
+        -------
+        GradientBandit
+            The fitted bandit.
         """
         self._forget()
         X = self._contexts(X, reset=True)
@@ -183,9 +217,20 @@ class GradientBandit(PolicyLearner):
         The log must be one that this policy did not learn from (`fit_logged`, `update`): on its own it comes
         out too high.
 
-        `method` is 'doubly_robust' (ridge regression, cross-fitted), 'inverse_propensity',
-        'self_normalised', or 'direct' (the regression alone, biased where it is wrong, by how much is not
-        known: its standard error is NaN).
+        Parameters
+        ----------
+        X, actions, rewards, propensities : array-like
+            The log, as for `fit_logged`.
+        method : {'doubly_robust', 'inverse_propensity', 'self_normalised', 'direct'}
+            'doubly_robust' corrects a cross-fitted ridge regression by the log; 'direct' is the regression
+            alone, biased where it is wrong, by an unknown amount: its standard error is NaN.
+        clip : float
+            The largest importance weight.
+
+        Returns
+        -------
+        ValueEstimate
+            The mean reward per person, with its standard error.
         """
         check_is_fitted(self, "policies_")
         checks.one_of("method", method, offpolicy.METHODS)

@@ -14,6 +14,7 @@ from sklearn.linear_model import Ridge
 from sklearn.model_selection import KFold
 
 from evenhand import checks
+from evenhand.arrays import Floats
 
 METHODS = ("doubly_robust", "inverse_propensity", "self_normalised", "direct")
 
@@ -131,7 +132,7 @@ def doubly_robust_value(
 
 def cross_fitted_rewards(
     X: Any, actions: npt.ArrayLike, rewards: npt.ArrayLike, n_actions: int, *, folds: int = 5
-) -> npt.NDArray[np.float64]:
+) -> Floats:
     """Predict every action's reward for every person by ridge regression fitted on the other folds.
 
     An action never taken in a fold's training part is predicted the mean reward there.
@@ -154,15 +155,15 @@ def cross_fitted_rewards(
 
 
 def one_each(name: str, values: Any, n_people: int) -> None:
-    """Raise unless there is one value a person."""
+    """Raise unless there is one value per person."""
     if np.ndim(values) != 1 or len(values) != n_people:
         raise ValueError(
             f"Got {name} of shape {np.shape(values)}, but expected one for each of {n_people} people."
         )
 
 
-def finite(name: str, values: Any, n_people: int | None = None) -> npt.NDArray[np.float64]:
-    """Return numbers, one a person, none of them NaN or infinite."""
+def finite(name: str, values: Any, n_people: int | None = None) -> Floats:
+    """Return numbers, one per person, none of them NaN or infinite."""
     numbers = np.asarray(values, dtype=np.float64)
     one_each(name, numbers, len(np.atleast_1d(numbers)) if n_people is None else n_people)
     bad = int((~np.isfinite(numbers)).sum())
@@ -171,7 +172,7 @@ def finite(name: str, values: Any, n_people: int | None = None) -> npt.NDArray[n
     return numbers
 
 
-def chances(propensities: Any, n_people: int) -> npt.NDArray[np.float64]:
+def chances(propensities: Any, n_people: int) -> Floats:
     """Return the probabilities that logged actions were taken with: above 0, at most 1."""
     taken = np.asarray(propensities, dtype=np.float64)
     one_each("propensities", taken, n_people)
@@ -187,12 +188,12 @@ def _largest(clip: float) -> float:
     return np.inf if clip == np.inf else checks.number("clip", clip, low=0)
 
 
-def _within_0_and_1(name: str, probabilities: npt.NDArray[np.float64]) -> None:
+def _within_0_and_1(name: str, probabilities: Floats) -> None:
     possible = (probabilities >= 0) & (probabilities <= 1 + 1e-6)  # what float32 rounds to is no mistake
     if not possible.all():
         worst = float(probabilities[~possible][0])
         raise ValueError(f"Got {name} with the value {worst}, but expected probabilities from 0 to 1.")
 
 
-def _standard_error(scores: npt.NDArray[np.float64]) -> float:
+def _standard_error(scores: Floats) -> float:
     return float(scores.std(ddof=1) / np.sqrt(len(scores))) if len(scores) > 1 else float("nan")

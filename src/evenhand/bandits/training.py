@@ -62,7 +62,7 @@ class Training:
         shared_start: bool,
         dtype: Any = np.float32,
     ) -> Training:
-        """Draw the first policies, one a group or one for all, and clear the rest."""
+        """Draw the first policies, one per group or one for all, and clear the rest."""
         rng = np.random.default_rng(seed)
         first = [
             network.start(n_features, n_hidden, n_actions, rng)

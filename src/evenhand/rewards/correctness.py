@@ -44,6 +44,7 @@ class Correctness(Term):
     name: ClassVar[str] = "correctness"
     lines: ClassVar[Lines] = Lines(_earn)
     of_labels: ClassVar[bool] = True
+    reads_labels: ClassVar[bool] = True
     gains: Sequence[Sequence[float]] | None = None
 
     def __post_init__(self) -> None:

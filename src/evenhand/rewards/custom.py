@@ -53,7 +53,7 @@ class Custom(Term):
 
     name: ClassVar[str] = "custom"
     lines: ClassVar[Lines] = Lines(_earn)
-    teaches_labels: ClassVar[bool] = True
+    reads_labels: ClassVar[bool] = True
     settled: ClassVar[bool] = False
     function: Callable[..., float] = field(default=lambda *_: 0.0)
 

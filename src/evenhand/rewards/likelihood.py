@@ -43,6 +43,7 @@ class Likelihood(Term):
     name: ClassVar[str] = "likelihood"
     lines: ClassVar[Lines] = Lines(_earn)
     of_labels: ClassVar[bool] = True
+    reads_labels: ClassVar[bool] = True
     clip: float = 1000.0
 
     def check(self, n_labels: int) -> None:

@@ -25,7 +25,7 @@ class Rates(NamedTuple):
 
 
 class Packed(NamedTuple):
-    """The bounded terms of a reward in numbers; none of them where there are none."""
+    """The bounded terms of a reward in numbers; T is 0 where there are none."""
 
     mask: Flags  # (T, K + 1, K): which rates are bounded
     bound: Floats  # (T,), as the next two
@@ -33,9 +33,6 @@ class Packed(NamedTuple):
     pull: Floats
     averaging: Floats  # (T, G)
     decisions: Flags  # (T,): most probable actions are counted, not probabilities
-
-
-# The compiled side ---------------------------------------------------------------------------------------
 
 
 @jit()
@@ -113,9 +110,6 @@ def _earn(
     return reward - rate_price(own, state, group, label, k)
 
 
-# The definition ------------------------------------------------------------------------------------------
-
-
 def watched(own: Packed, state: Rates, group: int, label: int, policy: Floats, share: float) -> None:
     """Do what `watch` does, in plain NumPy: `policy` is what the person's own policy says of them."""
     n_actions = len(policy)
@@ -136,9 +130,6 @@ def excess(own: Packed, state: Rates, t: int, slot: int, action: Any) -> Floats:
     rates = state.rates[t, :, slot, action]
     apart: Floats = np.where(met, rates - (rates[met].min() + rates[met].max()) / 2, 0)
     return apart - np.clip(apart, -own.bound[t] / 2, own.bound[t] / 2)
-
-
-# The terms -----------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)

@@ -61,8 +61,8 @@ class Term:
     name: ClassVar[str] = ""
     lines: ClassVar[Any]
     of_labels: ClassVar[bool] = False  # it rewards what the label says, and nothing where there is none
-    teaches_labels: ClassVar[bool] = False  # it may read the label, though it does not need one
-    needs_labels: ClassVar[bool] = False  # it has no meaning where there are none, as in a log
+    reads_labels: ClassVar[bool] = False  # something is learned from labels by it
+    needs_labels: ClassVar[bool] = False  # it has no meaning where there are no labels, as in a log
     settled: ClassVar[bool] = True  # its reward depends on this person's policies, and on no running state
 
     def __add__(self, other: Term | Reward) -> Reward:

@@ -1,4 +1,4 @@
-"""The training loop: Algorithm 1 of the paper, its cure, and everything between, one person a step."""
+"""The training loop: Algorithm 1 of the paper, its cure, and everything between, one person per step."""
 
 from __future__ import annotations
 

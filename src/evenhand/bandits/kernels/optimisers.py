@@ -97,7 +97,7 @@ def move_jointly(
 
 @jit(inline="always")
 def by_group(weights: Any) -> Any:
-    """Return weights with one row a group."""
+    """Return weights with one row per group."""
     return weights.reshape((weights.shape[0], weights[0].size))
 
 

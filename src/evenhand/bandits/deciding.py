@@ -1,0 +1,73 @@
+"""Deciding with one policy per group: each person by their own group's, or by every group's side by side."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.metrics import accuracy_score
+
+from evenhand import checks
+from evenhand.arrays import Codes, Floats
+from evenhand.bandits.base import PolicyLearner
+from evenhand.groups import codes_of
+from evenhand.wording import listed
+
+
+class GroupPolicies(PolicyLearner):
+    """What CooperativeBandits does once it is fitted; `groups_` names the groups."""
+
+    groups_: Any
+
+    def probabilities_by_group(self, X: Any) -> Floats:
+        """Return what each group's policy says about each person: (people, groups, actions)."""
+        return self._by_group(X)
+
+    def predict_proba(self, X: Any, *, sensitive_features: Any = None) -> Floats:
+        """Return each person's action probabilities under their own group's policy."""
+        by_group = self._by_group(X)
+        if sensitive_features is None and len(self.groups_) > 1:
+            known = listed(self.groups_)
+            raise ValueError(
+                f"Got no sensitive_features, but expected each person's group, one of {known}. "
+                "To decide without it, deploy one policy for all: model.compress(group)."
+            )
+        codes = self._codes(sensitive_features, len(by_group))
+        return by_group[np.arange(len(by_group)), codes]
+
+    def predict(self, X: Any, *, sensitive_features: Any = None) -> Any:
+        """Return the most probable action under each person's own group's policy."""
+        probabilities = self.predict_proba(X, sensitive_features=sensitive_features)
+        return self.classes_[probabilities.argmax(1)]
+
+    def sample_actions(
+        self, X: Any, *, sensitive_features: Any = None, random_state: Any = None
+    ) -> tuple[Any, Floats]:
+        """Draw an action for each person; return the actions and their probabilities, to be logged."""
+        return self._sample(self.predict_proba(X, sensitive_features=sensitive_features), random_state)
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None, *, sensitive_features: Any = None) -> float:
+        """Return the accuracy of `predict`."""
+        predicted = self.predict(X, sensitive_features=sensitive_features)
+        return float(accuracy_score(y, predicted, sample_weight=sample_weight))
+
+    def _codes(self, sensitive_features: Any, n_people: int) -> Codes:
+        columns = getattr(self, "sensitive_names_", None)  # older model files have none
+        return codes_of(sensitive_features, n_people, self.groups_, columns)
+
+    def _group_number(self, group: Any) -> int:
+        found = [at for at, name in enumerate(self.groups_) if name == group]
+        if not found:
+            known = listed(self.groups_)
+            near = checks.did_you_mean(group, self.groups_)
+            raise ValueError(f"Got group={group!r}, but fit saw only {known}.{near}")
+        return found[0]
+
+    def _enough_people(self, groups: Codes) -> None:
+        counts = np.bincount(groups, minlength=len(self.groups_))
+        if len(counts) > 1 and counts.min() < 2:
+            alone = self.groups_[counts.argmin()]
+            raise ValueError(
+                f"Group {alone!r} has {counts.min()} person, but expected at least 2 in each group: "
+                "a policy can't be learned from one. Merge small groups or leave them out."
+            )

@@ -1,0 +1,140 @@
+"""What a training run needs besides people: checks, options in numbers, warnings and remedies."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+
+from evenhand import checks
+from evenhand.bandits.defaults import step_size
+from evenhand.bandits.kernels.structs import Options, People
+from evenhand.bandits.training import COOPERATIONS, ESTIMATORS, OPTIMIZERS, ORDERS, SCHEDULES
+from evenhand.metrics.collapse import ALIKE_FROM, WRONG_FROM, CollapseWarning, one_decision
+from evenhand.rewards import Reward
+from evenhand.rewards.compiling import try_custom
+from evenhand.rewards.registry import stiffness
+from evenhand.rewards.term import Setting
+
+# The weight of cooperation from which policies move jointly. Below it the pull hardly hides what the labels
+# teach, and a small group is better served by an Adam of its own.
+JOINT_FROM = 5.0
+
+
+def check_options(learner: Any) -> None:
+    """Raise if a parameter of the estimator is not what it can be."""
+    checks.integer("hidden", learner.hidden)
+    checks.one_of("estimator", learner.estimator, ESTIMATORS)
+    checks.one_of("cooperation", learner.cooperation, COOPERATIONS)
+    checks.one_of("optimizer", learner.optimizer, OPTIMIZERS)
+    checks.one_of("schedule", learner.schedule, SCHEDULES)
+    checks.one_of("order", learner.order, ORDERS)
+    if learner.learning_rate != "auto":
+        checks.number("learning_rate", learner.learning_rate, low=0, open_low=True)
+    checks.number("divergence_weight", learner.divergence_weight, low=0)
+    checks.number("importance_clip", learner.importance_clip, low=0, open_low=True)
+    if learner.epochs != "auto":
+        checks.number("epochs", learner.epochs, low=0, open_low=True)
+    if learner.steps is not None:
+        checks.integer("steps", learner.steps)
+    checks.integer("batch_size", learner.batch_size)
+    checks.number("weight_decay", learner.weight_decay, low=0)
+    checks.integer("checkpoint_every", learner.checkpoint_every)
+
+
+def check_reward(reward: Reward, shape: tuple[int, ...], *, logged: bool) -> None:
+    """Raise if a log lacks what the reward needs, warn if labels teach nothing, try a user's own function.
+
+    `shape` is the number of groups and of actions.
+    """
+    if logged and any(term.needs_labels for term in reward.terms):
+        raise ValueError(
+            f"Got the reward {', '.join(reward.names)} for logged feedback, but a log has no labels: "
+            "expected terms that need none (parity, log_ratio, jensen_shannon, agreement, kl)."
+        )
+    if not logged and not any(term.reads_labels for term in reward.terms):
+        warnings.warn(
+            f"No term of the reward {reward} looks at the label: nothing is learned from y. "
+            "Add Likelihood() or Correctness().",
+            stacklevel=4,
+        )
+    own = reward.get("custom")
+    if own is not None:
+        own.check(shape[1])
+        try_custom(own.function, *shape, logged)
+
+
+def warn_of_terms(reward: Reward, setting: Setting) -> None:
+    """Warn of what the terms themselves warn of."""
+    for caution in (term.caution(setting) for term in reward.terms):
+        if caution is not None:
+            warnings.warn(caution, stacklevel=4)
+
+
+def options_of(learner: Any, terms: Any, *, n_steps: int, decays: bool, order: str) -> Options:
+    """Return the estimator's parameters in the numbers that the loop reads."""
+    training = learner._training
+    return Options(
+        expected=learner.estimator == "expected",
+        mutual=learner.cooperation == "mutual",
+        adam=learner.optimizer != "sgd",
+        apart=_apart(learner, stiffness(terms)),
+        learning_rate=step_size(learner.learning_rate, learner.n_features_in_),
+        schedule=SCHEDULES.index(learner.schedule),
+        horizon=n_steps if decays else 0,
+        end=training.step + n_steps,
+        batch_size=int(learner.batch_size),
+        weight_decay=float(learner.weight_decay),
+        order=ORDERS.index(order),
+        origin=training.step,
+        importance_clip=float(learner.importance_clip),
+        interval=int(learner.checkpoint_every),
+        seed=np.uint64(training.seed),
+    )
+
+
+def _apart(learner: Any, pull: float) -> float:
+    """Return the share of the rate at which the policies' differences move; 0: each moves by itself."""
+    n_groups = len(learner._training.policies.b2)
+    listen = learner.cooperation == "mutual" and n_groups > 1 and pull >= JOINT_FROM
+    jointly = learner.optimizer == "joint_adam" and learner.shared_start and listen
+    return 1.0 / (1.0 + pull) if jointly else 0.0
+
+
+def remedy_of(learner: Any, rate: float) -> str:
+    """Return what can be done when training diverges."""
+    remedy, own = f"Lower learning_rate (now {rate:g})", learner._reward().get("custom")
+    if learner.divergence_weight:
+        remedy += f" or divergence_weight (now {learner.divergence_weight:g})"
+    if own is not None:
+        remedy += f", see that {getattr(own.function, '__name__', 'your function')!r} returns finite rewards"
+    return f"{remedy}, or scale the columns of X to unit deviation."
+
+
+def warn_if_collapsed(learner: Any, own: Any, people: People) -> None:
+    """Warn when nearly all get one decision, unless nearly all have that label: there it can be right.
+
+    `own` are the probabilities of each person's own policy, for as many people as are looked at. There is no
+    warning of the published reward: it is there to be reproduced, collapses and all.
+    """
+    reward, n = learner._reward(), len(own)
+    if reward.get("kl") is not None:
+        return
+    action = one_decision(own, ALIKE_FROM)
+    wrong = np.mean(people.labels[:n] != action)
+    if action is None or wrong < WRONG_FROM:
+        return
+    alike = np.sum(own.argmax(1) == action)
+    causes = ["columns of X on very different scales (scale them to unit deviation)"]
+    if learner.divergence_weight:
+        causes.append(f"a large divergence_weight (now {learner.divergence_weight:g})")
+    if reward.get("likelihood") is None:
+        causes.append("a reward without Likelihood(), which learns rare labels")
+    causes.append("features that carry no information about the label")
+    warnings.warn(
+        f"{type(learner).__name__} decides {learner.classes_.tolist()[action]!r} for {alike} of {n} people, "
+        f"but {wrong:.0%} of them have another label. Possible causes: {', '.join(causes)}.",
+        CollapseWarning,
+        stacklevel=4,
+    )
