@@ -81,11 +81,11 @@ def test_bad_input_says_what_came_and_what_was_wanted() -> None:
         (
             [[0.2, 0.2, 0.6]] * 3,
             LABELS,
-            r"Got 3 probabilities a person, but y has the labels \['no', 'yes'\]",
+            r"Got 3 probabilities per person, but y has the labels \['no', 'yes'\]",
         ),
         ([3.0, 7, 9], LABELS, "Got predictions from 3 to 9, which are neither labels"),
         ([0.2, np.nan, 0.4], LABELS, "missing, infinite or non-numeric"),
-        ([0.2, 0.3, 0.4], list("abc"), "one score a person for the labels"),
+        ([0.2, 0.3, 0.4], list("abc"), "one score per person for the labels"),
     ]:
         with pytest.raises(ValueError, match=message):
             read_predictions(given, labels, sensitive_features=SEX)

@@ -85,7 +85,7 @@ def test_bad_input_says_what_came_and_what_was_wanted() -> None:
         ([[[1.5, -0.5], [0.5, 0.5]]], [0], "sum to one"),
         ([[0.5, 0.5]], [0], r"expected \(people, groups, actions\)"),
         (good, [0, 1], r"own of shape \(2,\)"),
-        (good, ["f", "m", "m"], "number of the group"),
+        (good, ["f", "m", "m"], "position of the group"),
         (good, [0, 1, 2], "groups 0 to 2 in own, but expected 0 to 1"),
     ]:
         with pytest.raises(ValueError, match=message):
@@ -98,7 +98,7 @@ def test_bad_input_says_what_came_and_what_was_wanted() -> None:
         flip_rate([0, 1, 1], [0, 0, 0])
     with pytest.raises(ValueError, match="both or neither of X and neighbours"):
         consistency([0, 1])
-    with pytest.raises(ValueError, match="Got 2 decisions, neighbours of shape"):
+    with pytest.raises(ValueError, match="Got 2 decisions and neighbours of shape"):
         consistency([0, 1], neighbours=np.zeros((3, 1), dtype=int))
     with pytest.raises(ValueError, match=r"y_pred of shape \(2, 2\)"):
         consistency([[0, 1], [1, 0]], neighbours=np.zeros((2, 1), dtype=int))

@@ -73,7 +73,7 @@ def test_bad_input_says_what_came_and_what_was_wanted() -> None:
     for arguments, message in [
         (([0, 1], [0.1, math.nan]), "NaN or infinite"),
         (([0, 1], [0.1, 0.2, 0.3]), r"y_score of shape \(3,\)"),
-        (([0, 1, 2], [0.1, 0.2, 0.3]), "one score a person for 3 labels"),
+        (([0, 1, 2], [0.1, 0.2, 0.3]), "one score per person for 3 labels"),
         (([0, 1], [[0.1, 0.2, 0.7]] * 2), "3 columns in y_score"),
     ]:
         with pytest.raises(ValueError, match=message):

@@ -148,8 +148,8 @@ def test_a_group_that_training_never_sees_is_named_before_any_trial(dataset: Dat
     sensitive.loc[only_outside_training(dataset, 2), "sex"] = "x"
     rare = replace(dataset, sensitive=sensitive)
     wanted = (
-        "Data set 'made-up', seed 0, split='random': nobody of these groups is in the training part, but "
-        "(so many) are in the others: 'x' (2). Merge rare groups, or take split='stratified'."
+        "Data set 'made-up', seed 0, split='random': the training part has nobody from these groups, but "
+        "the others have (so many): 'x' (2). Merge rare groups, or use split='stratified'."
     )
     with pytest.raises(ValueError, match=re.escape(wanted)):
         make_ready(rare, 0, "random")
@@ -175,7 +175,7 @@ def test_a_label_that_training_never_sees_is_named(dataset: Dataset, common: str
     label[only_outside_training(dataset, 3)] = {"no": "yes", "yes": "no"}[common]
     wanted = (
         f"Data set 'made-up', seed 0, split='random': the labels in the training part are {common!r}, but "
-        "the positive one, 'yes', and another are needed. Take another seed, or more people."
+        "expected the positive one, 'yes', and another. Use another seed, or more people."
     )
     with pytest.raises(ValueError, match=re.escape(wanted)):
         make_ready(replace(dataset, label=label), 0, "random")

@@ -90,7 +90,7 @@ def neighbour_pairs(
 
 
 def _differences(frame: pd.DataFrame, i: int, j: int) -> str:
-    """Return what tells two people apart: 'age 30 | 31, job cook | clerk'."""
+    """Return how two people differ: 'age 30 | 31, job cook | clerk'."""
     mine, theirs = frame.iloc[i], frame.iloc[j]
     apart = [
         f"{name} {in_words(mine[name])} | {in_words(theirs[name])}"
@@ -101,7 +101,7 @@ def _differences(frame: pd.DataFrame, i: int, j: int) -> str:
 
 
 def in_words(value: Any) -> str:
-    """Return one of a person's values in words, a date without the midnight that pandas adds.
+    """Return a value as text, a date without the midnight that pandas adds.
 
     >>> [in_words(value) for value in (31, pd.Timestamp("2024-03-02"), float("nan"))]
     ['31', '2024-03-02', 'missing']

@@ -1,4 +1,4 @@
-"""Bare predictions: decisions, scores, or one probability a label, told apart by what they hold."""
+"""Bare predictions: decisions, scores, or one probability per label, recognised by their values."""
 
 from __future__ import annotations
 
@@ -14,8 +14,9 @@ from evenhand.groups import encode_groups
 from evenhand.metrics.answers import Answers, positions
 from evenhand.metrics.counts import encode_labels, positive_label
 from evenhand.metrics.individual import check_distributions
+from evenhand.wording import listed
 
-MOST_DECISIONS = 20  # without labels to compare with; more are rather scores
+MOST_DECISIONS = 20  # without labels to compare with; more are probably scores
 
 
 def read_predictions(
@@ -26,14 +27,13 @@ def read_predictions(
     pos_label: Any = None,
     threshold: float | None = None,
 ) -> Answers:
-    """Return what the predictions say, as if a model had said it.
+    """Return predictions as a model's answers.
 
-    Two axes are a probability for each of y's sorted labels; columns that have the labels' names may come in
-    any order, and columns of other names are taken in theirs. One axis holds decisions if all its values are
-    labels of y or no numbers. Other numbers are scores of the positive label, decided at the threshold: 0.5
-    for numbers from 0 to 1; any others need one, and so do 0 and 1 alone, which may stand for either label.
-    Decisions must be labels of y, or `pos_label`; see `check_known` for labels that y may lack. If y is
-    None, they must be decisions.
+    A table has one probability per label of y, in sorted order; columns that have the labels' names may come
+    in any order. A single column has decisions if all its values are labels of y, or not numbers. Other
+    numbers are scores of the positive label, decided at the threshold: 0.5 for numbers from 0 to 1. All
+    others need one, and so do 0 and 1 alone, which may stand for either label. Decisions must be labels of y,
+    or `pos_label`; see `check_known` for labels that y may lack. If y is None, only decisions are accepted.
 
     >>> said = read_predictions([0.2, 0.7], ["no", "yes"], sensitive_features=["f", "m"])
     >>> said.decisions.tolist(), said.how
@@ -51,7 +51,9 @@ def read_predictions(
     note = ""
     if values.ndim == 2 and values.shape[1] > 1:
         if values.shape[1] != len(labels):
-            raise ValueError(f"Got {values.shape[1]} probabilities a person, but y has the labels {labels}.")
+            raise ValueError(
+                f"Got {values.shape[1]} probabilities per person, but y has the labels {labels}."
+            )
         order = _columns_by_label(predictions, labels)
         scores = check_distributions(values[:, order], "predictions", 2)
         decisions = _named(labels, scores.argmax(axis=1))
@@ -78,13 +80,13 @@ def _columns_by_label(predictions: Any, labels: list[Any]) -> list[int]:
 
 
 def _unlabelled(values: Array, sensitive_features: Any, threshold: float | None) -> Answers:
-    """Take decisions as they are. What a score decides is not known without the labels' names."""
+    """Take decisions as they are. Without the labels' names, what a score decides is not known."""
     some = pd.unique(values.ravel())
     whole = values.dtype.kind != "f" or bool(np.all(values == np.round(values)))
     if values.ndim != 1 or threshold is not None or not whole or len(some) > MOST_DECISIONS:
         raise ValueError(
             "Got scores, or probabilities, and no labels (y=None), but without labels expected one decision "
-            f"a person, of at most {MOST_DECISIONS} kinds. Decide at the threshold first, or give the labels."
+            f"per person, of at most {MOST_DECISIONS} kinds. Decide at the threshold first, or give labels."
         )
     return _given(encode_labels(values, values)[2], values, sensitive_features)
 
@@ -120,7 +122,7 @@ def _at_threshold(
 ) -> tuple[Array, Array]:
     if values.dtype.kind not in "iuf" or not np.isfinite(values).all():
         raise ValueError(
-            "Got missing, infinite or non-numeric scores, but expected a finite number a person."
+            "Got missing, infinite or non-numeric scores, but expected a finite number per person."
         )
     likely = bool(((values >= 0) & (values <= 1)).all())
     if threshold is None and not likely:
@@ -130,11 +132,11 @@ def _at_threshold(
         )
     positive = positive_label(labels, pos_label)
     if len(labels) != 2 or positive is None:
-        raise ValueError(f"Got one score a person for the labels {labels}, but expected two labels.")
+        raise ValueError(f"Got one score per person for the labels {labels}, but expected two labels.")
     if threshold is None and np.isin(values, (0, 1)).all():
-        # Rather decisions than probabilities; and 1 may well stand for the other label.
+        # Probably decisions, not probabilities; and 1 may well stand for the other label.
         raise ValueError(
-            f"Got predictions of 0 and 1 only, but the labels are {', '.join(map(repr, labels))}; expected "
+            f"Got predictions of 0 and 1 only, but the labels are {listed(labels)}; expected "
             "the labels' names. If 1 stands for the positive label, "
             f"{labels[positive]!r}, give the threshold 0.5 (--threshold 0.5, in Python threshold=0.5)."
         )

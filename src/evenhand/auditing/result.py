@@ -88,18 +88,7 @@ class Audit:
         return float(self.row(metric, group)["value"])
 
     def row(self, metric: str, group: Any = None) -> pd.Series[Any]:
-        """Return one metric with its interval and count.
-
-        Parameters
-        ----------
-        metric, group
-            As in `value`.
-
-        Returns
-        -------
-        Series
-            A row of `metrics`.
-        """
+        """Return one metric with its interval and count, a row of `metrics`; see `value`."""
         of_metric = self.metrics[self.metrics["metric"] == metric]
         chosen = of_metric[[found == group for found in of_metric["group"]]]
         if chosen.empty:
@@ -108,18 +97,7 @@ class Audit:
         return chosen.iloc[0]
 
     def with_notes(self, *notes: str) -> Audit:
-        """Return the same findings with more notes.
-
-        Parameters
-        ----------
-        *notes : str
-            Whole sentences.
-
-        Returns
-        -------
-        Audit
-            A copy with the notes.
-        """
+        """Return the same findings with more notes."""
         return replace(self, notes=[*self.notes, *notes])
 
     def summary(self) -> str:
@@ -134,10 +112,6 @@ class Audit:
         """Return all findings as plain Python, with None for NaN: what JSON and the report are made of.
 
         People are numbered from 1 here, as readers number the rows of a table.
-
-        Returns
-        -------
-        dict
         """
         people = self.people.set_axis(self.people.index + 1)
         pairs = self.neighbours.assign(
@@ -154,17 +128,7 @@ class Audit:
         }
 
     def to_json(self, path: str | Path | None = None) -> str:
-        """Return the findings as JSON.
-
-        Parameters
-        ----------
-        path : path
-            Where to write them, if anywhere.
-
-        Returns
-        -------
-        str
-        """
+        """Return the findings as JSON, and write them to `path` if there is one."""
         text = json.dumps(self.to_dict(), ensure_ascii=False, indent=1, allow_nan=False)
         if path is not None:
             Path(path).write_text(text, encoding="utf-8")

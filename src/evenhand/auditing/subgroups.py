@@ -1,9 +1,9 @@
-"""Subgroups: the parts of the people within which two groups are treated most differently.
+"""Subgroups: the parts of the people among which two groups are treated most differently.
 
 Every feature is cut into parts (the commonest categories, or the quarters of a number); every part, and
-every crossing of two features' parts, is a subgroup. Two groups are compared where both have enough people
+every combination of two features' parts, is a subgroup. Two groups are compared where both have enough people
 in it. The intervals hold for all comparisons at once (Bonferroni): every pair of groups in every part, and in
-every crossing that could have been examined, since which ones are depends on the decisions. Subgroups are
+every combination that could have been examined, since which ones are depends on the decisions. Subgroups are
 ranked by what is certain: the low end.
 """
 
@@ -34,7 +34,7 @@ COLUMNS = [
     "high",
 ]
 PARTS = 6
-CROSSED = 10  # Columns that are crossed with each other: those in whose parts the differences are largest.
+CROSSED = 10  # columns that are combined with each other: those in whose parts the differences are largest
 
 
 class Parts(NamedTuple):
@@ -94,7 +94,7 @@ def find_subgroups(
 
 
 def cut(column: pd.Series[Any]) -> Parts:
-    """Cut a feature into at most PARTS parts; what is missing is a part of its own."""
+    """Cut a feature into at most PARTS parts; missing values are a part of their own."""
     name = column.name
     dates = pd.api.types.is_datetime64_any_dtype(column.dtype)
     numbers = pd.api.types.is_numeric_dtype(column.dtype) and not pd.api.types.is_bool_dtype(column.dtype)
@@ -104,7 +104,7 @@ def cut(column: pd.Series[Any]) -> Parts:
         if len(np.unique(known[:10_000])) > PARTS:
             edges = np.unique(np.quantile(known, [0.25, 0.5, 0.75], method="lower" if dates else "linear"))
             codes = np.where(np.isnan(values), len(edges) + 1, np.searchsorted(edges, values, side="left"))
-            ends = [f"{pd.Timestamp(edge, unit='D'):%Y-%m-%d}" if dates else _told(edge) for edge in edges]
+            ends = [f"{pd.Timestamp(edge, unit='D'):%Y-%m-%d}" if dates else _number(edge) for edge in edges]
             middle = [f"{a} < {name} ≤ {b}" for a, b in itertools.pairwise(ends)]
             return Parts(codes, [f"{name} ≤ {ends[0]}", *middle, f"{name} > {ends[-1]}", f"{name} missing"])
     codes, found = pd.factorize(column)
@@ -116,16 +116,16 @@ def cut(column: pd.Series[Any]) -> Parts:
     return Parts(place[codes], [*names, f"other {name}", f"{name} missing"])
 
 
-def _told(edge: float) -> str:
+def _number(edge: float) -> str:
     """Return a number as people write it: '0.25', '1,250,000'."""
     return f"{edge:,.0f}" if abs(edge) >= 10_000 else f"{edge:g}"
 
 
 def comparisons(enough: list[Flags]) -> int:
-    """Return how many pairs of groups could be compared in parts and in crossings of two features' parts.
+    """Return how many pairs of groups could be compared in parts and in combinations of two features' parts.
 
     For every feature, `enough` says which groups have enough people in which part, (parts, groups). A group
-    that has enough in a crossing has so in both parts, which bounds the number without crossing anything.
+    that has enough in a combination has enough in both parts, which bounds the number without combining any.
 
     >>> comparisons([np.array([[True, True, False], [True, True, True]]), np.array([[True, True, True]])])
     11
@@ -174,9 +174,9 @@ def _compare(cells: Cells, names: list[str], min_count: int) -> pd.DataFrame:
 
 
 def _with_intervals(found: pd.DataFrame, confidence: float) -> pd.DataFrame:
-    """Add limits of the differences; the high end joins the shares' own limits, each at half the risk.
+    """Add limits of the differences; the high end combines the shares' own limits, each at half the risk.
 
-    That is wide, but holds this far out, where that of `difference_limits` no longer does.
+    That is wide, but holds this far out, where the high end of `difference_limits` no longer does.
     """
     most, least = (
         (found[f"hits_{side}"].to_numpy(), found[f"people_{side}"].to_numpy()) for side in ("most", "least")

@@ -31,7 +31,7 @@ from evenhand.metrics.classifiers import (
     takes_group,
 )
 from evenhand.metrics.gower import as_frame
-from evenhand.metrics.group_columns import Telling, joint_codes, telling_columns
+from evenhand.metrics.group_columns import Telling, representatives, telling_columns
 from evenhand.metrics.individual import check_distributions
 from evenhand.wording import listed
 
@@ -140,17 +140,8 @@ def respond(
 def answer(model: Any, X: Any, *, sensitive_features: Any, random_state: int | None = 0) -> Answers:
     """Ask a fitted classifier about everybody as they are, and not as members of other groups.
 
-    Parameters
-    ----------
-    model, X, sensitive_features, random_state
-        As in `respond`; X may be sparse.
+    The parameters are those of `respond`.
 
-    Returns
-    -------
-    Answers
-
-    Examples
-    --------
     >>> from sklearn.dummy import DummyClassifier
     >>> model = DummyClassifier(strategy="constant", constant="no").fit([[1], [2]], ["no", "yes"])
     >>> answers = answer(model, [[1], [2], [3]], sensitive_features=None)
@@ -204,10 +195,10 @@ def _question(model: Any, X: Any, sensitive_features: Any, random_state: int | N
     seen = model_columns(model, frame)
     telling = telling_columns(frame[seen], sensitive_features, groups.codes)
     columns = [name for name in seen if name in telling.alone or (name in telling.more and not told)]
-    members = _representatives(frame, columns, groups)
+    members = representatives(frame, columns, groups)
     if sum(map(len, members)) > len(groups.names) + MOST:
         columns = telling.alone
-        members = _representatives(frame, columns, groups)
+        members = representatives(frame, columns, groups)
     note = _note(telling, columns, told)
     return _Question(
         model, X, frame, sensitive_features, groups, told, seen, columns, members, note, random_state
@@ -227,24 +218,6 @@ def _as_members(asked: _Question, said: Asked) -> tuple[Array, Floats | None]:
     scores = [answer.scores for answer in as_groups if answer.scores is not None]
     every = np.stack(scores, axis=1) if len(scores) == len(as_groups) else None
     return np.stack([answer.decisions for answer in as_groups], axis=1), every
-
-
-def _representatives(
-    frame: pd.DataFrame, columns: list[Any], groups: Groups
-) -> list[list[tuple[int, float]]]:
-    """Return for each group a person with every combination of values the columns take in it.
-
-    Each comes with the share of the group that has these values; the most frequent come first.
-    """
-    own = groups.codes
-    codes = joint_codes(frame, columns)[0] if columns else np.zeros(len(own), dtype=np.int64)
-    found = []
-    for group in range(len(groups.names)):
-        members = np.flatnonzero(own == group)
-        _, first, counts = np.unique(codes[members], return_index=True, return_counts=True)
-        order = np.argsort(-counts, kind="stable")
-        found.append([(int(members[first[at]]), float(counts[at] / len(members))) for at in order])
-    return found
 
 
 def _over_values(answers: list[Asked], shares: list[float], members: Array, said: Asked) -> Asked:

@@ -1,6 +1,6 @@
-"""Intervals: how much a metric would move had other people been sampled.
+"""Intervals: how much a metric would change if other people had been sampled.
 
-Shares of right decisions and differences between groups have limits of their own (`shares`). All others get
+Shares of correct decisions and differences between groups have limits of their own (`shares`). All others get
 the percentile bootstrap. Metrics that need only counts are resampled as counts: drawing as many people with
 replacement is drawing one multinomial table, so that a million people take no longer than a hundred. Scores
 and per-person values are counted in fine cells first. Any other metric is computed again on resampled people.
@@ -53,20 +53,26 @@ def bootstrap_interval(
     metric : callable
         Any of `evenhand.metrics` of the shape `metric(y_true, y_pred, *, sensitive_features, pos_label)`, or
         your own.
-    y_true, y_pred, sensitive_features, pos_label, **arguments
+    y_true, y_pred, sensitive_features, pos_label
         What the metric takes.
     n : int
         How many resamples.
     confidence : float
-        How often, over samples of people, the interval is to hold the truth.
+        How often, over samples of people, the interval is to contain the truth.
     random_state : int, RandomState, Generator or None
         The same seed gives the same interval.
+    **arguments
+        More of what the metric takes.
+
+    Returns
+    -------
+    Interval
 
     Notes
     -----
     Accuracy, discrimination, delta and the differences of opportunity and odds need no resampling: their
     intervals come from limits of shares (`evenhand.metrics.shares`), hold for any number of groups of any
-    size, and are rather too wide than too narrow. Those of differences hold for all pairs of groups at
+    size, and are too wide rather than too narrow. Those of differences hold for all pairs of groups at
     once; delta's joins those of accuracy and discrimination, each at half the risk. Resamples on which a
     metric is NaN are left out. Resampled scores are known to a thousandth of their range of ranks.
 
@@ -113,10 +119,19 @@ def bootstrap_interval(
 def mean_interval(
     values: Any, *, n: int = 1000, confidence: float = 0.95, random_state: Any = None
 ) -> Interval:
-    """Return the mean of one value a person with its bootstrap interval.
+    """Return the mean of one value per person, with its interval.
 
-    A share (True or False) gets Clopper and Pearson's limits: resampling nobody gives nobody, for ever, and
-    one person in hundreds is hardly more certain.
+    Parameters
+    ----------
+    values : array
+        Numbers get the bootstrap. True and False get Clopper and Pearson's limits: where nobody is True,
+        nobody is in any resample, and one person among hundreds is hardly more certain.
+    n, confidence, random_state
+        As in `bootstrap_interval`.
+
+    Returns
+    -------
+    Interval
 
     Examples
     --------
@@ -168,14 +183,14 @@ def interval_from_counts(
     confidence: float,
     random_state: Any,
 ) -> Interval:
-    """Return the interval of a statistic of counts; it must take leading axes of resampled tables."""
+    """Return the interval of a statistic of counts, which must take leading axes of resampled tables."""
     total = int(table.sum())
     drawn = generator(random_state).multinomial(total, table.ravel() / total, size=n)
     return percentiles(statistic(drawn.reshape(n, *table.shape)), float(estimate), confidence)
 
 
 def percentiles(values: Array, estimate: float, confidence: float) -> Interval:
-    """Return the middle of the resampled values that is `confidence` wide."""
+    """Return the interval that contains the middle `confidence` of the resampled values."""
     known = values[~np.isnan(values)]
     if not len(known):
         return Interval(float(estimate), float("nan"), float("nan"))
@@ -185,7 +200,7 @@ def percentiles(values: Array, estimate: float, confidence: float) -> Interval:
 
 
 def cells_of(values: Array) -> tuple[Codes, int]:
-    """Return the cell of each value, in order: one per distinct value, or at most CELLS of equal size."""
+    """Number values in order: one cell per distinct value, or if these are too many, cells of equal size."""
     distinct, cell = np.unique(values, return_inverse=True)
     if len(distinct) <= CELLS:
         return cell, len(distinct)
@@ -213,7 +228,7 @@ def _auc_interval(positive: Array, scores: Array, **shape: Any) -> Interval:
         )
 
     exact = rank_auc(positive, scores)
-    # Cells count equal what is nearly equal; move by what that costs on the people at hand.
+    # A cell treats nearly equal scores as equal; correct for what that costs on the people at hand.
     shift = exact - area(table)
     return interval_from_counts(table, lambda tables: area(tables) + shift, exact, **shape)
 

@@ -44,25 +44,10 @@ def probabilities_by_group(
     A model that gives no probabilities says 1 for its decision and 0 for the other actions; a model that does
     not use the group says the same for every group.
 
-    Parameters
-    ----------
-    model : classifier
-        It is fitted.
-    X : array or DataFrame
-        The contexts.
-    labels, groups : list or array
-        The sorted names of the actions and groups, in the order of the answer.
-    products : bool
-        Whether networks are asked by matrix products, which is faster, and equal up to rounding.
-    decisions_only : bool
-        With `products`: skip the softmax, since the largest output is the decision anyway.
+    The answer is (people, groups, actions), in the order of the names of actions (`labels`) and `groups`.
+    `products` asks networks by matrix products, which is faster, and equal up to rounding; `decisions_only`
+    then skips the softmax, since the largest output is the decision anyway.
 
-    Returns
-    -------
-    array, (people, groups, actions)
-
-    Examples
-    --------
     >>> from sklearn.tree import DecisionTreeClassifier
     >>> tree = DecisionTreeClassifier().fit([[0], [1]], ["no", "yes"])
     >>> probabilities_by_group(tree, np.array([[1]]), labels=["no", "yes"], groups=["f", "m"]).tolist()

@@ -1,6 +1,6 @@
-"""How often each group with each label got each decision: all that the group metrics need to know.
+"""How often people of each group and label got each decision: all that the group metrics need to know.
 
-Counting once makes the metrics arithmetic on a small table, and a bootstrap of them a draw of such tables.
+Counting once turns the metrics into arithmetic on a small table, and their bootstrap into draws of it.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import pandas as pd
 from evenhand.arrays import Array
 from evenhand.checks import did_you_mean
 from evenhand.groups import encode_groups, sorted_unique
+from evenhand.wording import listed
 
 MOST_LABELS = 1000
 
@@ -21,7 +22,7 @@ class Counts(NamedTuple):
     """People counted by group, label and decision.
 
     `table` is (..., groups, labels, decisions); leading axes are resamples of it. `positive` is the
-    position of the positive label; None when there are more than two labels and nobody named one.
+    position of the positive label; None if there are more than two labels and none was named.
     """
 
     table: Array
@@ -52,7 +53,7 @@ def count(y_true: Any, y_pred: Any, sensitive_features: Any = None, pos_label: A
 
 
 def encode_labels(y_true: Any, y_pred: Any) -> tuple[Array, Array, list[Any]]:
-    """Return labels and decisions as numbers, by the sorted labels of both."""
+    """Return the positions of labels and decisions among the sorted labels of both, and these labels."""
     true_names, truth = _distinct(y_true, "y_true")
     pred_names, decisions = _distinct(y_pred, "y_pred")
     if len(truth) != len(decisions):
@@ -72,7 +73,7 @@ def encode_labels(y_true: Any, y_pred: Any) -> tuple[Array, Array, list[Any]]:
 def positive_label(labels: list[Any], pos_label: Any) -> int | None:
     """Return the position of the positive label: the second of two unless named.
 
-    Where only one label occurs it is the negative one, and the position 1, unless it is 1 or True.
+    A single label is the negative one, so that the position is 1, unless it is 1 or True.
     """
     if pos_label is None:
         if len(labels) == 1:
@@ -82,9 +83,8 @@ def positive_label(labels: list[Any], pos_label: Any) -> int | None:
         return labels.index(pos_label)
     if len(labels) == 1:
         return 1
-    listed = ", ".join(repr(label) for label in labels)
     hint = did_you_mean(pos_label, labels)
-    raise ValueError(f"Got pos_label={pos_label!r}, but the labels are {listed}.{hint}")
+    raise ValueError(f"Got pos_label={pos_label!r}, but the labels are {listed(labels)}.{hint}")
 
 
 def _distinct(values: Any, name: str) -> tuple[list[Any], Array]:
@@ -92,9 +92,9 @@ def _distinct(values: Any, name: str) -> tuple[list[Any], Array]:
     if array.ndim == 2 and array.shape[1] == 1:
         array = array[:, 0]
     if array.ndim != 1 or array.size == 0:
-        raise ValueError(f"Got {name} of shape {array.shape}, but expected one label a person.")
+        raise ValueError(f"Got {name} of shape {array.shape}, but expected one label per person.")
     missing = int(pd.isna(array).sum())
     if missing:
-        raise ValueError(f"Got {missing} missing labels in {name}, but expected one a person.")
+        raise ValueError(f"Got {missing} missing labels in {name}, but expected one per person.")
     names, codes = sorted_unique(array)
     return [label.item() if isinstance(label, np.generic) else label for label in names], codes

@@ -20,9 +20,7 @@ from evenhand.arrays import Codes, Flags, Floats
 from evenhand.checks import did_you_mean, integer
 from evenhand.metrics import gower_kernel as kernel
 
-UNIT = (
-    2.0**40
-)  # A feature's share of a distance is a whole number of units, so that sums are exact in any order.
+UNIT = 2.0**40  # a feature's share of a distance is a whole number of units: sums are exact in any order
 COARSE_CODES = 32749
 
 
@@ -50,7 +48,7 @@ def gower_neighbours(
 ) -> Neighbours:
     """Return each person's k nearest others in X by Gower's similarity.
 
-    The search is exact and holds no people × people matrix. Equally similar people come in the order of
+    The search is exact and needs no people × people matrix. Equally similar people come in the order of
     their index. Each feature's share of a distance is rounded to 2⁻⁴⁰ (10⁻¹²) of the heaviest weight before
     the shares are added, so that sums equal to that tolerance are equal, whatever the order of the columns or
     the number of threads.
@@ -58,17 +56,21 @@ def gower_neighbours(
     Parameters
     ----------
     X : DataFrame or 2-d array
-        One row a person. Missing values are None or NaN.
+        One row per person. Missing values are None or NaN.
     k : int
         How many neighbours; less than the number of people.
-    weights : mapping of column to weight, or one weight a column
+    weights : mapping of column to weight, or one weight per column
         1 for every column by default, and for those a mapping leaves out.
     categorical : columns, by name or (for an array) position
-        By default those that hold no numbers or dates; True and False are categories.
+        By default those that contain neither numbers nor dates; True and False are categories.
     people : positions of rows
         Whose neighbours are wanted, everybody's by default. All of X are candidates in any case.
     n_jobs : int
         Threads; -1 is all cores.
+
+    Returns
+    -------
+    Neighbours
 
     Notes
     -----

@@ -2,10 +2,9 @@
 
 All have the shape `metric(y_true, y_pred, *, sensitive_features, pos_label=None)` and take any labels, any
 number of groups, and sensitive features of any form (several columns make their combinations). The positive
-label is the second of the two in sorted order unless `pos_label` names it. With more than two labels and no
+label is the second of two in sorted order unless `pos_label` names it. With more than two labels and no
 `pos_label`, a difference is the largest over the labels. A group for which a rate is not defined (nobody in
-it has that label) is left out of that comparison; the difference is NaN when fewer than two groups are
-left.
+it has that label) is left out of that comparison; the difference is NaN if fewer than two groups are left.
 """
 
 from __future__ import annotations
@@ -23,7 +22,20 @@ Metric = Callable[..., float]
 
 
 def accuracy(y_true: Any, y_pred: Any, *, sensitive_features: Any = None, pos_label: Any = None) -> float:
-    """Return the share of right decisions.
+    """Return the share of correct decisions.
+
+    Parameters
+    ----------
+    y_true, y_pred : array
+        The true labels and the decisions.
+    sensitive_features : array, Series or DataFrame
+        Each person's group.
+    pos_label : label
+        The positive label; by default the second of two.
+
+    Returns
+    -------
+    float
 
     Examples
     --------
@@ -36,7 +48,20 @@ def accuracy(y_true: Any, y_pred: Any, *, sensitive_features: Any = None, pos_la
 def balanced_accuracy(
     y_true: Any, y_pred: Any, *, sensitive_features: Any = None, pos_label: Any = None
 ) -> float:
-    """Return the mean, over the labels that occur in y_true, of the share of right decisions.
+    """Return the mean, over the labels in y_true, of the share of correct decisions.
+
+    Parameters
+    ----------
+    y_true, y_pred : array
+        The true labels and the decisions.
+    sensitive_features : array, Series or DataFrame
+        Each person's group.
+    pos_label : label
+        The positive label; by default the second of two.
+
+    Returns
+    -------
+    float
 
     Examples
     --------
@@ -50,6 +75,19 @@ def positive_rates(
     y_true: Any, y_pred: Any, *, sensitive_features: Any, pos_label: Any = None
 ) -> dict[Any, float]:
     """Return P(ŷ = positive | group) for every group; more than two labels need a `pos_label`.
+
+    Parameters
+    ----------
+    y_true, y_pred : array
+        The true labels and the decisions.
+    sensitive_features : array, Series or DataFrame
+        Each person's group.
+    pos_label : label
+        The positive label; by default the second of two.
+
+    Returns
+    -------
+    dict of group to float
 
     Examples
     --------
@@ -68,7 +106,20 @@ def positive_rates(
 def discrimination(y_true: Any, y_pred: Any, *, sensitive_features: Any, pos_label: Any = None) -> float:
     """Return the largest difference between groups of P(ŷ = positive | group).
 
-    Also called demographic parity difference. y_true is there for the common shape; it only tells the labels.
+    Also called demographic parity difference. Only the set of labels is taken from y_true.
+
+    Parameters
+    ----------
+    y_true, y_pred : array
+        The true labels and the decisions.
+    sensitive_features : array, Series or DataFrame
+        Each person's group.
+    pos_label : label
+        The positive label; by default the second of two.
+
+    Returns
+    -------
+    float
 
     Examples
     --------
@@ -79,7 +130,20 @@ def discrimination(y_true: Any, y_pred: Any, *, sensitive_features: Any, pos_lab
 
 
 def delta(y_true: Any, y_pred: Any, *, sensitive_features: Any, pos_label: Any = None) -> float:
-    """Return accuracy less discrimination, the paper's second criterion.
+    """Return accuracy minus discrimination, the paper's second criterion.
+
+    Parameters
+    ----------
+    y_true, y_pred : array
+        The true labels and the decisions.
+    sensitive_features : array, Series or DataFrame
+        Each person's group.
+    pos_label : label
+        The positive label; by default the second of two.
+
+    Returns
+    -------
+    float
 
     Examples
     --------
@@ -94,6 +158,19 @@ def equal_opportunity_difference(
 ) -> float:
     """Return the largest difference between groups of P(ŷ = positive | y = positive, group).
 
+    Parameters
+    ----------
+    y_true, y_pred : array
+        The true labels and the decisions.
+    sensitive_features : array, Series or DataFrame
+        Each person's group.
+    pos_label : label
+        The positive label; by default the second of two.
+
+    Returns
+    -------
+    float
+
     Examples
     --------
     >>> equal_opportunity_difference([1, 1, 1, 0], [1, 0, 1, 0], sensitive_features=["f", "f", "m", "m"])
@@ -107,6 +184,19 @@ def equalized_odds_difference(
 ) -> float:
     """Return the largest difference between groups of P(ŷ = positive | y, group), over the labels y.
 
+    Parameters
+    ----------
+    y_true, y_pred : array
+        The true labels and the decisions.
+    sensitive_features : array, Series or DataFrame
+        Each person's group.
+    pos_label : label
+        The positive label; by default the second of two.
+
+    Returns
+    -------
+    float
+
     Examples
     --------
     >>> equalized_odds_difference([1, 1, 0, 0], [1, 1, 1, 0], sensitive_features=["f", "m", "f", "m"])
@@ -118,7 +208,18 @@ def equalized_odds_difference(
 def by_group(
     metric: Metric, y_true: Any, y_pred: Any, *, sensitive_features: Any, pos_label: Any = None
 ) -> dict[Any, float]:
-    """Return the metric of each group by itself.
+    """Return a metric for each group by itself.
+
+    Parameters
+    ----------
+    metric : callable
+        One of this module's.
+    y_true, y_pred, sensitive_features, pos_label
+        As the metric takes them.
+
+    Returns
+    -------
+    dict of group to float
 
     Examples
     --------
@@ -128,7 +229,7 @@ def by_group(
     truth, predicted = np.asarray(y_true), np.asarray(y_pred)
     groups = encode_groups(sensitive_features, len(truth))
     if pos_label is None:
-        # A group may hold one label only: settle for all alike which one is positive.
+        # A group may have only one label: settle which one is positive for all groups alike.
         _, _, labels = encode_labels(truth, truth)
         pos_label = labels[1] if len(labels) == 2 else None
     return {

@@ -1,9 +1,9 @@
-"""Which columns of X tell the group: alone or as the one-hot columns of one feature.
+"""Which columns of X reveal the group: alone, or as the one-hot columns of one feature.
 
-A column tells the group, or a part of it (the race in groups of race and sex), if people fall into parts
+A column reveals the group, or a part of it (the race in groups of race and sex), if people fall into parts
 that share neither a value of the column nor a group. Any column of distinct numbers does so trivially, so it
-counts only if that can't well be chance: of all ways to deal the groups out to the people, few enough are as
-orderly.
+counts only if chance is an unlikely explanation: of all ways to assign the groups to the people, few enough
+are as orderly.
 """
 
 from __future__ import annotations
@@ -18,29 +18,30 @@ from scipy.sparse.csgraph import connected_components
 from scipy.special import gammaln
 
 from evenhand.arrays import Array, Codes
+from evenhand.groups import Groups
 
-CHANCE = 1e-3  # that any column at all seems to tell the group, if none does
-HEAD = 5_000  # people, or values, that mostly show already that a column tells nothing
+CHANCE = 1e-3  # that any column at all seems to reveal the group, if none does
+HEAD = 5_000  # people, or values, that are mostly enough to show that a column reveals nothing
 
 
 class Telling(NamedTuple):
-    """Columns that tell the group."""
+    """Columns that reveal the group."""
 
     alone: list[Any]  # and nothing else: the same for everybody in a group
     more: list[Any]  # and more: race, where the groups are black or not
-    perhaps: list[Any]  # unless by chance: there are too few people to know
+    perhaps: list[Any]  # unless that is chance: there are too few people to know
 
 
 class _Parts(NamedTuple):
     n_values: int
-    sizes: Array  # people a part
+    sizes: Array  # people per part
     constant: bool  # within every group
     whole: bool  # every group is a part of its own
     bands: int | None  # stretches of one part in the order of the values; None without an order
 
 
 def telling_columns(frame: pd.DataFrame, sensitive_features: Any, own: Codes) -> Telling:
-    """Return the columns that tell the group. Those that have the name of a sensitive feature need no proof.
+    """Return the columns that reveal the group; one with the name of a sensitive feature needs no proof.
 
     >>> race = ["black", "white", "asian", "black", "white"] * 10
     >>> X = pd.DataFrame({"race": race, "black": [r == "black" for r in race], "income": range(50)})
@@ -70,7 +71,7 @@ def telling_columns(frame: pd.DataFrame, sensitive_features: Any, own: Codes) ->
 
 
 def sensitive_columns(frame: pd.DataFrame, sensitive_features: Any, own: Codes) -> list[Any]:
-    """Return the columns of X that tell the group for certain, in their order."""
+    """Return the columns of X that certainly reveal the group, in their order."""
     telling = telling_columns(frame, sensitive_features, own)
     return [name for name in frame.columns if name in telling.alone or name in telling.more]
 
@@ -81,7 +82,7 @@ def _few(parts: _Parts) -> bool:
 
 
 def _log_chance(parts: _Parts) -> float:
-    """Return a bound of the log of the share of all ways to deal out the parts that are as orderly."""
+    """Return a bound of the log of the share of all ways to assign the parts that are as orderly."""
     k, m, bands = parts.sizes.size, parts.n_values, parts.bands
     ways = m * np.log(k)  # a part for every value
     if bands is not None and bands < 2 * k:  # each part lies together, or once around another
@@ -131,11 +132,27 @@ def joint_codes(frame: pd.DataFrame, columns: list[Any]) -> tuple[Array, Array]:
     return codes.astype(np.int64), np.asarray(values)
 
 
+def representatives(frame: pd.DataFrame, columns: list[Any], groups: Groups) -> list[list[tuple[int, float]]]:
+    """Return for each group a person with every combination of values that the columns take in it.
+
+    Each comes with the share of the group that has these values; the most frequent come first.
+    """
+    own = groups.codes
+    codes = joint_codes(frame, columns)[0] if columns else np.zeros(len(own), dtype=np.int64)
+    found = []
+    for group in range(len(groups.names)):
+        members = np.flatnonzero(own == group)
+        _, first, counts = np.unique(codes[members], return_index=True, return_counts=True)
+        order = np.argsort(-counts, kind="stable")
+        found.append([(int(members[first[at]]), float(counts[at] / len(members))) for at in order])
+    return found
+
+
 def _features(frame: pd.DataFrame, own: Codes) -> Iterator[list[Any]]:
     """Yield the columns, those of 0 and 1 together that are one feature's: one is 1 for everybody.
 
     Where the first category has no column, at most one is 1. That may be chance among a few people, so these
-    columns go together only where none tells the group by itself.
+    columns go together only where none reveals the group by itself.
     """
     names = list(frame.columns)
     dummy = {name: seen for name in names if (seen := _zero_one(frame[name])) is not None}

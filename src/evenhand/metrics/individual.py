@@ -2,8 +2,7 @@
 
 A person's *gap* is the largest divergence between what their own group's policy says and what any other
 group's says: the definition of metric-free individual fairness asks that it be below ε for every other
-group, so the farthest one decides. Likewise a decision *flips* when any other group's policy decides
-otherwise.
+group, so the farthest one counts. Likewise a decision *flips* if it would be different in any other group.
 """
 
 from __future__ import annotations
@@ -37,13 +36,29 @@ def consistency(
     weights: Any = None,
     categorical: Any = None,
 ) -> float:
-    """Return one minus the mean share of a person's k nearest neighbours who got another decision.
+    """Return one minus the mean share of a person's k nearest neighbours who got a different decision.
 
-    For decisions 0 and 1 that is 1 − mean |ŷ − mean ŷ of the neighbours|. Neighbours are by Gower's
-    similarity on the original features X, the person left out; or any `neighbours` (people, k) found
-    before.
+    For decisions 0 and 1 that is 1 − mean |ŷ − mean ŷ of the neighbours|.
 
-    AIF360's consistency differs: Euclidean on encoded columns, and the person is one of their own neighbours.
+    Parameters
+    ----------
+    y_pred : array
+        One decision per person.
+    X : table of people
+        The original features; the neighbours are the nearest others by Gower's similarity.
+    neighbours : Neighbours, or array of (people, k)
+        Neighbours found before, in place of X.
+    k, weights, categorical
+        As in `gower_neighbours`.
+
+    Returns
+    -------
+    float
+
+    Notes
+    -----
+    AIF360's consistency differs: it is Euclidean on encoded columns, and the person is one of their own
+    neighbours.
 
     Examples
     --------
@@ -55,23 +70,23 @@ def consistency(
         raise ValueError("Got both or neither of X and neighbours, but expected one of them.")
     decisions = np.asarray(y_pred)
     if decisions.ndim != 1:
-        raise ValueError(f"Got y_pred of shape {decisions.shape}, but expected one decision a person.")
+        raise ValueError(f"Got y_pred of shape {decisions.shape}, but expected one decision per person.")
     if neighbours is None:
         neighbours = gower_neighbours(X, k, weights=weights, categorical=categorical)
     indices = neighbours.indices if isinstance(neighbours, Neighbours) else np.asarray(neighbours)
     if indices.ndim != 2 or len(indices) != len(decisions):
         raise ValueError(
-            f"Got {len(decisions)} decisions, neighbours of shape {indices.shape}; expected a row a person."
+            f"Got {len(decisions)} decisions and neighbours of shape {indices.shape}; expected as many rows."
         )
     _, codes = sorted_unique(decisions)
     return float(consistency_from_neighbours(codes, indices))
 
 
 def consistency_from_neighbours(codes: Array, indices: Array, people: Array | None = None) -> Any:
-    """Return the consistency of decisions as numbers, with nothing checked: for scoring many checkpoints.
+    """Return the consistency of decisions as numbers, with nothing checked, for many checkpoints at once.
 
-    `codes` is (..., people): leading axes are checkpoints. `people` are the persons that the rows of
-    `indices` belong to, everybody by default.
+    `codes` is (..., people): leading axes are checkpoints. `people` are those whom the rows of `indices`
+    belong to, everybody by default.
 
     Examples
     --------
@@ -83,7 +98,7 @@ def consistency_from_neighbours(codes: Array, indices: Array, people: Array | No
 
 
 def disagreement(codes: Array, indices: Array, people: Array | None = None) -> Array:
-    """Return for each person the share of their neighbours who got another decision."""
+    """Return for each person the share of their neighbours who got a different decision."""
     own = codes if people is None else codes[..., people]
     return np.asarray((codes[..., indices] != own[..., None]).mean(axis=-1))
 
@@ -95,14 +110,18 @@ def metric_free_gap(
 
     Parameters
     ----------
-    probabilities_by_group : (people, groups, actions)
+    probabilities_by_group : array, (people, groups, actions)
         What each group's policy says about each person.
-    own : (people,)
-        The number of each person's own group.
-    divergence : 'kl', 'jensen_shannon', 'total_variation' or 'hellinger'
+    own : array of int, (people,)
+        The position of each person's own group.
+    divergence : {'kl', 'jensen_shannon', 'total_variation', 'hellinger'}
         D(own ‖ other).
     epsilon : float
-        From where on a gap counts into `share`.
+        A gap of at least this much counts towards `share`.
+
+    Returns
+    -------
+    Gap
 
     Examples
     --------
@@ -122,6 +141,8 @@ def metric_free_gap(
 def person_gaps(probabilities_by_group: Any, own: Any, *, divergence: str = "kl") -> Floats:
     """Return each person's gap: the largest divergence from their own policy to another group's.
 
+    The parameters are those of `metric_free_gap`.
+
     Examples
     --------
     >>> by_group = [[[0.9, 0.1], [0.6, 0.4], [0.8, 0.2]]]
@@ -140,7 +161,18 @@ def person_gaps(probabilities_by_group: Any, own: Any, *, divergence: str = "kl"
 
 
 def flip_rate(decisions_by_group: Any, own: Any) -> float:
-    """Return the share of people whose decision changes under another group's policy.
+    """Return the share of people who would get a different decision in another group.
+
+    Parameters
+    ----------
+    decisions_by_group : array, (people, groups)
+        The decision about each person in every group.
+    own : array of int, (people,)
+        The position of each person's own group.
+
+    Returns
+    -------
+    float
 
     Examples
     --------
@@ -151,7 +183,7 @@ def flip_rate(decisions_by_group: Any, own: Any) -> float:
 
 
 def person_flips(decisions_by_group: Any, own: Any) -> Flags:
-    """Return whether each person's decision changes under any other group's policy."""
+    """Return whether each person would get a different decision in any other group; see `flip_rate`."""
     decided = np.asarray(decisions_by_group)
     if decided.ndim != 2 or decided.size == 0:
         raise ValueError(f"Got decisions_by_group of shape {decided.shape}, but expected (people, groups).")
@@ -180,7 +212,7 @@ def _own_groups(own: Any, shape: tuple[int, ...]) -> Codes:
     if codes.shape != (n_people,) or codes.dtype.kind not in "iu":
         raise ValueError(
             f"Got own of shape {codes.shape} and type {codes.dtype}, "
-            f"but expected the number of the group of each of {n_people} people."
+            f"but expected the position of the group of each of {n_people} people."
         )
     if codes.min() < 0 or codes.max() >= n_groups:
         raise ValueError(

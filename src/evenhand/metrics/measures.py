@@ -27,18 +27,18 @@ class Measure(TypedDict):
 
 # What a report shows, in this order: the name in a summary, the name on the page, and what it means.
 SHOWN: dict[str, tuple[str, str]] = {
-    "accuracy": ("accuracy", "share of decisions that equal the label"),
+    "accuracy": ("accuracy", "share of decisions that equal the true label"),
     "discrimination": (
         "discrimination",
         "largest difference between groups in the share of positive decisions",
     ),
-    "delta": ("delta", "accuracy less discrimination"),
+    "delta": ("delta", "accuracy minus discrimination"),
     "flip_rate": ("flip rate", "share of people who would get a different decision in another group"),
     "positive_rate": ("positive rate", "share of positive decisions; 0 or 1 is a constant classifier"),
     "consistency": ("consistency", "agreement with the five most similar people"),
     "balanced_accuracy": (
         "balanced accuracy",
-        "mean over the labels of the share of decisions that equal the label",
+        "mean over the labels of the share of decisions that equal the true label",
     ),
     "auc": ("AUC", "chance that someone labelled positive is scored above someone labelled otherwise"),
     "gap": ("gap", "mean divergence between the person's own policy and the farthest other"),

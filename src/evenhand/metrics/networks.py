@@ -48,17 +48,7 @@ def logits(policies: Network, X: Any) -> Array:
 def own_decisions(policies: Network, members: Sequence[tuple[npt.NDArray[np.intp], Any]]) -> Codes:
     """Return everybody's decision by their own group's policy: half the work of asking both of two groups.
 
-    Parameters
-    ----------
-    policies : Network
-        One policy per group.
-    members : list of (array, array)
-        For each group, the positions of its members, and their contexts.
-
-    Returns
-    -------
-    array of int, (people,)
-        The positions of the actions.
+    `members` has, for each group, the positions of its members and their contexts.
     """
     decided = np.empty(sum(len(who) for who, _ in members), dtype=np.int64)
     for g, (who, X) in enumerate(members):

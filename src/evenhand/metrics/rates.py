@@ -1,7 +1,7 @@
 """The group metrics as arithmetic on counts (..., groups, labels, decisions); leading axes are resamples.
 
-A rate of nobody is NaN: a group without, say, positives is left out of a comparison of true positive rates.
-Where fewer than two of several groups are left, there is nothing to compare and the difference is NaN.
+The rate of an empty set is NaN: a group without, say, positives is left out when true positive rates are
+compared. If fewer than two of several groups are left, there is nothing to compare and the difference is NaN.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ class Shares(NamedTuple):
 
 
 def accuracy(counts: Counts) -> Floats:
-    """Share of right decisions."""
+    """Share of correct decisions."""
     joint = counts.table.sum(axis=-3)
     return divide(np.trace(joint, axis1=-2, axis2=-1), joint.sum(axis=(-2, -1)))
 
 
 def balanced_accuracy(counts: Counts) -> Floats:
-    """Mean, over the labels that occur, of the share of right decisions."""
+    """Mean, over the labels that occur, of the share of correct decisions."""
     joint = counts.table.sum(axis=-3)
     recall = divide(np.diagonal(joint, axis1=-2, axis2=-1), joint.sum(axis=-1))
     known = ~np.isnan(recall)
@@ -70,7 +70,7 @@ def discrimination(counts: Counts) -> Floats:
 
 
 def delta(counts: Counts) -> Floats:
-    """Accuracy less discrimination."""
+    """Accuracy minus discrimination."""
     return accuracy(counts) - discrimination(counts)
 
 

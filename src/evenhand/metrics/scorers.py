@@ -1,4 +1,4 @@
-"""The metrics as scikit-learn scorers: greater is better, so that differences come negated.
+"""The metrics as scikit-learn scorers: greater is better, so differences are negated.
 
 With scikit-learn's metadata routing enabled, `sensitive_features` reaches the scorer, and through it the
 model's own `predict` where that takes it: `cross_validate(..., scoring=SCORERS,
@@ -22,7 +22,14 @@ Score = Callable[[Any, Any, Any, Any, dict[str, Any]], float]
 
 
 class Scorer:
-    """A metric that asks a fitted model about people: `scorer(model, X, y, sensitive_features=...)`.
+    """A metric of a fitted model: `scorer(model, X, y, sensitive_features=...)`.
+
+    Parameters
+    ----------
+    name : str
+        One of `SCORERS`.
+    arguments : dict
+        What its metric takes besides.
 
     Examples
     --------
@@ -39,12 +46,12 @@ class Scorer:
         self.set_score_request(sensitive_features=True)
 
     def __call__(self, estimator: Any, X: Any, y: Any, sensitive_features: Any = None) -> float:
-        """Return the metric of a fitted model on these people, negated where less is better."""
+        """Return the metric of a fitted model on these people, negated if lower is better."""
         sign, score = _SCORES[self.name]
         return sign * score(estimator, X, y, sensitive_features, self._arguments)
 
     def set_score_request(self, *, sensitive_features: bool | str | None = True) -> Self:
-        """Say whether, or under what name, `sensitive_features` is routed here; by default it is."""
+        """Set whether, or under which name, `sensitive_features` is routed here; by default it is."""
         self._metadata_request.score.add_request(param="sensitive_features", alias=sensitive_features)
         return self
 
@@ -58,7 +65,18 @@ class Scorer:
 
 
 def scorer(name: str, **arguments: Any) -> Scorer:
-    """Return the scorer of that name; `arguments` go to its metric (`pos_label`, `divergence`, `k`, ...).
+    """Return a metric as a scorer.
+
+    Parameters
+    ----------
+    name : str
+        One of `SCORERS`; see there.
+    **arguments
+        What its metric takes besides: `pos_label`, `divergence`, `k`, ...
+
+    Returns
+    -------
+    Scorer
 
     Examples
     --------
@@ -80,7 +98,7 @@ def _of_scores(metric: Callable[..., float]) -> Score:
     def score(model: Any, X: Any, y: Any, groups: Any, arguments: dict[str, Any]) -> float:
         said = answer(model, X, sensitive_features=groups)
         if said.scores is None:
-            raise ValueError(f"{metric.__name__} needs probabilities, but the model tells none.")
+            raise ValueError(f"{metric.__name__} needs probabilities, but the model gives none.")
         return metric(y, said.scores, labels=said.labels, **arguments)
 
     return score
@@ -89,7 +107,7 @@ def _of_scores(metric: Callable[..., float]) -> Score:
 def _gap(model: Any, X: Any, y: Any, groups: Any, arguments: dict[str, Any]) -> float:
     said = respond(model, X, sensitive_features=groups)
     if said.probabilities_by_group is None:
-        raise ValueError(said.note or "metric_free_gap needs probabilities, but the model tells none.")
+        raise ValueError(said.note or "metric_free_gap needs probabilities, but the model gives none.")
     return metric_free_gap(said.probabilities_by_group, said.own, **arguments).mean
 
 

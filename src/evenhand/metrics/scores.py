@@ -1,4 +1,4 @@
-"""Metrics of scores: how well they rank people, and whether they mean what they say."""
+"""Metrics of scores: how well they rank people, and whether they are calibrated."""
 
 from __future__ import annotations
 
@@ -15,11 +15,25 @@ from evenhand.metrics.counts import encode_labels, positive_label
 def auc(
     y_true: Any, y_score: Any, *, sensitive_features: Any = None, pos_label: Any = None, labels: Any = None
 ) -> float:
-    """Return the area under the ROC curve: the chance that a positive person is scored above a negative one.
+    """Return the area under the ROC curve: the chance that a positive person scores above a negative one.
 
-    `y_score` is one score a person for the positive label, or one column a label, in the order of `labels`
-    (by default the sorted labels of y_true). With more than two labels it is that of `pos_label` against the
-    rest, or without one the mean over labels of each against the rest. NaN where y_true holds one label only.
+    Parameters
+    ----------
+    y_true : array
+        The true labels.
+    y_score : array
+        One score per person for the positive label, or one column per label.
+    sensitive_features : ignored
+    pos_label : label
+        The positive label; by default the second of two. With more than two labels, the AUC is that of
+        `pos_label` against the rest, or without one the mean over the labels of each against the rest.
+    labels : list
+        The names of the columns of y_score; by default the sorted labels of y_true.
+
+    Returns
+    -------
+    float
+        NaN where y_true has only one label.
 
     Examples
     --------
@@ -46,8 +60,19 @@ def calibration_error(
     """Return the expected calibration error over bins of equal width.
 
     That is the mean over people of |mean score − share of positives| in their bin. With more than two
-    labels and no `pos_label` the score is that of the most probable label, and a positive is a person who
+    labels and no `pos_label`, the score is that of the most probable label, and a positive is a person who
     has it.
+
+    Parameters
+    ----------
+    y_true, y_score, sensitive_features, pos_label, labels
+        As in `auc`; the scores are probabilities.
+    bins : int
+        How many bins.
+
+    Returns
+    -------
+    float
 
     Examples
     --------
@@ -63,7 +88,7 @@ def calibration_error(
 
 
 def claims(y_true: Any, y_score: Any, pos_label: Any, labels: Any) -> tuple[Array, Array]:
-    """Return whether each person is positive, and the probability that was claimed for it."""
+    """Return whether each person is positive, and the predicted probability of that."""
     truth, scores, positive = read_scores(y_true, y_score, pos_label, labels)
     if not ((scores >= 0) & (scores <= 1)).all():
         raise ValueError(
@@ -91,9 +116,9 @@ def rank_auc(positive: Array, scores: Array) -> float:
 
 
 def read_scores(y_true: Any, y_score: Any, pos_label: Any, labels: Any) -> tuple[Array, Array, int]:
-    """Return label numbers, the scores, and the positive label's number.
+    """Return the positions of the labels, the scores, and the position of the positive label.
 
-    The scores are the positive label's, (people,). Where no label is positive they are all: (people, labels).
+    The scores are those of the positive label, (people,), or of all labels, (people, labels), if none is.
     """
     scores = np.asarray(y_score, dtype=float)
     truth, _, known = encode_labels(y_true, y_true)
@@ -110,10 +135,12 @@ def read_scores(y_true: Any, y_score: Any, pos_label: Any, labels: Any) -> tuple
     positive = positive_label(known, pos_label)
     if scores.ndim == 2 and scores.shape[1] != len(known):
         raise ValueError(
-            f"Got {scores.shape[1]} columns in y_score for the labels {known}; expected a column each."
+            f"Got {scores.shape[1]} columns in y_score for the labels {known}; expected one column per label."
         )
     if scores.ndim == 2 and scores.shape[1] > 1 and positive is not None:
         scores = scores[:, positive]
     if scores.ndim == 1 and positive is None:
-        raise ValueError(f"Got one score a person for {len(known)} labels, but expected a column a label.")
+        raise ValueError(
+            f"Got one score per person for {len(known)} labels, but expected one column per label."
+        )
     return truth, scores, -1 if positive is None else positive

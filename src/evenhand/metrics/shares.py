@@ -1,14 +1,14 @@
 """Intervals of shares and of their differences, from counts alone and without resampling.
 
-A share's limits are Clopper and Pearson's. A difference's are those of its two shares, squared and added as
-Newcombe does it. With the limits he took (Wilson's), or by Agresti and Caffo's rule, one interval is fine at
-95 %, but where thousands have to hold at once, those of small groups miss a hundred times too often. With
-these the low end, on which a claim of a difference rests, misses less often than it may however many there
-are, up to a few times too often only for rare hits in groups of 30 against thousands. The high end is for
-95 % or so.
+A share's limits are Clopper and Pearson's. A difference's limits combine those of its two shares as Newcombe
+does, by the root of their squares' sum. With the limits he used (Wilson's), or by Agresti and Caffo's rule, a
+single interval is fine at 95 %, but if thousands have to hold at once, those of small groups miss a hundred
+times too often. With the limits used here, the low end, on which any claim of a difference rests, misses less
+often than allowed, however many there are; only for rare hits in groups of 30 against thousands does it miss
+a few times too often. The high end is meant for about 95 %.
 
-Resampling does not do for the largest of several differences: it is never negative, so that its resamples lie
-above it, and a small group in which nobody was chosen is resampled as such for ever.
+Resampling does not work for the largest of several differences: it is never negative, so its resamples lie
+above it, and a small group in which nobody was chosen stays like that in every resample.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def difference_limits(hits: Any, people: Any, of_hits: Any, of_people: Any, conf
 def largest_difference_limits(hits: Array, people: Array, confidence: float) -> tuple[float, float]:
     """Return the limits of the largest difference between groups of a share, over groups and columns.
 
-    `hits` and `people` are (groups, columns); a group of nobody is left out. The low end is the largest low
+    `hits` and `people` are (groups, columns); an empty group is left out. The low end is the largest low
     end of all pairs, and holds for all of them at once (Bonferroni). The high end is the largest high end: it
     has to hold for one pair only, whichever is the farthest apart in truth.
 
@@ -95,7 +95,7 @@ def _difference(shares: Callable[[Counts], rates.Shares]) -> Callable[[Counts, f
 
 
 def _delta(counts: Counts, confidence: float) -> tuple[float, float]:
-    """Half of what may be missed goes to accuracy, half to discrimination: the two are not independent."""
+    """Accuracy and discrimination each get half of the risk, since the two are not independent."""
     half = (1 + confidence) / 2
     right, apart = _accuracy(counts, half), largest_difference_limits(*rates.decided(counts), half)
     return right[0] - apart[1], right[1] - apart[0]

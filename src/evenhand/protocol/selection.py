@@ -1,8 +1,8 @@
 """Which checkpoint is tested: the scores on validation, the criteria, and the callback that keeps the best.
 
 A criterion ranks a checkpoint by its scores on the validation part; the highest rank wins. Ranks end in
-tie-breakers, and what is still equal goes to the earlier checkpoint, then to the earlier point of the grid:
-the choice is the same on every machine. No rank looks at the test part.
+tie-breakers, and remaining ties go to the earlier checkpoint, then to the earlier point of the grid: the
+choice is the same on every machine. No rank uses the test part.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Kept = TypeVar("Kept")
 
 
 class Scores(NamedTuple):
-    """How a checkpoint does on some people."""
+    """What a checkpoint achieves on some people."""
 
     accuracy: float
     discrimination: float
@@ -40,17 +40,17 @@ class Scores(NamedTuple):
 
 
 class Criterion(Protocol):
-    """A name, and a rank of scores: the higher the better. `repr` is part of a result's key.
+    """A name, and a rank of scores, the higher the better; `repr` is part of a result's key.
 
-    One with `looks_at_flips = False` promises not to, and checkpoints are scored in half the time.
+    A criterion with `looks_at_flips = False` ignores the flip rate, which halves the time of scoring.
     """
 
     @property
     def name(self) -> str:
-        """As tables show it."""
+        """The name in tables."""
 
     def rank(self, scores: Scores) -> Rank:
-        """Return what to compare by, first things first."""
+        """Return what to compare by, the most important first."""
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ class LowestDiscrimination:
     name: str = "discrimination"
 
     def rank(self, scores: Scores) -> Rank:
-        """Return discrimination, the other way round, then accuracy."""
+        """Return minus discrimination, then accuracy."""
         return (-scores.discrimination, scores.accuracy)
 
 
@@ -73,7 +73,7 @@ class HighestDelta:
     name: str = "delta"
 
     def rank(self, scores: Scores) -> Rank:
-        """Return delta, then discrimination the other way round."""
+        """Return delta, then minus discrimination."""
         return (scores.delta, -scores.discrimination)
 
 
@@ -81,6 +81,15 @@ class HighestDelta:
 class BoundedDiscrimination:
     """Highest accuracy among those with discrimination at most a bound; if there is none, the nearest to it.
 
+    Parameters
+    ----------
+    bound : float
+        From 0 to 1.
+    name : str
+        The name in tables.
+
+    Examples
+    --------
     >>> criterion = BoundedDiscrimination(0.05)
     >>> fair, better, unfair = (Scores(a, d, 0.3, 0.0) for a, d in [(0.7, 0.01), (0.8, 0.05), (0.9, 0.06)])
     >>> max([fair, better, unfair], key=criterion.rank).accuracy
@@ -95,7 +104,7 @@ class BoundedDiscrimination:
         number("bound", self.bound, low=0, high=1)
 
     def rank(self, scores: Scores) -> Rank:
-        """Return whether the bound is kept, then accuracy if so, then discrimination the other way round."""
+        """Return whether the bound is kept, then accuracy if so, then minus discrimination."""
         within = scores.discrimination <= self.bound
         return (float(within), scores.accuracy if within else 0.0, -scores.discrimination)
 
@@ -165,13 +174,18 @@ class Selector(Generic[Kept]):
     Parameters
     ----------
     validation : Judged
-    criteria : the criteria
-    keep : what to keep of a model that is the best so far, say its predictions on the test part
+        The people that checkpoints are scored on.
+    criteria : list of Criterion
+        For each, the best checkpoint is kept.
+    keep : callable
+        What to keep of a model that is the best so far, for example its answers about the test part.
 
     Attributes
     ----------
-    best : dict of criterion name to `Best`
-    checkpoints : how many were scored
+    best : dict of str to Best
+        By the criteria's names.
+    checkpoints : int
+        How many were scored.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""One trial: a method at one point of its grid, on one split of one data set, judged by every criterion."""
+"""One trial: a method at one point of its grid, on one split of one data set, scored by every criterion."""
 
 from __future__ import annotations
 
@@ -28,9 +28,10 @@ from evenhand.protocol.splits import published_split
 from evenhand.tables.dataset import Dataset
 from evenhand.tables.preprocessing import Part, Parts, prepare
 from evenhand.tables.splits import Split, split
+from evenhand.wording import listed
 
 NEIGHBOURS = 5
-# The paper's three first; the rest keep a constant classifier from passing for a fair one.
+# The paper's three first; the others show when a constant classifier only looks fair.
 PUBLISHED_METRICS = ("accuracy", "discrimination", "consistency")
 METRICS = (*PUBLISHED_METRICS, "flip_rate", "positive_rate", "balanced_accuracy", "auc", "gap")
 _CURVE_POINTS = 200
@@ -53,7 +54,7 @@ SPLITS: dict[str, Callable[[Dataset, int], Split]] = {
 
 @dataclass(frozen=True, eq=False)
 class Prepared:
-    """A data set split and made ready: what a worker needs, sent to it once."""
+    """A data set, split and preprocessed: what a worker needs, sent to it once."""
 
     X: Any
     y: Array
@@ -82,27 +83,26 @@ def make_ready(dataset: Dataset, seed: int, how: str) -> Prepared:
 
 
 def _check_training(parts: Parts, where: str, how: str) -> None:
-    """Raise where there is nobody to learn a group, or the positive label, from."""
+    """Raise if the training part lacks a group, or the positive label."""
     elsewhere = (parts.validation, parts.test)
     known = set(parts.train.s.tolist())
     unknown = [group for part in elsewhere for group in part.s.tolist() if group not in known]
     if unknown:
         named = ", ".join(f"{group!r} ({unknown.count(group)})" for group in dict.fromkeys(unknown))
-        remedy = "Merge rare groups" + ", or take split='stratified'" * (how != "stratified")
+        remedy = "Merge rare groups" + ", or use split='stratified'" * (how != "stratified")
         raise ValueError(
-            f"{where}: nobody of these groups is in the training part, but (so many) are in the others: "
+            f"{where}: the training part has nobody from these groups, but the others have (so many): "
             f"{named}. {remedy}."
         )
     if parts.pos_label is None:
         raise ValueError(
-            f"{where}: got no positive label, but expected one of the data set's: name pos_label."
+            f"{where}: got no positive label, but expected one of the data set's labels: set pos_label."
         )
     labels = set(parts.train.y.tolist())
     if parts.pos_label not in labels or len(labels) < 2:
-        listed = ", ".join(map(repr, sorted(labels, key=str)))
         raise ValueError(
-            f"{where}: the labels in the training part are {listed}, but the positive one, "
-            f"{parts.pos_label!r}, and another are needed. Take another seed, or more people."
+            f"{where}: the labels in the training part are {listed(sorted(labels, key=str))}, but expected "
+            f"the positive one, {parts.pos_label!r}, and another. Use another seed, or more people."
         )
 
 
@@ -189,7 +189,7 @@ def train_and_select(
 ) -> Trained:
     """Return, for each criterion, the checkpoint selected on validation and its metrics on test."""
     model = method.make(seed, **point)
-    # Policies are kept as they are and asked about the test part at the end; other models are asked now.
+    # Networks are copied and asked about the test part at the end; other models are asked now.
     selector = Selector(prepared.validation, criteria, lambda m: freeze(m) or prepared.test.ask(m))
     _fit(model, prepared, method.most_people, selector)
     tested: dict[int, tuple[dict[str, float], dict[str, dict[str, float]]]] = {}
@@ -259,7 +259,7 @@ def submodels(answers: Answers, neighbours: Codes) -> dict[str, dict[str, float]
 
 
 def curve(model: Any) -> dict[str, list[float]] | None:
-    """Return the accumulated reward against steps, in at most 200 points, of a model that keeps it."""
+    """Return the accumulated reward by step, in at most 200 points, if the model keeps it."""
     history = getattr(model, "history_", None)
     if not history or not len(history["step"]):
         return None
@@ -271,7 +271,7 @@ def curve(model: Any) -> dict[str, list[float]] | None:
 
 @contextmanager
 def quietly() -> Iterator[None]:
-    """One BLAS thread a worker, and no warnings of collapse or missing convergence: the results show both."""
+    """One BLAS thread per worker; no warnings of collapse or missing convergence, which the results show."""
     with threadpool_limits(1), warnings.catch_warnings():
         warnings.simplefilter("ignore", CollapseWarning)
         warnings.simplefilter("ignore", ConvergenceWarning)
