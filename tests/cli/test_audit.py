@@ -362,7 +362,7 @@ def test_the_findings_say_who_was_left_out_and_what_was_guessed(fitted, tmp_path
     told = "Left out: 150 people without 'hired'. Give the missing a name to keep them."
     assert told in notes
     assert "The positive label is 'yes'." in notes
-    assert any("10 people have no 'sex'" in note for note in notes)
+    assert any("10 people without 'sex'" in note for note in notes)
     assert f"Note: {told}" in read_summary(tmp_path / "a.json")["studies"][0]["notes"]
 
 

@@ -42,10 +42,19 @@ def run(
 ) -> None:
     """Decide about everybody in a file, in constant memory.
 
-    Each row gets these columns: decision; probability (of the positive label, or of the decision if there is
-    no positive one); probability_of_LABEL, if there are more than two labels; probability_as_GROUP (the same
-    probability under each group's policy); and would_flip. A row that can't be scored goes to the rejects
-    file with its line and the reason, and the rest go on.
+    Each row gets these columns:
+
+    • decision
+
+    • probability: of the positive label, or of the decision if no label is the positive one
+
+    • probability_of_LABEL: of each label, if there are more than two
+
+    • probability_as_GROUP: the same as probability, under each group's policy
+
+    • would_flip: whether the decision would be different in another group
+
+    A row that can't be scored goes to the rejects file with its line and the reason, and the rest go on.
     """
     from evenhand.progress import to_stderr
     from evenhand.workflow.deciding import STANDARD_OUTPUT, decide_file
