@@ -49,7 +49,7 @@ def test_every_public_name_resolves_and_type_checkers_see_the_same_ones():
     for name, module in seen:
         assert getattr(evenhand, name) is getattr(sys.modules[module], name)
     assert {"explore", "datasets"} <= set(dir(evenhand))
-    assert evenhand.datasets.load_table is sys.modules["evenhand.datasets"].load_table
+    assert evenhand.tables.load_table is sys.modules["evenhand.tables"].load_table
 
 
 def test_an_unknown_name_is_an_attribute_error():

@@ -9,8 +9,8 @@ import pandas as pd
 import pytest
 
 from evenhand import CooperativeBandits, load
-from evenhand.datasets import load_table
 from evenhand.report import read_summary
+from evenhand.tables import load_table
 from evenhand.workflow import candidates
 from evenhand.workflow.defaults import WEIGHTS
 from evenhand.workflow.deployed import Deployed

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from evenhand.datasets import load_table
+from evenhand.tables import load_table
 from evenhand.tables.columns import tidy_columns
 from evenhand.tables.files import Table
 

@@ -9,7 +9,7 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from evenhand.datasets import load_table
+from evenhand.tables import load_table
 
 PEOPLE = pd.DataFrame(
     {

@@ -11,9 +11,9 @@ import pandas as pd
 import pytest
 
 import evenhand
-from evenhand.datasets import load_table
 from evenhand.progress import Progress
 from evenhand.report import read_summary
+from evenhand.tables import load_table
 from evenhand.workflow import candidates
 from factories import make_people
 

@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pandas as pd
 
-from evenhand.datasets import load_table
+from evenhand.tables import load_table
 from evenhand.tables.splits import split
 from evenhand.workflow.notes import on_columns, on_groups
 from factories import FIT, evenhand, make_people

@@ -12,7 +12,6 @@ from evenhand.datasets.registrar import Registrar, load_registrar
 from evenhand.datasets.simulated import MAJORS, simulate_registrar
 from evenhand.datasets.wheels import DataUnavailableError, TamperedFileError
 from evenhand.tables.dataset import Dataset
-from evenhand.tables.load import load_table
 
 __all__ = [
     "MAJORS",
@@ -30,6 +29,5 @@ __all__ = [
     "load_law",
     "load_registrar",
     "load_star",
-    "load_table",
     "simulate_registrar",
 ]

@@ -65,15 +65,21 @@ def beside(
     comparable: Sequence[str] | None = None,
     one_test_part: Sequence[str] = (),
 ) -> pd.DataFrame:
-    """Return one line a cell: data set, method, metric, ours, interval, published and difference.
+    """Return one line per cell: data set, method, metric, ours, interval, published and difference.
 
     Parameters
     ----------
-    found : one row a data set, method and seed, one column a metric
-    table : the name of the published table; one the paper does not have leaves its columns empty
-    comparable : the data sets whose numbers are of the paper's task; all by default
-    one_test_part : the data sets with the same test people for every seed. They have no interval: how much
-        another test part would change can't be seen from seeds that only move the training people.
+    found : DataFrame
+        One row per data set, method and seed, one column per metric.
+    table : str
+        The name of the published table; for one that the paper does not have, the columns are empty.
+    metrics : list of str
+        The columns to compare.
+    comparable : list of str, optional
+        The data sets whose numbers are of the paper's task; all by default.
+    one_test_part : list of str
+        The data sets with the same test people for every seed. They have no interval: how much another test
+        part would change can't be seen from seeds that only move the training people.
     """
     paper = published()
     paper = paper[paper["table"] == table]

@@ -83,10 +83,10 @@ def _halved(study: Study) -> Study:
 
 
 def embedded(value: Any) -> str:
-    """Return JSON that can stand inside a script element: nothing in it can close the element.
+    r"""Return JSON that can stand inside a script element: nothing in it can close the element.
 
     >>> embedded({"a": "</script>"})
-    '{"a":"\\\\u003c/script\\\\u003e"}'
+    '{"a":"\\u003c/script\\u003e"}'
     """
     text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     for sign in "<>&\u2028\u2029":

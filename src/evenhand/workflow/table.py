@@ -11,8 +11,8 @@ import pandas as pd
 
 from evenhand.arrays import Codes
 from evenhand.code_version import Source
-from evenhand.datasets import Dataset, load_table
 from evenhand.groups import JOINT, group_values
+from evenhand.tables import Dataset, load_table
 from evenhand.tables.columns import is_number, kinds_of_columns
 from evenhand.wording import people
 
@@ -42,7 +42,7 @@ def open_table(
     source : path, DataFrame or Table
         A CSV or Parquet file, a DataFrame, or what `evenhand.tables.files.read_table` returned.
     label, sensitive, drop, categorical, encoding
-        As in `evenhand.datasets.load_table`.
+        As in `evenhand.tables.load_table`.
     positive : object, optional
         The positive label, or how it is written.
 
