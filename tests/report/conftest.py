@@ -10,7 +10,7 @@ import pytest
 
 from evenhand import CooperativeBandits
 from evenhand.code_version import made
-from evenhand.metrics import person_flips
+from evenhand.metrics import Answers, person_flips
 from evenhand.metrics.group_rows import group_rows
 from evenhand.metrics.measures import measure, published_reward
 from evenhand.report.persons import persons
@@ -38,13 +38,14 @@ def summary() -> dict[str, Any]:
         model = CooperativeBandits(weight, random_state=0, epochs=5).fit(X, y, sensitive_features=s)
         said = model.probabilities_by_group(X)
         own = np.searchsorted(model.groups_.astype(str), s)
-        found = measure(y, said, own, labels=model.classes_, pos_label=HOSTILE)
+        answers = Answers(model.classes_.tolist(), model.groups_.tolist(), own, said, y=y, pos_label=HOSTILE)
+        found = measure(answers)
         models.append(
             model_of(f"λ = {weight:g}", found, family="bandits", divergence_weight=weight, chosen=weight == 1)
         )
-        chosen = (model, said, own) if weight == 1 else chosen
+        chosen = (model, said, own, answers) if weight == 1 else chosen
     assert chosen is not None
-    model, said, own = chosen
+    model, said, own, answers = chosen
     curve = {"steps": [100, 200], "series": {"accuracy": [0.5, 0.6], "flip_rate": [0.2, 0.1]}}
     study = {
         "name": TURNED,
@@ -67,7 +68,7 @@ def summary() -> dict[str, Any]:
         "persons": persons(
             contexts, said, own, groups=model.groups_, labels=model.classes_.tolist(), y=y, pos_label=HOSTILE
         ),
-        "published_reward": published_reward(said, own) | {"on": "these policies", "models": []},
+        "published_reward": published_reward(answers) | {"on": "these policies", "models": []},
         "tables": [{"title": IMAGE, "caption": "c", "columns": ["a"], "rows": [[HOSTILE]]}],
         "notes": [HOSTILE],
     }  # fmt: skip

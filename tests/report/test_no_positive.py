@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
 
-from evenhand.metrics import person_flips
+from evenhand.metrics import Answers, person_flips
 from evenhand.metrics.group_rows import group_rows
 from evenhand.metrics.measures import measure
 from evenhand.report.persons import persons
@@ -24,8 +26,9 @@ def said():
 @pytest.mark.parametrize("intervals", [True, False])
 def test_without_a_positive_label_differences_are_the_largest_over_labels(said, intervals):
     policies, own, y = said
-    found = measure(y, policies, own, labels=LABELS, pos_label=None, intervals=intervals)
-    each = [measure(y, policies, own, labels=LABELS, pos_label=a, intervals=intervals) for a in LABELS]
+    answers = Answers(LABELS.tolist(), ["f", "m"], own, policies, y=y)
+    found = measure(answers, intervals=intervals)
+    each = [measure(replace(answers, pos_label=label), intervals=intervals) for label in LABELS]
     largest = max(one["discrimination"]["value"] for one in each)
     assert found["discrimination"]["value"] == pytest.approx(largest)
     assert found["delta"]["value"] == pytest.approx(found["accuracy"]["value"] - largest)

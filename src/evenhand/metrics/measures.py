@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, TypedDict
 
 import numpy as np
@@ -13,7 +13,7 @@ from evenhand.metrics.answers import Answers
 from evenhand.metrics.bootstrap import Interval, bootstrap_interval, mean_interval, rate_interval
 from evenhand.metrics.divergence import divergence
 from evenhand.metrics.group import FROM_COUNTS
-from evenhand.metrics.individual import consistency_from_neighbours, disagreement
+from evenhand.metrics.individual import disagreement
 from evenhand.metrics.scores import auc, rank_auc
 
 
@@ -50,12 +50,9 @@ _RATES = {metric.__name__: rate for metric, rate in FROM_COUNTS.items()}
 
 
 def measure(
-    answers: Any,
-    names: Any = None,
-    own: Any = None,
+    answers: Answers,
+    names: Sequence[str] | None = None,
     *,
-    labels: Any = None,
-    pos_label: Any = None,
     intervals: bool = True,
     neighbours: Array | None = None,
     n: int = 1000,
@@ -99,20 +96,34 @@ def measure(
     >>> found["accuracy"]["value"], found["flip_rate"]["value"]
     (0.5, 0.5)
     """
-    if not isinstance(answers, Answers):  # the old call: y, probabilities, own
-        groups = list(range(names.shape[1]))
-        answers, names = Answers(labels.tolist(), groups, own, names, np.asarray(answers), pos_label), None
-    resampling: dict[str, Any] = {"n": n, "confidence": confidence, "random_state": random_state}
-    found = {}
-    for name in _known(answers, neighbours) if names is None else names:
-        if not intervals:
-            value = _VALUES[name](answers, neighbours) if name in _VALUES else _RATES[name](answers.counts)
-            found[name] = as_measure(Interval(float(value), math.nan, math.nan))
-        elif name in _RATES:
-            found[name] = as_measure(rate_interval(_RATES[name], answers.counts, **resampling))
-        else:
-            found[name] = as_measure(_INTERVALS[name](answers, neighbours, resampling))
-    return found
+    resampling = {"n": n, "confidence": confidence, "random_state": random_state} if intervals else None
+    wanted = _known(answers, neighbours) if names is None else names
+    return {name: as_measure(_measured(name, answers, neighbours, resampling)) for name in wanted}
+
+
+def _measured(
+    name: str, answers: Answers, neighbours: Array | None, resampling: dict[str, Any] | None
+) -> Interval:
+    if name == "consistency":
+        return _consistency(answers, neighbours, resampling)
+    if name in _PER_PERSON:
+        values = _PER_PERSON[name](answers)
+        if values is None:
+            return Interval(math.nan, math.nan, math.nan)
+        if resampling is None:
+            return Interval(float(values.mean()), math.nan, math.nan)
+        every = answers.probabilities_by_group
+        if name == "flip_rate" and every is not None and bool((every == every[:, :1]).all()):
+            return Interval(0.0, 0.0, 0.0)  # policies that are one and the same can't disagree, whoever comes
+        return mean_interval(values, **resampling)
+    if resampling is None or (name == "auc" and len(answers.labels) != 2):  # for more, it would take long
+        value = _VALUES[name](answers) if name in _VALUES else _RATES[name](answers.counts)
+        return Interval(float(value), math.nan, math.nan)
+    if name == "auc":
+        scores = None if answers.scores is None else answers.scores[:, answers.positive]
+        about = {"pos_label": answers.pos_label, "labels": answers.labels}
+        return bootstrap_interval(auc, answers.y, scores, **about, **resampling)
+    return rate_interval(_RATES[name], answers.counts, **resampling)
 
 
 def _known(answers: Answers, neighbours: Array | None) -> list[str]:
@@ -134,11 +145,11 @@ def _known(answers: Answers, neighbours: Array | None) -> list[str]:
     return [name for name in SHOWN if known[name]]
 
 
-def _accuracy(answers: Answers, neighbours: Array | None = None) -> float:
+def _accuracy(answers: Answers) -> float:
     return float((answers.decided_own == answers.truth).mean())
 
 
-def _discrimination(answers: Answers, neighbours: Array | None = None) -> float:
+def _discrimination(answers: Answers) -> float:
     """Return what `rates.discrimination` does, in less time: every checkpoint asks for it."""
     if answers.positive is None:
         return float(_RATES["discrimination"](answers.counts))
@@ -150,43 +161,25 @@ def _discrimination(answers: Answers, neighbours: Array | None = None) -> float:
     return float(shares.max() - shares.min())
 
 
-def _balanced_accuracy(answers: Answers, neighbours: Array | None = None) -> float:
+def _balanced_accuracy(answers: Answers) -> float:
     right = answers.decided_own == answers.truth
     return float(np.mean([right[answers.truth == label].mean() for label in np.unique(answers.truth)]))
 
 
-def _delta(answers: Answers, neighbours: Array | None = None) -> float:
+def _delta(answers: Answers) -> float:
     return _accuracy(answers) - _discrimination(answers)
 
 
-def _flip_rate(answers: Answers, neighbours: Array | None = None) -> float:
-    return float("nan") if answers.flips is None else float(answers.flips.mean())
-
-
-def _flip_interval(answers: Answers, neighbours: Array | None, resampling: dict[str, Any]) -> Interval:
-    every = answers.probabilities_by_group
-    if answers.flips is None:
-        return Interval(*[float("nan")] * 3)
-    if every is not None and bool((every == every[:, :1]).all()):
-        return Interval(0.0, 0.0, 0.0)  # policies that are one and the same can't disagree, whoever comes
-    return mean_interval(answers.flips, **resampling)
-
-
-def _positive_rate(answers: Answers, neighbours: Array | None = None) -> float:
-    return float(answers.positives.mean())
-
-
-def _consistency(answers: Answers, neighbours: Array | None) -> float:
-    return float(consistency_from_neighbours(answers.decided_own, _given(neighbours)))
-
-
-def _given(neighbours: Array | None) -> Array:
+def _consistency(answers: Answers, neighbours: Array | None, resampling: dict[str, Any] | None) -> Interval:
     if neighbours is None:
         raise ValueError("Got neighbours=None, but consistency needs each person's neighbours.")
-    return neighbours
+    apart = disagreement(answers.decided_own, neighbours)
+    if resampling is None:
+        return Interval(float(1 - apart.mean()), math.nan, math.nan)
+    return mean_interval(1 - apart, **resampling)
 
 
-def _auc(answers: Answers, neighbours: Array | None = None) -> float:
+def _auc(answers: Answers) -> float:
     if answers.scores is None:
         return float("nan")
     if answers.positive is None:
@@ -194,39 +187,17 @@ def _auc(answers: Answers, neighbours: Array | None = None) -> float:
     return rank_auc(answers.truth == answers.positive, answers.scores[:, answers.positive])
 
 
-def _auc_interval(answers: Answers, neighbours: Array | None, resampling: dict[str, Any]) -> Interval:
-    """Return the AUC; with more than two labels without an interval, which would take long."""
-    if answers.scores is None or len(answers.labels) != 2:
-        return Interval(_auc(answers), np.nan, np.nan)
-    scores = answers.scores[:, answers.positive]
-    about = {"pos_label": answers.pos_label, "labels": answers.labels}
-    return bootstrap_interval(auc, answers.y, scores, **about, **resampling)
-
-
-def _gap(answers: Answers, neighbours: Array | None = None) -> float:
-    gaps = answers.gaps()
-    return float("nan") if gaps is None else float(gaps.mean())
-
-
-_VALUES: dict[str, Callable[[Answers, Array | None], float]] = {
+_VALUES: dict[str, Callable[[Answers], float]] = {
     "accuracy": _accuracy,
     "discrimination": _discrimination,
     "delta": _delta,
     "balanced_accuracy": _balanced_accuracy,
-    "flip_rate": _flip_rate,
-    "positive_rate": _positive_rate,
-    "consistency": _consistency,
     "auc": _auc,
-    "gap": _gap,
 }
-_INTERVALS: dict[str, Callable[[Answers, Array | None, dict[str, Any]], Interval]] = {
-    "flip_rate": _flip_interval,
-    "positive_rate": lambda answers, _, resampling: mean_interval(answers.positives, **resampling),
-    "consistency": lambda answers, neighbours, resampling: mean_interval(
-        1 - disagreement(answers.decided_own, _given(neighbours)), **resampling
-    ),
-    "auc": _auc_interval,
-    "gap": lambda answers, _, resampling: mean_interval(answers.gaps(), **resampling),
+_PER_PERSON: dict[str, Callable[[Answers], Array | None]] = {  # measures that are means over people
+    "flip_rate": lambda answers: answers.flips,
+    "positive_rate": lambda answers: answers.positives,
+    "gap": lambda answers: answers.gaps(),
 }
 
 
@@ -261,7 +232,7 @@ def as_measure(interval: Interval) -> Measure:
     return {"value": value, "low": low, "high": high}
 
 
-def published_reward(answers: Any, own: Any = None) -> dict[str, float]:
+def published_reward(answers: Answers) -> dict[str, float]:
     """Measure, on this model's own policies, what the divergence term pushes the logits by, per unit of λ.
 
     The expected push of the published term, Σ_a π(a)·KL·∇log π(a), is zero for everybody; what is left of it
@@ -269,13 +240,13 @@ def published_reward(answers: Any, own: Any = None) -> dict[str, float]:
 
     Examples
     --------
-    >>> said = np.array([[[0.5, 0.5], [0.9, 0.1]]])
-    >>> {name: round(value, 3) for name, value in published_reward(said, np.array([0])).items()}
+    >>> answers = Answers(["no", "yes"], ["f", "m"], np.array([0]), np.array([[[0.5, 0.5], [0.9, 0.1]]]))
+    >>> {name: round(value, 3) for name, value in published_reward(answers).items()}
     {'divergence': 0.511, 'published_push': 0.0, 'published_noise': 0.361, 'log_ratio_push': 0.777}
     """
-    said = answers
-    if isinstance(answers, Answers):
-        said, own = answers.probabilities_by_group, answers.own
+    said, own = answers.probabilities_by_group, answers.own
+    if said is None:
+        raise ValueError("Got no probabilities by group, but expected those of every group's policy.")
     people = np.arange(len(said))
     mine = np.clip(said[people, own], 1e-12, 1)
     kl = divergence("kl")
