@@ -71,11 +71,8 @@ def run(
         model=str(model) if model else f"Column {predictions}",
     )  # fmt: skip
     whole["studies"][0]["notes"].append(PERSON_NUMBER)
-    written = {}
-    if summary is not None:
-        written["summary"] = str(write_summary(whole, summary))
-    if report is not None:
-        written["report"] = str(write_html(whole, report))
+    writes = (("summary", summary, write_summary), ("report", report, write_html))
+    written = {what: str(write(whole, path)) for what, path, write in writes if path is not None}
     if as_json:
         print_json(done.audit.to_dict() | {"written": written})
         return

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from evenhand.cli import options
 from evenhand.cli.console import on_stdout, print_json, warn
+
+if TYPE_CHECKING:
+    from evenhand.workflow.deciding import Outcome
 
 EXAMPLES = (
     "[bold]Examples[/]\n\n"
@@ -67,7 +70,11 @@ def run(
     )  # fmt: skip
     if as_json:
         print_json(asdict(found))
-        return
+    else:
+        _show(found)
+
+
+def _show(found: Outcome) -> None:
     if found.output is not None:
         share = 100 * found.would_flip / max(1, found.decided)
         on_stdout().print(
