@@ -33,27 +33,13 @@ class Settings:
 
 @dataclass(frozen=True)
 class Candidate:
-    """One trained model and its measures on the validation part.
-
-    Parameters
-    ----------
-    divergence_weight : float
-        The λ that it was trained with.
-    parity : bool
-        Whether its reward has the parity term.
-    model : CooperativeBandits
-        The model, for prepared features.
-    validation : dict
-        Its measures on the validation part.
-    curve : dict
-        How the measures changed during training: `steps`, and `series` by measure.
-    """
+    """One trained model and its measures on the validation part."""
 
     divergence_weight: float
-    parity: bool
-    model: CooperativeBandits
+    parity: bool  # whether its reward has the parity term
+    model: CooperativeBandits  # for prepared features
     validation: dict[str, Measure]
-    curve: dict[str, Any] = field(default_factory=dict)
+    curve: dict[str, Any] = field(default_factory=dict)  # `steps`, and `series` by measure, during training
 
     @property
     def name(self) -> str:

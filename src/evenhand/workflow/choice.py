@@ -24,37 +24,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Choice:
-    """One model of a frontier, how it was chosen, and what it does on the test part.
-
-    Parameters
-    ----------
-    candidate : Candidate
-        The chosen model as it was trained.
-    criterion : str
-        What it was chosen by.
-    bounds : dict
-        The bounds that it had to keep, by measure.
-    test : dict
-        Its measures on the test part, with intervals.
-    groups : list of dict
-        The same by group.
-    notes : list of str
-        The bounds that it kept on the validation part but not on the test part.
-    same_answer : float
-        The share of the test people who get the most common decision.
-    made : dict
-        The command, time, versions, seed and data.
-    model : Deployed
-        The model with its preprocessing and its card.
-    """
+    """One model of a frontier, how it was chosen, and what it does on the test part."""
 
     candidate: Candidate
     criterion: str
-    bounds: dict[str, float]
+    bounds: dict[str, float]  # by measure
     test: dict[str, Measure]
     groups: list[GroupRow]
-    notes: list[str]
-    same_answer: float
+    notes: list[str]  # the bounds that it kept on the validation part but not on the test part
+    same_answer: float  # the share of the test people who get the most common decision
     made: Made
     model: Deployed
 
