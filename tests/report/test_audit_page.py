@@ -21,7 +21,7 @@ OF_GROUPS = {
     "decided",
     "of those labelled yes",
     "of those labelled otherwise",
-    "as labelled",
+    "correct",
 }
 
 
@@ -75,7 +75,7 @@ def test_tables_have_the_columns_that_were_measured_and_explain_no_other(people,
         set() if labelled else {"accuracy", "delta", "balanced accuracy"}
     )
     assert ("flips" in of_groups, "flip rate" in measures, "“Flips”" in caption) == (flips,) * 3
-    assert ("“As labelled”" in caption, "by label" in caption) == (labelled,) * 2
+    assert ("“Correct”" in caption, "by label" in caption) == (labelled,) * 2
     assert {_plain(name) for name in re.findall("<dt>(.*?)</dt>", page.partition('id="made"')[0])} == measures
 
 

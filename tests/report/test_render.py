@@ -144,8 +144,8 @@ def test_the_people_listed_are_counted(summary):
         shorter = study | {"persons": people | {"rows": rows}}
         return " ".join(render(summary | {"studies": [shorter]}).split("<script")[0].split())
 
-    assert "after them, are here: 299 people." in told(people["rows"][:299])
-    assert "1 people are here, 1 of whom would be." in told(changing[:1])
+    assert "then those with the largest gaps: 299" in told(people["rows"][:299])
+    assert "The table lists 1 people, 1 of those among them." in told(changing[:1])
 
 
 @pytest.fixture(scope="module")

@@ -29,6 +29,8 @@ TITLES = {
 def published() -> pd.DataFrame:
     """Return the paper's tables as numbers: table, method, dataset, accuracy, discrimination, consistency.
 
+    Examples
+    --------
     >>> paper = published()
     >>> paper[paper["method"] == "CCB"]["accuracy"].iloc[0]
     np.float64(0.7544)
@@ -38,11 +40,13 @@ def published() -> pd.DataFrame:
 
 
 def interval(values: Sequence[float]) -> tuple[float, float, float]:
-    """Return the mean of one value a seed and its 95 % interval; no interval for one seed.
+    """Return the mean of one value per seed and its 95 % interval; no interval for one seed.
 
     Student's t, with the variance that Nadeau and Bengio (2003) give to repeated splits of the same people:
     splits overlap, and more of them tell less than as many independent samples would.
 
+    Examples
+    --------
     >>> tuple(round(float(value), 3) for value in interval([0.80, 0.82, 0.84]))
     (0.82, 0.756, 0.884)
     """
@@ -113,8 +117,10 @@ def by_major(found: pd.DataFrame) -> pd.DataFrame:
 
 
 def markdown(table: pd.DataFrame, metrics: Sequence[str] = METRICS) -> str:
-    """Return a table for people: one line a data set and method; ours [low, high] (published, difference).
+    """Return a table for people: one line per data set and method; ours [low, high] (published, difference).
 
+    Examples
+    --------
     >>> line = dict(dataset="adult", method="LR", metric="accuracy", ours=0.8475, low=0.84, high=0.85,
     ...             published=0.8387, difference=0.0088, seeds=2)
     >>> print(markdown(pd.DataFrame([line]), ["accuracy"]))

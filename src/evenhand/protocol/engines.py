@@ -189,7 +189,7 @@ def _ray(trials: Iterator[Trial], data: Data, workers: int, address: str | None)
         local: dict[str, Any] = {} if address else {"num_cpus": workers, "include_dashboard": False}
         ray.init(address=address or "local", log_to_driver=False, **local)
     try:
-        sent = {key: ray.put(prepared) for key, prepared in data.items()}  # one copy a machine
+        sent = {key: ray.put(prepared) for key, prepared in data.items()}  # one copy per machine
         remote = ray.remote(num_cpus=1, max_retries=TRIES - 1)(_run_quietly)
         slots = _AHEAD + int(ray.cluster_resources().get("CPU", workers))
         started = {remote.remote(sent[trial.data], trial): trial for trial in itertools.islice(trials, slots)}

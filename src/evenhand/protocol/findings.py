@@ -40,10 +40,10 @@ def facts_of(dataset: Dataset, *, seed: int, split: str) -> Facts:
 
 
 def constant_in_the_paper(facts: list[Facts]) -> list[str]:
-    """Return a sentence a data set: which published results are, or are nearly, constant classifiers.
+    """Return one sentence per data set: which published results are, or are nearly, constant classifiers.
 
-    One is if hardly any neighbours are decided differently, and its accuracy is that of giving everybody the
-    same answer, to within the sampling error of a test part of that size.
+    A result is constant if hardly any neighbours get different decisions and its accuracy is that of giving
+    everybody the same answer, to within the sampling error of a test part of that size.
     """
     sentences = []
     for fact in facts:
@@ -80,7 +80,7 @@ def constant_here(best: pd.DataFrame) -> list[str]:
 
 
 def agreement(table: pd.DataFrame, name: str, facts: list[Facts]) -> list[str]:
-    """Return a sentence a data set: which methods agree with the paper in accuracy and discrimination.
+    """Return one sentence per data set: which methods agree with the paper in accuracy and discrimination.
 
     To agree is to differ by no more than two test parts of that size would by chance (95 %), or by less than
     half the width of this run's own interval over seeds.

@@ -24,7 +24,7 @@ class Method:
         As tables show it.
     make : callable
         `make(seed, **point)` returns an estimator that is not fitted: any scikit-learn classifier. One whose
-        `fit` takes `sensitive_features` is told the group; one whose `fit` takes `callback` is judged at
+        `fit` takes `sensitive_features` uses the group; one whose `fit` takes `callback` is judged at
         every checkpoint, others at the end.
     grid : sequence of dict
         The points. Values are numbers, text, True, False or None; they are part of a result's key.
@@ -69,6 +69,8 @@ class Method:
 def grid(**values: Sequence[Any]) -> tuple[Point, ...]:
     """Return every combination of the values.
 
+    Examples
+    --------
     >>> grid(hidden=[10, 20], divergence_weight=[1])
     ({'hidden': 10, 'divergence_weight': 1}, {'hidden': 20, 'divergence_weight': 1})
     """
@@ -81,6 +83,8 @@ def paper_methods(*, full: bool) -> list[Method]:
     Two limits hold in both, since LFR and ALFR would otherwise take hours on Health: LFR learns from at most
     3,000 people in at most 100 (smaller: 60) iterations, and ALFR plays at most 10,000 (3,000) batches.
 
+    Examples
+    --------
     >>> {method.name: len(method.grid) for method in paper_methods(full=True)}
     {'LR': 3, 'Rawlsian': 9, 'LFR': 75, 'ALFR': 16, 'CCB': 40}
     >>> {method.name: len(method.grid) for method in paper_methods(full=False)}
@@ -134,6 +138,8 @@ def our_methods(*, full: bool) -> list[Method]:
     'CCB cured' learns by likelihood and log-ratio; 'CCB both' adds parity, for both kinds of fairness at
     once. They meet everybody 20 times, but make at most 300,000 (smaller: 200,000) steps.
 
+    Examples
+    --------
     >>> {method.name: len(method.grid) for method in our_methods(full=False)}
     {'LR unaware': 3, 'CCB cured': 2, 'CCB both': 2}
     """
@@ -159,7 +165,7 @@ def our_methods(*, full: bool) -> list[Method]:
 
 
 def make_lr(seed: int, **point: Any) -> LR:
-    """Make logistic regression, told the group (`aware`) or not."""
+    """Make logistic regression that uses the group (`aware`) or not."""
     return LR(**point)
 
 

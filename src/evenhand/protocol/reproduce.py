@@ -137,7 +137,7 @@ def load_public(name: str, progress: Progress) -> Dataset:
 
 
 def education_tasks(sensitive: str, majors: Sequence[str]) -> list[Dataset]:
-    """Return one task a course of each major, of simulated students."""
+    """Return one task per course of each major, with simulated students."""
     return [
         task for major in majors for task in simulate_registrar(major).tasks(sensitive=sensitive).values()
     ]

@@ -1,4 +1,4 @@
-"""The store of finished work: SQLite, one transaction a result, safe to kill and safe to share."""
+"""The store of finished work: SQLite, one transaction per result, safe to kill and safe to share."""
 
 from __future__ import annotations
 
@@ -37,6 +37,8 @@ class StoreError(RuntimeError):
 def key_of(what: Any) -> str:
     """Return the hash of everything that determines a result.
 
+    Examples
+    --------
     >>> key_of({"seed": 0, "method": "LR"}) == key_of({"method": "LR", "seed": 0})
     True
     """

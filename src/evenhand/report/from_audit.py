@@ -169,7 +169,7 @@ def _share(row: Measure | None) -> str:
 def _tables(findings: dict[str, Any]) -> list[Table]:
     titles = {
         "neighbours": (
-            "Alike, but decided differently",
+            "Similar people, different decisions",
             "The most similar pairs of people with different decisions.",
         ),
         "subgroups": (

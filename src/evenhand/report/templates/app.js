@@ -207,7 +207,7 @@
         line: { color: colourOf(data.convergence.length > 1 ? i : j), dash: dashes[(data.convergence.length > 1 ? j : i + j) % dashes.length], width: 2 },
       })));
       const names = [...new Set(data.convergence.flatMap((curve) => Object.keys(curve.series)))];
-      const shape = layout("people met", names.length === 1 ? plain(page.shown[names[0]] || names[0]) : "on the validation part");
+      const shape = layout("people seen in training", names.length === 1 ? plain(page.shown[names[0]] || names[0]) : "on the validation part");
       shape.showlegend = true;
       draw(curves, traces, shape);
     };
@@ -326,7 +326,7 @@
           columns.forEach((column) => line.append(cellOf(row, column)));
           return line;
         }));
-        find("count").textContent = `${rows.length.toLocaleString("en")} of ${persons.rows.length.toLocaleString("en")} shown here`;
+        find("count").textContent = `${rows.length.toLocaleString("en")} of ${persons.rows.length.toLocaleString("en")} listed`;
         find("page").textContent = rows.length ? `${first + 1} to ${first + part.length}` : "nobody";
         find("back").disabled = first === 0;
         find("next").disabled = first + PER_PAGE >= rows.length;
