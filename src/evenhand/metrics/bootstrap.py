@@ -200,7 +200,7 @@ def percentiles(values: Array, estimate: float, confidence: float) -> Interval:
 
 
 def cells_of(values: Array) -> tuple[Codes, int]:
-    """Number values in order: one cell per distinct value, or if these are too many, cells of equal size."""
+    """Return the cell of each value, in order: one per distinct value, or at most CELLS of equal size."""
     distinct, cell = np.unique(values, return_inverse=True)
     if len(distinct) <= CELLS:
         return cell, len(distinct)

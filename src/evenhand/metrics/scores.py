@@ -24,6 +24,7 @@ def auc(
     y_score : array
         One score per person for the positive label, or one column per label.
     sensitive_features : ignored
+        The metrics share one signature.
     pos_label : label
         The positive label; by default the second of two. With more than two labels, the AUC is that of
         `pos_label` against the rest, or without one the mean over the labels of each against the rest.
