@@ -10,8 +10,8 @@ import joblib
 
 from evenhand.bandits.cooperative import CooperativeBandits
 from evenhand.bandits.defaults import people_met
-from evenhand.groups import codes_of
 from evenhand.metrics.answers import Answers
+from evenhand.metrics.asking import respond
 from evenhand.metrics.measures import Measure, measure
 from evenhand.rewards import Likelihood, LogRatio, Parity
 from evenhand.tables.preprocessing import Part, Parts
@@ -74,9 +74,9 @@ def train_all(
 
 def answers_of(model: CooperativeBandits, part: Part, pos_label: Any) -> Answers:
     """Return what each group's policy says about the people of a part."""
-    own = codes_of(part.s, len(part.y), model.groups_)
-    said = model.probabilities_by_group(part.X)
-    return Answers(model.classes_.tolist(), model.groups_.tolist(), own, said, part.y, pos_label)
+    return respond(
+        model, part.X, sensitive_features=part.s, y=part.y, pos_label=pos_label, change_columns=False
+    )
 
 
 def _train(parts: Parts, settings: Settings, weight: float, parity: bool) -> Candidate:
