@@ -135,6 +135,13 @@ def script(name):
     return module
 
 
+def test_the_picture_of_the_rooms_shows_the_imports_of_today():
+    pytest.importorskip("grimp")
+    graph = script("import_graph")
+    now = graph.draw(graph.layers(), graph.imports())
+    assert now == graph.PICTURE.read_text(encoding="utf-8"), "imports have changed: run `make graph`"
+
+
 def test_the_picture_shows_direct_implied_and_upward_imports():
     pytest.importorskip("grimp")
     rows = [["top"], ["middle"], ["bottom"], ["shared"], ["everyones"]]
