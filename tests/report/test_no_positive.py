@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from evenhand.metrics import Answers, person_flips
+from evenhand.metrics import Answers
 from evenhand.metrics.group_rows import group_rows
 from evenhand.metrics.measures import measure
 from evenhand.report.persons import persons
@@ -42,15 +42,12 @@ def test_without_a_positive_label_differences_are_the_largest_over_labels(said, 
 
 def test_groups_and_people_show_nothing_of_a_label_that_nobody_named(said):
     policies, own, y = said
-    flips = person_flips(policies.argmax(2), own)
-    decisions = LABELS[policies[np.arange(90), own].argmax(1)]
-    rows = group_rows(y, decisions, own, ["f", "m"], None, flips)
+    unnamed, named = (Answers(LABELS.tolist(), ["f", "m"], own, policies, y, label) for label in (None, "A"))
+    rows = group_rows(unnamed)
     assert [set(row) for row in rows] == [{"group", "people", "accuracy", "flip_rate"}] * 2
-    assert "positive_rate" in group_rows(y, decisions, own, ["f", "m"], "A", flips)[0]
-    given = {"groups": ["f", "m"], "labels": LABELS.tolist(), "y": y}
+    assert "positive_rate" in group_rows(named)[0]
     contexts = pd.DataFrame({"x": np.arange(90)})
-    hidden = persons(contexts, policies, own, pos_label=None, **given)["rows"]
-    shown = persons(contexts, policies, own, pos_label="A", **given)["rows"]
+    hidden, shown = (persons(contexts, answers)["rows"] for answers in (unnamed, named))
     assert all(row["probabilities"] == [None, None] for row in hidden)
     assert [row["decisions"] for row in hidden] == [row["decisions"] for row in shown]
     assert None not in shown[0]["probabilities"]

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, NotRequired, TypedDict
+from typing import NotRequired, TypedDict
 
-import numpy as np
-
-from evenhand.arrays import Array
+from evenhand.metrics.answers import Answers
 from evenhand.metrics.measures import Measure, share
 
 
@@ -25,28 +22,29 @@ class GroupRow(TypedDict):
     flip_rate: NotRequired[Measure]
 
 
-def group_rows(
-    y: Any, decisions: Any, own: Array, names: Sequence[Any], pos_label: Any, flips: Array | None = None
-) -> list[GroupRow]:
+def group_rows(answers: Answers) -> list[GroupRow]:
     """Return the group table: how many people, how many positive, and what was decided, with intervals.
 
     Without a positive label there are no shares of it.
 
     Examples
     --------
-    >>> rows = group_rows(["n", "y"] * 4, ["n", "y"] * 4, np.array([0, 0, 1, 1] * 2), ["f", "m"], "y")
+    >>> import numpy as np
+    >>> y, decided, own = np.array(["n", "y"] * 4), np.array([0, 1] * 4), np.array([0, 0, 1, 1] * 2)
+    >>> answers = Answers(["n", "y"], ["f", "m"], own, y=y, pos_label="y", decided=decided)
+    >>> rows = group_rows(answers)
     >>> rows[0]["group"], rows[0]["people"], rows[0]["positive_rate"]["value"]
     ('f', 4, 0.5)
     """
-    truth, decided = np.asarray(y) == pos_label, np.asarray(decisions) == pos_label
-    right = np.asarray(decisions) == np.asarray(y)
+    decided, flips = answers.positives, answers.flips
+    truth, right = answers.truth == answers.positive, answers.decided_own == answers.truth
     rows: list[GroupRow] = []
-    for code, name in enumerate(names):
-        here = own == code
+    for code, name in enumerate(answers.groups):
+        here = answers.own == code
         if not here.any():
             continue
         row: GroupRow = {"group": str(name), "people": int(here.sum())}
-        if pos_label is not None:
+        if answers.pos_label is not None:
             row |= {
                 "positives": int(truth[here].sum()),
                 "base_rate": share(truth[here]),

@@ -73,7 +73,6 @@ def reproduce(
     Returns
     -------
     Results
-        The tables, and what they say.
     """
     integer("seeds", seeds)
     chosen = DATASETS if datasets is None else [one_of("datasets", name, DATASETS) for name in datasets]
@@ -89,9 +88,7 @@ def reproduce(
         for sensitive, table in EDUCATION_TABLES.items() if "education" in chosen else ():
             shown.say(f"Education by {sensitive}: simulated students, in the sizes that the paper states.")
             courses = education_tasks(sensitive, list(MAJORS) if full else SMALL_MAJORS)
-            small = select_methods([*paper_methods(full=False), *our_methods(full=False)], methods)
-            sweep = Sweep(small, courses, seeds, split="stratified", store=store)
-            results = _with_education(results, sweep, table, how)
+            results = _with_education(results, courses, table, methods, store, how)
     if tables:
         results.write_tables()
         shown.say(f"The tables and the store are in {results.out}/")
@@ -116,8 +113,17 @@ def _with_public(results: Results, sweep: Sweep, how: dict[str, Any]) -> Results
     )
 
 
-def _with_education(results: Results, sweep: Sweep, table: str, how: dict[str, Any]) -> Results:
-    """Run the sweep of the students' courses, and add its table."""
+def _with_education(
+    results: Results,
+    courses: list[Dataset],
+    table: str,
+    methods: Sequence[str] | None,
+    store: Store,
+    how: dict[str, Any],
+) -> Results:
+    """Run the sweep of the students' courses, with the small grids, and add its table."""
+    small = select_methods([*paper_methods(full=False), *our_methods(full=False)], methods)
+    sweep = Sweep(small, courses, results.seeds, split="stratified", store=store)
     best = sweep.run(**how)
     by_discrimination = beside(by_major(best[best["criterion"] == "discrimination"]), table)
     failures = [found for found in (results.failures, sweep.failures()) if len(found)]

@@ -69,16 +69,7 @@ def study_of(frontier: Frontier, choice: Choice) -> Study:
             {"name": chosen.name, "steps": chosen.curve["steps"], "series": chosen.curve["series"]}
         ],
         "submodels": _submodels(frontier, choice, said, measured),
-        "persons": persons(
-            with_dates(test.contexts, dataset.dates),
-            said,
-            answers.own,
-            groups=answers.groups,
-            labels=answers.labels,
-            y=test.y,
-            pos_label=parts.pos_label,
-            numbers=frontier.test_rows,
-        ),
+        "persons": persons(with_dates(test.contexts, dataset.dates), answers, numbers=frontier.test_rows),
         "published_reward": _published(frontier, choice, measured),
         "notes": [*frontier.notes, "Chosen on the validation part; every number here is from the test part."],
     }

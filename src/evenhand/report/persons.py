@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from evenhand.arrays import Array
-from evenhand.metrics import person_flips, person_gaps
+from evenhand.metrics import Answers
 from evenhand.report.summary import Person, Persons
 from evenhand.report.values import shown
 
@@ -18,13 +16,8 @@ MOST_PERSONS = 500
 
 def persons(
     contexts: pd.DataFrame,
-    said: Array,
-    own: Array,
+    answers: Answers,
     *,
-    groups: Sequence[Any],
-    labels: Sequence[Any],
-    y: Any = None,
-    pos_label: Any,
     limit: int = MOST_PERSONS,
     numbers: Sequence[int] | None = None,
 ) -> Persons:
@@ -34,16 +27,8 @@ def persons(
     ----------
     contexts : DataFrame
         Their features.
-    said : array, (people, groups, actions)
-        What each group's policy says about them.
-    own : array of int
-        The position of each person's group.
-    groups, labels : sequence
-        The names of the groups and the actions.
-    y : array, optional
-        The true labels.
-    pos_label : label or None
-        The one whose probability is shown; without it there is none to show.
+    answers : Answers
+        What each group's policy says about them. Without a positive label no probability is shown.
     limit : int
         How many people at most.
     numbers : sequence of int, optional
@@ -53,28 +38,31 @@ def persons(
     -------
     Persons
     """
-    gaps = person_gaps(said, own)
-    decided = said.argmax(2)
-    flips = person_flips(decided, own)
-    shares = said[:, :, list(labels).index(pos_label)].round(4) if pos_label is not None else None
-    first = np.lexsort((-gaps, ~flips))[:limit]
+    said, gaps, flips, decisions = (
+        answers.probabilities_by_group, answers.gaps(), answers.flips, answers.decisions_by_group
+    )  # fmt: skip
+    assert said is not None
+    assert gaps is not None
+    assert flips is not None
+    assert decisions is not None
+    shares = None if answers.pos_label is None else said[:, :, answers.positive].round(4)
     rows: list[Person] = [
         {
             "person": 1 + int(at if numbers is None else numbers[at]),
-            "group": str(groups[own[at]]),
-            "label": None if y is None else str(y[at]),
-            "decisions": [str(labels[action]) for action in decided[at]],
-            "probabilities": [None] * len(groups) if shares is None else shares[at].tolist(),
+            "group": str(answers.groups[answers.own[at]]),
+            "label": None if answers.y is None else str(answers.y[at]),
+            "decisions": [str(label) for label in decisions[at]],
+            "probabilities": [None] * len(answers.groups) if shares is None else shares[at].tolist(),
             "gap": round(float(gaps[at]), 6),
             "flips": bool(flips[at]),
             "features": [shown(value) for value in contexts.iloc[at]],
         }
-        for at in first.tolist()
+        for at in np.lexsort((-gaps, ~flips))[:limit].tolist()
     ]
     return {
-        "groups": [str(name) for name in groups],
+        "groups": [str(name) for name in answers.groups],
         "columns": [str(name) for name in contexts.columns],
         "rows": rows,
-        "people": len(said),
+        "people": len(answers),
         "flips": int(flips.sum()),
     }

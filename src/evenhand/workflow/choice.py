@@ -41,9 +41,7 @@ class Choice:
         """Measure the chosen model on the test part and make it ready for use."""
         dataset, parts, test = frontier.dataset, frontier.parts, frontier.tested(chosen)
         answers = answers_of(chosen.model, parts.test, parts.pos_label)
-        groups = group_rows(
-            answers.y, answers.decisions, answers.own, answers.groups, answers.pos_label, answers.flips
-        )
+        groups = group_rows(answers)
         notes = on_bounds(bounds, test)
         kept = [f"Kept on the validation part, as asked: {in_words(bounds)}."] if bounds else []
         how = made(frontier.command, seeds=[frontier.settings.seed], data=[source_of(dataset)])
