@@ -9,6 +9,10 @@ from collections.abc import Iterable
 from typing import Any
 
 
+class JobFailedError(RuntimeError):
+    """The request was right, but the job could not be done; the message says why. Exit code 1."""
+
+
 def number(
     name: str, value: Any, *, low: float = -math.inf, high: float = math.inf, open_low: bool = False
 ) -> float:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import signal
@@ -17,9 +18,9 @@ from sklearn.tree import DecisionTreeClassifier
 
 from evenhand.datasets import Dataset
 from evenhand.protocol import sweep as sweep_module
-from evenhand.protocol.grids import Method, grid
+from evenhand.protocol.grids import Method, grid, paper_methods
 from evenhand.protocol.selection import HighestDelta
-from evenhand.protocol.store import Store
+from evenhand.protocol.store import Store, StoreError
 from evenhand.protocol.sweep import Sweep
 
 TREE = Method(
@@ -195,3 +196,13 @@ def test_two_runs_on_one_store_at_a_time_do_no_harm(tmp_path: Path) -> None:
     assert (tmp_path / "a.csv").read_bytes() == (tmp_path / "b.csv").read_bytes()
     with Store(tmp_path / "s.sqlite") as store:
         assert len(store) == 40
+
+
+def test_trials_that_an_engine_loses_are_an_error(monkeypatch: pytest.MonkeyPatch, dataset: Any) -> None:
+    sweep = Sweep(paper_methods(full=False)[:1], [dataset], seeds=1)
+    real = sweep_module.run_trials
+    monkeypatch.setattr(
+        sweep_module, "run_trials", lambda *given, **how: itertools.islice(real(*given, **how), 1)
+    )
+    with pytest.raises(StoreError, match=r"2 of 3 trials have neither a result nor an error, such as LR on"):
+        sweep.run(workers=1)

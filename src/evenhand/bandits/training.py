@@ -14,6 +14,7 @@ from evenhand.bandits import kernels
 from evenhand.bandits.kernels.loop import ORDERS
 from evenhand.bandits.kernels.optimisers import SCHEDULES
 from evenhand.bandits.kernels.structs import Moments, Options, People, Rows
+from evenhand.checks import JobFailedError
 from evenhand.network import Network
 from evenhand.rewards.rates import Rates
 
@@ -32,7 +33,7 @@ __all__ = [
 ]
 
 
-class TrainingDivergedError(ArithmeticError):
+class TrainingDivergedError(JobFailedError, ArithmeticError):
     """The policies or the reward left the finite numbers; the message names the remedy."""
 
 

@@ -13,6 +13,7 @@ from rich.markup import escape
 from rich.table import Table
 from typer.core import TyperGroup
 
+from evenhand.checks import JobFailedError
 from evenhand.progress import Progress, to_stderr
 from evenhand.wording import printable
 
@@ -27,8 +28,6 @@ class Guarded(TyperGroup):
         """Run a command; a mistake of the user's shows no traceback, unless --debug asks for it."""
         try:
             return super().invoke(ctx)
-        except (typer.Exit, typer.Abort):  # RuntimeErrors, but no failures
-            raise
         except BrokenPipeError:
             # The reader of standard output went away, as `head` does; closing it would complain again.
             sys.stdout = None
@@ -36,28 +35,12 @@ class Guarded(TyperGroup):
         except KeyboardInterrupt:
             on_stderr().print("Stopped.")
             raise typer.Exit(INTERRUPTED) from None
-        except (RuntimeError, ArithmeticError, OSError, MemoryError, *_MISUSES) as error:
-            code = _exit_code(error)
-            if code is None or ctx.params.get("debug"):
+        except (JobFailedError, OSError, MemoryError, *_MISUSES) as error:
+            if ctx.params.get("debug"):
                 raise
             message = escape(printable(str(error)))
             on_stderr().print(f"[bold red]Error:[/] {message}", highlight=False, soft_wrap=True)
-            raise typer.Exit(code) from None
-
-
-def _exit_code(error: Exception) -> int | None:
-    """Return 1 for a job that could not be done, 2 for wrong input, None for a mistake of the program's."""
-    if isinstance(error, _MISUSES):
-        return MISUSED
-    # Imported here: `evenhand --help` needs none of it.
-    from evenhand.bandits.training import TrainingDivergedError
-    from evenhand.datasets import DataUnavailableError, TamperedFileError
-    from evenhand.workflow.choosing import NoModelWithinBoundsError
-    from evenhand.workflow.table import NoUsableRowsError
-
-    failures = (NoUsableRowsError, NoModelWithinBoundsError, TrainingDivergedError)
-    expected = (*failures, DataUnavailableError, TamperedFileError, OSError, MemoryError)
-    return FAILED if isinstance(error, expected) else None
+            raise typer.Exit(MISUSED if isinstance(error, _MISUSES) else FAILED) from None
 
 
 def on_stderr() -> Console:

@@ -17,6 +17,7 @@ from pathlib import Path
 
 import platformdirs
 
+from evenhand.checks import JobFailedError
 from evenhand.progress import to_stderr
 from evenhand.tables.files import sha256_of
 
@@ -25,11 +26,11 @@ _STALE_SECONDS = 6 * 3600
 _MEGABYTE = 1_000_000
 
 
-class DataUnavailableError(RuntimeError):
+class DataUnavailableError(JobFailedError):
     """The data is not in the cache and can't be downloaded; the message says what to put where."""
 
 
-class TamperedFileError(RuntimeError):
+class TamperedFileError(JobFailedError):
     """A file's sha256 is not the pinned one."""
 
 

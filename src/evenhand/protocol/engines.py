@@ -13,12 +13,14 @@ import functools
 import importlib
 import itertools
 import tempfile
+from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, CancelledError, Future, wait
 from pathlib import Path
 from typing import Any
 
 import joblib
-from joblib.externals.loky.process_executor import TerminatedWorkerError
+from joblib.externals.loky import ProcessPoolExecutor
 
 from evenhand.checks import integer, one_of
 from evenhand.protocol.trial import Prepared, Result, Trial, quietly
@@ -99,46 +101,73 @@ def _from_file(path: Path) -> Prepared:
     return prepared
 
 
-def _run_from_file(folder: Path, trial: Trial) -> tuple[str, Result]:
-    return trial.key, _run_quietly(_from_file(folder / f"{trial.data}.joblib"), trial)
+def _run_from_file(folder: Path, trial: Trial) -> Result:
+    return _run_quietly(_from_file(folder / f"{trial.data}.joblib"), trial)
 
 
 def _processes(trials: Iterator[Trial], data: Data, workers: int, address: None) -> Iterator[Finished]:
+    """Keep a few trials under way in a pool of processes; when one dies, the pool is replaced.
+
+    A death takes all that ran in the pool with it. Each of these trials is tried again; one that was there at
+    the last of its tries gets a pool of its own, which shows whether it is the guilty one.
+    """
+    tries: Counter[str] = Counter()
+    again: deque[Trial] = deque()
+    running: dict[Any, Trial] = {}
     with tempfile.TemporaryDirectory(prefix="evenhand-", ignore_cleanup_errors=True) as name:
         folder = Path(name)
         for key, prepared in data.items():
             joblib.dump(prepared, folder / f"{key}.joblib")
-        tries: dict[str, int] = {}
-        waiting: dict[str, Trial] = {}
+        pool = ProcessPoolExecutor(workers)
+        try:
+            while True:
+                while len(running) < workers + _AHEAD:
+                    trial = again.popleft() if again else next(trials, None)
+                    if trial is None:
+                        break
+                    running[_submitted(pool, folder, trial)] = trial
+                if not running:
+                    return
+                dead = []
+                for future in wait(running, return_when=FIRST_COMPLETED).done:
+                    trial = running.pop(future)
+                    if isinstance(future.exception(), BrokenExecutor):
+                        dead.append(trial)
+                    else:
+                        yield trial, future.result()
+                if dead:
+                    dead += running.values()
+                    running.clear()
+                    pool.shutdown(kill_workers=True)
+                    pool = ProcessPoolExecutor(workers)
+                for trial in dead:
+                    tries[trial.key] += 1
+                    if tries[trial.key] < TRIES:
+                        again.append(trial)
+                    else:
+                        yield trial, _alone(folder, trial)
+        finally:
+            pool.shutdown(kill_workers=True)
 
-        def handed_out(source: Iterable[Trial]) -> Iterator[Trial]:
-            for trial in source:
-                waiting[trial.key] = trial
-                tries[trial.key] = tries.get(trial.key, 0) + 1
-                yield trial
 
-        def pool(source: Iterable[Trial]) -> Iterator[Finished]:
-            parallel = joblib.Parallel(max(workers, 2), backend="loky", return_as="generator_unordered")
-            work = (joblib.delayed(_run_from_file)(folder, trial) for trial in handed_out(source))
-            for key, result in parallel(work):
-                yield waiting.pop(key), result
+def _submitted(pool: ProcessPoolExecutor, folder: Path, trial: Trial) -> Future[Result]:
+    """Hand a trial out; if the pool has died meanwhile, the future says so, as if it died a moment later."""
+    try:
+        future: Future[Result] = pool.submit(_run_from_file, folder, trial)
+    except BrokenExecutor as error:
+        future = Future()
+        future.set_exception(error)
+    return future
 
-        again: list[Trial] = []
-        while True:
-            try:
-                yield from pool(itertools.chain(again, trials))
-                return
-            except TerminatedWorkerError:
-                # Those that waited beside the guilty one are innocent: the suspects get a pool of their own.
-                suspects = [trial for key, trial in waiting.items() if tries[key] >= TRIES]
-                again = [trial for key, trial in waiting.items() if tries[key] < TRIES]
-                waiting.clear()
-                for trial in suspects:
-                    try:
-                        yield from pool([trial])
-                    except TerminatedWorkerError as error:
-                        waiting.clear()
-                        yield trial, died(str(error).splitlines()[0])
+
+def _alone(folder: Path, trial: Trial) -> Result:
+    pool = ProcessPoolExecutor(1)
+    try:
+        return _submitted(pool, folder, trial).result()
+    except BrokenExecutor as error:
+        return died(str(error).splitlines()[0])
+    finally:
+        pool.shutdown(kill_workers=True)
 
 
 # Clusters ----------------------------------------------------------------------------------------------
@@ -159,27 +188,41 @@ def _dask(trials: Iterator[Trial], data: Data, workers: int, address: str | None
             client = stack.enter_context(distributed.Client(stack.enter_context(cluster)))
         else:
             client = stack.enter_context(distributed.Client(address))
-        # On every worker: one that dies takes no data with it.
-        sent = {key: client.scatter(prepared, broadcast=True, hash=False) for key, prepared in data.items()}
+        # On every worker, and kept there: one that dies takes no data with it.
+        client.amm.stop()
+        sent: dict[str, Any] = {}
+        tries: Counter[str] = Counter()
+
+        def send() -> None:
+            sent.update({key: client.scatter(held, broadcast=True, hash=False) for key, held in data.items()})
 
         def submit(trial: Trial) -> Any:
-            return client.submit(_run_quietly, sent[trial.data], trial, pure=False, key=f"trial-{trial.key}")
+            tries[trial.key] += 1
+            key = f"trial-{trial.key}-{tries[trial.key]}"
+            return client.submit(_run_quietly, sent[trial.data], trial, pure=False, key=key)
 
+        send()
         slots = _AHEAD + sum(client.nthreads().values())
         started = {submit(trial): trial for trial in itertools.islice(trials, slots)}
         arriving = distributed.as_completed(list(started))
         for future in arriving:
-            trial = started.pop(future)
+            trial, result = started.pop(future), None
             try:
                 result = future.result()
             except distributed.KilledWorker as error:
                 result = died(error)
-            for after in itertools.islice(trials, 1):
-                following = submit(after)
-                started[following] = after
-                arriving.add(following)
+            except CancelledError as error:  # the data went with the last worker that had it
+                if tries[trial.key] >= TRIES:
+                    result = died(error)
+                else:
+                    send()
+            for after in [trial] if result is None else itertools.islice(trials, 1):
+                handed_out = submit(after)
+                started[handed_out] = after
+                arriving.add(handed_out)
             future.release()
-            yield trial, result
+            if result is not None:
+                yield trial, result
 
 
 def _ray(trials: Iterator[Trial], data: Data, workers: int, address: str | None) -> Iterator[Finished]:

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Self
 
+from evenhand.checks import JobFailedError
 from evenhand.protocol.trial import Result
 
 _LAYOUT = 1
@@ -30,7 +31,7 @@ WHERE results.error IS NOT NULL"""
 _PATIENCE = 60.0  # seconds to wait while another run writes
 
 
-class StoreError(RuntimeError):
+class StoreError(JobFailedError):
     """The store can't be read or written; the message says why and what to do."""
 
 

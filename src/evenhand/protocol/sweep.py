@@ -17,7 +17,7 @@ from evenhand.progress import Progress
 from evenhand.protocol.engines import run_trials
 from evenhand.protocol.grids import Method, Point
 from evenhand.protocol.selection import CRITERIA, Criterion
-from evenhand.protocol.store import Store, key_of
+from evenhand.protocol.store import Store, StoreError, key_of
 from evenhand.protocol.trial import METRICS, SPLITS, Prepared, Selected, Trained, Trial, make_ready
 
 _LEAST_WORK = 10_000.0  # of any trial: its own overhead
@@ -131,7 +131,18 @@ class Sweep:
                     what = {"dataset": trial.dataset, "seed": trial.seed, "method": trial.method.name}
                     self.store.write(trial.key, what | {"parameters": trial.point}, result)
                     shown.done(trial.label, trial.work)
+            self._check_whole(pending)
         return self.best()
+
+    def _check_whole(self, trials: Sequence[Trial]) -> None:
+        """Raise if a trial has neither a result nor an error: tables of what is left would mislead."""
+        known = self.store.read(trial.key for trial in trials)
+        lost = [trial.label for trial in trials if trial.key not in known]
+        if lost:
+            raise StoreError(
+                f"{len(lost)} of {len(trials)} trials have neither a result nor an error, such as {lost[0]}. "
+                "Run it again: it goes on with these."
+            )
 
     def best(self) -> pd.DataFrame:
         """Return the best of each method, from what the store has."""

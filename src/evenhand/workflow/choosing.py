@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TypedDict
 
-from evenhand.checks import one_of
+from evenhand.checks import JobFailedError, one_of
 from evenhand.metrics.measures import value_of
 from evenhand.workflow.candidates import Candidate
 from evenhand.workflow.defaults import CRITERIA
 
 
-class NoModelWithinBoundsError(RuntimeError):
+class NoModelWithinBoundsError(JobFailedError):
     """No trained model keeps the bounds; the message names the nearest."""
 
 

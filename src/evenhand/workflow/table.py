@@ -10,6 +10,7 @@ from typing import Any
 import pandas as pd
 
 from evenhand.arrays import Codes
+from evenhand.checks import JobFailedError
 from evenhand.code_version import Source
 from evenhand.groups import JOINT, group_values
 from evenhand.tables import Dataset, load_table
@@ -19,7 +20,7 @@ from evenhand.wording import people
 PERSON_NUMBER = "A person's number is their row in the file; the first row after the names is 1."
 
 
-class NoUsableRowsError(RuntimeError):
+class NoUsableRowsError(JobFailedError):
     """No row of a file could be scored or audited."""
 
 
