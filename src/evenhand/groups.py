@@ -26,24 +26,8 @@ class Groups(NamedTuple):
 def encode_groups(sensitive_features: Any, n_people: int) -> Groups:
     """Return groups as numbers: values of one column keep their type, several columns make combinations.
 
-    Parameters
-    ----------
-    sensitive_features : array, Series, DataFrame or None
-        Each person's group; None puts everybody in one group named 'everyone'.
-    n_people : int
-        How many people there are.
+    None puts everybody in one group named 'everyone'.
 
-    Returns
-    -------
-    Groups
-
-    Raises
-    ------
-    ValueError
-        If a group is missing, or there are more or fewer than `n_people`.
-
-    Examples
-    --------
     >>> encode_groups(["f", "m", "f"], 3)
     Groups(codes=array([0, 1, 0]), names=array(['f', 'm'], dtype=object))
     >>> encode_groups({"sex": ["f", "m", "f"], "old": [0, 0, 1]}, 3).names.tolist()

@@ -93,10 +93,6 @@ def audit(
     random_state : int, RandomState, Generator or None
         The same seed gives the same audit.
 
-    Returns
-    -------
-    Audit
-
     Raises
     ------
     ValueError

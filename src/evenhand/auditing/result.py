@@ -76,10 +76,6 @@ class Audit:
         group : group
             None for everybody.
 
-        Returns
-        -------
-        float
-
         Raises
         ------
         KeyError
@@ -145,10 +141,6 @@ class Audit:
             What was audited, for the title.
         label : str
             What it decides, for the title.
-
-        Returns
-        -------
-        Path
         """
         # The report stands above the audit and is needed only here.
         from evenhand.report.from_audit import write_audit

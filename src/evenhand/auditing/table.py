@@ -30,17 +30,9 @@ def rate_of(label: Any) -> str:
 
 
 class MetricTable:
-    """Collects metrics of a model's answers, with their intervals.
+    """Collects metrics of a model's answers, with their intervals of `n` resamples.
 
-    Parameters
-    ----------
-    answers : Answers
-    n : int
-        How many resamples.
-    confidence : float
-        Of the intervals.
-    random_state : Generator
-        It goes on from metric to metric, so that their order matters.
+    The generator goes on from metric to metric, so that their order matters.
     """
 
     def __init__(

@@ -179,8 +179,6 @@ class Answers:
 def as_array(names: Sequence[Any]) -> Array:
     """Return names as an array that keeps each one's type.
 
-    Examples
-    --------
     >>> as_array(["no", 1]).tolist(), as_array([0, 1]).dtype.kind
     (['no', 1], 'i')
     """
@@ -195,8 +193,6 @@ def as_array(names: Sequence[Any]) -> Array:
 def positions(values: Any, labels: Sequence[Any]) -> Codes:
     """Return each value's position among the labels; an unknown value is numbered after them.
 
-    Examples
-    --------
     >>> positions(["yes", "no", "perhaps"], ["no", "yes"]).tolist()
     [1, 0, 2]
     """

@@ -81,10 +81,6 @@ def respond(
     random_state : int or None
         For models that decide at random.
 
-    Returns
-    -------
-    Answers
-
     Raises
     ------
     TypeError

@@ -64,10 +64,6 @@ def bootstrap_interval(
     **arguments
         More of what the metric takes.
 
-    Returns
-    -------
-    Interval
-
     Notes
     -----
     Accuracy, discrimination, delta and the differences of opportunity and odds need no resampling: their
@@ -128,10 +124,6 @@ def mean_interval(
         nobody is in any resample, and one person among hundreds is hardly more certain.
     n, confidence, random_state
         As in `bootstrap_interval`.
-
-    Returns
-    -------
-    Interval
 
     Examples
     --------

@@ -68,10 +68,6 @@ def gower_neighbours(
     n_jobs : int
         Threads; -1 is all cores.
 
-    Returns
-    -------
-    Neighbours
-
     Notes
     -----
     A number that is the same for everybody counts as no difference. Two people with no feature in common have

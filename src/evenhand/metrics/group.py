@@ -33,10 +33,6 @@ def accuracy(y_true: Any, y_pred: Any, *, sensitive_features: Any = None, pos_la
     pos_label : label
         The positive label; by default the second of two.
 
-    Returns
-    -------
-    float
-
     Examples
     --------
     >>> accuracy([0, 1, 1, 0], [0, 1, 0, 0])
@@ -50,18 +46,7 @@ def balanced_accuracy(
 ) -> float:
     """Return the mean, over the labels in y_true, of the share of correct decisions.
 
-    Parameters
-    ----------
-    y_true, y_pred : array
-        The true labels and the decisions.
-    sensitive_features : array, Series or DataFrame
-        Each person's group.
-    pos_label : label
-        The positive label; by default the second of two.
-
-    Returns
-    -------
-    float
+    The parameters are those of `accuracy`.
 
     Examples
     --------
@@ -76,18 +61,7 @@ def positive_rates(
 ) -> dict[Any, float]:
     """Return P(ŷ = positive | group) for every group; more than two labels need a `pos_label`.
 
-    Parameters
-    ----------
-    y_true, y_pred : array
-        The true labels and the decisions.
-    sensitive_features : array, Series or DataFrame
-        Each person's group.
-    pos_label : label
-        The positive label; by default the second of two.
-
-    Returns
-    -------
-    dict of group to float
+    The parameters are those of `accuracy`.
 
     Examples
     --------
@@ -107,19 +81,7 @@ def discrimination(y_true: Any, y_pred: Any, *, sensitive_features: Any, pos_lab
     """Return the largest difference between groups of P(ŷ = positive | group).
 
     Also called demographic parity difference. Only the set of labels is taken from y_true.
-
-    Parameters
-    ----------
-    y_true, y_pred : array
-        The true labels and the decisions.
-    sensitive_features : array, Series or DataFrame
-        Each person's group.
-    pos_label : label
-        The positive label; by default the second of two.
-
-    Returns
-    -------
-    float
+    The parameters are those of `accuracy`.
 
     Examples
     --------
@@ -132,18 +94,7 @@ def discrimination(y_true: Any, y_pred: Any, *, sensitive_features: Any, pos_lab
 def delta(y_true: Any, y_pred: Any, *, sensitive_features: Any, pos_label: Any = None) -> float:
     """Return accuracy minus discrimination, the paper's second criterion.
 
-    Parameters
-    ----------
-    y_true, y_pred : array
-        The true labels and the decisions.
-    sensitive_features : array, Series or DataFrame
-        Each person's group.
-    pos_label : label
-        The positive label; by default the second of two.
-
-    Returns
-    -------
-    float
+    The parameters are those of `accuracy`.
 
     Examples
     --------
@@ -158,18 +109,7 @@ def equal_opportunity_difference(
 ) -> float:
     """Return the largest difference between groups of P(ŷ = positive | y = positive, group).
 
-    Parameters
-    ----------
-    y_true, y_pred : array
-        The true labels and the decisions.
-    sensitive_features : array, Series or DataFrame
-        Each person's group.
-    pos_label : label
-        The positive label; by default the second of two.
-
-    Returns
-    -------
-    float
+    The parameters are those of `accuracy`.
 
     Examples
     --------
@@ -184,18 +124,7 @@ def equalized_odds_difference(
 ) -> float:
     """Return the largest difference between groups of P(ŷ = positive | y, group), over the labels y.
 
-    Parameters
-    ----------
-    y_true, y_pred : array
-        The true labels and the decisions.
-    sensitive_features : array, Series or DataFrame
-        Each person's group.
-    pos_label : label
-        The positive label; by default the second of two.
-
-    Returns
-    -------
-    float
+    The parameters are those of `accuracy`.
 
     Examples
     --------
@@ -216,10 +145,6 @@ def by_group(
         One of this module's.
     y_true, y_pred, sensitive_features, pos_label
         As the metric takes them.
-
-    Returns
-    -------
-    dict of group to float
 
     Examples
     --------

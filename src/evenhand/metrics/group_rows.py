@@ -27,8 +27,6 @@ def group_rows(answers: Answers) -> list[GroupRow]:
 
     Without a positive label there are no shares of it.
 
-    Examples
-    --------
     >>> import numpy as np
     >>> y, decided, own = np.array(["n", "y"] * 4), np.array([0, 1] * 4), np.array([0, 0, 1, 1] * 2)
     >>> answers = Answers(["n", "y"], ["f", "m"], own, y=y, pos_label="y", decided=decided)

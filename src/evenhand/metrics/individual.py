@@ -51,10 +51,6 @@ def consistency(
     k, weights, categorical
         As in `gower_neighbours`.
 
-    Returns
-    -------
-    float
-
     Notes
     -----
     AIF360's consistency differs: it is Euclidean on encoded columns, and the person is one of their own
@@ -119,10 +115,6 @@ def metric_free_gap(
     epsilon : float
         A gap of at least this much counts towards `share`.
 
-    Returns
-    -------
-    Gap
-
     Examples
     --------
     >>> by_group = [[[0.5, 0.5], [0.5, 0.5]], [[0.9, 0.1], [0.6, 0.4]]]
@@ -169,10 +161,6 @@ def flip_rate(decisions_by_group: Any, own: Any) -> float:
         The decision about each person in every group.
     own : array of int, (people,)
         The position of each person's own group.
-
-    Returns
-    -------
-    float
 
     Examples
     --------

@@ -204,8 +204,6 @@ _PER_PERSON: dict[str, Callable[[Answers], Array | None]] = {  # measures that a
 def share(values: Array, random_state: Any = 0) -> Measure:
     """Return the share of True with its 95 % interval.
 
-    Examples
-    --------
     >>> {name: round(value, 3) for name, value in share(np.zeros(100, dtype=bool)).items()}
     {'value': 0.0, 'low': 0.0, 'high': 0.036}
     """
@@ -223,8 +221,6 @@ def value_of(found: dict[str, Measure], name: str) -> float:
 def as_measure(interval: Interval) -> Measure:
     """Return an interval as plain data; what is not finite becomes None.
 
-    Examples
-    --------
     >>> as_measure(Interval(0.5, float("nan"), float("nan")))
     {'value': 0.5, 'low': None, 'high': None}
     """
@@ -238,8 +234,6 @@ def published_reward(answers: Answers) -> dict[str, float]:
     The expected push of the published term, Σ_a π(a)·KL·∇log π(a), is zero for everybody; what is left of it
     is the noise of a sampled action. The log-ratio's expected push is the divergence's own gradient.
 
-    Examples
-    --------
     >>> answers = Answers(["no", "yes"], ["f", "m"], np.array([0]), np.array([[[0.5, 0.5], [0.9, 0.1]]]))
     >>> {name: round(value, 3) for name, value in published_reward(answers).items()}
     {'divergence': 0.511, 'published_push': 0.0, 'published_noise': 0.361, 'log_ratio_push': 0.777}

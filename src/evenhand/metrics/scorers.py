@@ -74,10 +74,6 @@ def scorer(name: str, **arguments: Any) -> Scorer:
     **arguments
         What its metric takes besides: `pos_label`, `divergence`, `k`, ...
 
-    Returns
-    -------
-    Scorer
-
     Examples
     --------
     >>> scorer("metric_free_gap", divergence="hellinger")

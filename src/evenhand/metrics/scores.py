@@ -71,10 +71,6 @@ def calibration_error(
     bins : int
         How many bins.
 
-    Returns
-    -------
-    float
-
     Examples
     --------
     >>> calibration_error([0, 1, 1, 1], [0.25, 0.25, 1.0, 1.0])

@@ -24,25 +24,8 @@ _NOT_FEATURES = ("person", "group", "label", "decision", "flips", "gap")
 def summary_of_audit(
     found: Audit, *, name: str, label: str, sensitive: str, how: Made, model: str = "This model"
 ) -> Summary:
-    """Return the summary of an audit.
+    """Return the summary of an audit; the page calls the data, its columns and the model by these names.
 
-    Parameters
-    ----------
-    found : Audit
-        What it found.
-    name, label, sensitive : str
-        The names of the data, of its label and of its sensitive column.
-    how : Made
-        How it was made; see `evenhand.code_version.made`.
-    model : str
-        What the page calls the model.
-
-    Returns
-    -------
-    Summary
-
-    Examples
-    --------
     >>> from evenhand.auditing import audit
     >>> from evenhand.code_version import made
     >>> found = audit([0, 1, 1, 0], None, [0, 1, 0, 0], sensitive_features=["f", "f", "m", "m"])

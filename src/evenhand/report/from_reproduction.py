@@ -24,16 +24,7 @@ _COLUMNS = ("dataset", "method", "metric", "ours", "low", "high", "published", "
 def summary_of_reproduction(results: Results, details: Mapping[str, Study] | None = None) -> Summary:
     """Return the report's summary of a reproduction.
 
-    Parameters
-    ----------
-    results : Results
-        What `evenhand.protocol.reproduce.reproduce` returns.
-    details : mapping of str to Study, optional
-        By data set, a study of models trained along λ: the slider, the groups and the people.
-
-    Returns
-    -------
-    Summary
+    `details` has, by data set, a study of models trained along λ: the slider, the groups and the people.
     """
     studies = [
         _with_detail(_study(results, dataset), (details or {}).get(dataset.name))

@@ -23,20 +23,7 @@ def persons(
 ) -> Persons:
     """Return people, those whose decision flips first, then by gap: what each group decides, and features.
 
-    Parameters
-    ----------
-    contexts : DataFrame
-        Their features.
-    answers : Answers
-        What each group's policy says about them. Without a positive label no probability is shown.
-    limit : int
-        How many people at most.
-    numbers : sequence of int, optional
-        The people's rows in the data set or its file, from 0, where these are not all of it.
-
-    Returns
-    -------
-    Persons
+    `numbers` are their rows in the data set or its file, from 0, where these are not all of it.
     """
     said, gaps, flips, decisions = (
         answers.probabilities_by_group, answers.gaps(), answers.flips, answers.decisions_by_group

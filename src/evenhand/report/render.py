@@ -46,8 +46,6 @@ def write_html(summary: Summary, path: str | Path) -> Path:
 def visible(value: Any) -> Any:
     """Return the same data with invisible and direction-turning characters written out.
 
-    Examples
-    --------
     >>> visible({"name": "abc\u202edef"})
     {'name': 'abc⟨U+202E⟩def'}
     """
@@ -87,8 +85,6 @@ def _halved(study: Study) -> Study:
 def embedded(value: Any) -> str:
     r"""Return JSON that can stand inside a script element: nothing in it can close the element.
 
-    Examples
-    --------
     >>> embedded({"a": "</script>"})
     '{"a":"\\u003c/script\\u003e"}'
     """
@@ -101,8 +97,6 @@ def embedded(value: Any) -> str:
 def in_numbers(measure: Measure | None, name: str = "", digits: int = 3) -> str:
     """Return a measure as the page shows it: shares in percent, the rest with three digits.
 
-    Examples
-    --------
     >>> in_numbers({"value": 0.0123, "low": 0.01, "high": 0.02}, "flip_rate")
     '1.2 %'
     """
@@ -115,8 +109,6 @@ def in_numbers(measure: Measure | None, name: str = "", digits: int = 3) -> str:
 def interval(measure: Measure | None, name: str = "", digits: int = 3) -> str:
     """Return a measure's interval, or nothing where there is none.
 
-    Examples
-    --------
     >>> interval({"value": -0.42, "low": -0.455, "high": -0.384})
     '-0.455 to -0.384'
     """

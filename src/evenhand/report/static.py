@@ -16,26 +16,7 @@ SHAPES = ("o", "s", "D", "^", "P", "*", "X", "v", "p", "h")
 
 
 def write_figures(summary: Summary, folder: Path, kind: str) -> list[Path]:
-    """Write each study's figure; return their paths.
-
-    Parameters
-    ----------
-    summary : Summary
-        What to draw.
-    folder : Path
-        Made where it is not there.
-    kind : {'svg', 'pdf', 'png'}
-        The files' format.
-
-    Returns
-    -------
-    list of Path
-
-    Raises
-    ------
-    ImportError
-        If Matplotlib is not installed.
-    """
+    """Write each study's figure; return their paths."""
     one_of("--figures", kind, FORMATS)
     try:
         import matplotlib

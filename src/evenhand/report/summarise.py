@@ -12,31 +12,9 @@ from evenhand.report.summary import KINDS, SCHEMA, Metrics, ModelEntry, Overview
 
 
 def summary_of(
-    kind: str,
-    title: str,
-    studies: Sequence[Study],
-    made: Made,
-    overview: Overview | None = None,
+    kind: str, title: str, studies: Sequence[Study], made: Made, overview: Overview | None = None
 ) -> Summary:
-    """Return a whole summary.
-
-    Parameters
-    ----------
-    kind : {'fit', 'audit', 'reproduce', 'compare'}
-        What it is of.
-    title : str
-        The page's heading.
-    studies : sequence of Study
-        One per data set; they get the parts that they leave out, and a sentence.
-    made : Made
-        How it was made; see `made`.
-    overview : Overview, optional
-        What holds for all studies together.
-
-    Returns
-    -------
-    Summary
-    """
+    """Return a whole summary; studies get the parts that they leave out, and a sentence."""
     one_of("kind", kind, KINDS)
     return {
         "schema": SCHEMA,
@@ -74,8 +52,6 @@ def model_of(
 def mark_front(models: Sequence[ModelEntry]) -> list[ModelEntry]:
     """Mark the models that no other beats in both accuracy and discrimination.
 
-    Examples
-    --------
     >>> def point(accuracy, discrimination):
     ...     both = {"accuracy": {"value": accuracy}, "discrimination": {"value": discrimination}}
     ...     return model_of("m", both)
@@ -94,19 +70,9 @@ def mark_front(models: Sequence[ModelEntry]) -> list[ModelEntry]:
 
 
 def sentence(study: Study, *, audited: bool = False) -> str:
-    """Return the one sentence that stands above everything else.
+    """Return the one sentence that stands above everything else; empty where no model is chosen.
 
-    Parameters
-    ----------
-    study : Study
-        What it is about.
-    audited : bool
-        Whether the people are those of an audit: the model may have been trained on them.
-
-    Returns
-    -------
-    str
-        Empty where no model is chosen.
+    A model that is `audited` may have been trained on these people: they are no test set.
     """
     chosen = next((model for model in study["models"] if model["chosen"]), None)
     if chosen is None:

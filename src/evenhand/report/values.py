@@ -12,8 +12,6 @@ import pandas as pd
 def shown(value: Any) -> str | float | int | None:
     """Return a value of a table as the page and its JSON hold it; a missing one is None.
 
-    Examples
-    --------
     >>> [shown(value) for value in (11.0, 0.123456, pd.Timestamp("2024-03-02"), "cook", float("nan"))]
     [11, 0.1235, '2024-03-02', 'cook', None]
     """
