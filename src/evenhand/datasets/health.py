@@ -47,6 +47,7 @@ def load_health(
 
     Ages come in bands of ten years, and 65 falls inside 60 to 69: 'older than 65' is either 60 and over (the
     default) or 70 and over. The age columns, the two keys, `trainset` and `Charlson>0` are left out.
+    The label is 'yes' or 'no'.
 
     Parameters
     ----------
@@ -65,11 +66,6 @@ def load_health(
         Where downloads are kept; see `fetch_from_wheel`.
     data_dir : str or Path, optional
         The folder that holds `health/DaysInHospital_Y2.csv` and `_Y3.csv`, instead of $EVENHAND_DATA.
-
-    Returns
-    -------
-    Dataset
-        The label is 'yes' or 'no'.
 
     Examples
     --------

@@ -72,7 +72,7 @@ def load_registrar(
 
     The features are the last grades in the other courses that the student finished in an *earlier term* than
     their first attempt at the target course; a course not taken yet is missing. Students without an earlier
-    grade are left out.
+    grade are left out. The data sets come by the courses' names.
 
     Parameters
     ----------
@@ -90,11 +90,6 @@ def load_registrar(
         The fewest students that a task needs.
     name : str
         The beginning of the data sets' names.
-
-    Returns
-    -------
-    dict of str to Dataset
-        One data set per course.
 
     Examples
     --------

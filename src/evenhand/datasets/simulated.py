@@ -50,7 +50,7 @@ def simulate_registrar(major: str, random_state: int = 0) -> Registrar:
 
     The numbers of students, grades, courses to predict, men and women, and African-Americans are exactly
     those of the paper's statistics. Everything else is invented: no result on it says anything about real
-    students.
+    students. `tasks` makes one data set per course of the tables.
 
     Parameters
     ----------
@@ -58,11 +58,6 @@ def simulate_registrar(major: str, random_state: int = 0) -> Registrar:
         The paper's Major1 to Major5.
     random_state : int
         The seed; the same seed makes the same tables.
-
-    Returns
-    -------
-    Registrar
-        The two tables; `tasks` makes one data set per course.
 
     Examples
     --------

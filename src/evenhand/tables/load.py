@@ -62,11 +62,6 @@ def load_table(
     encoding : str
         The encoding of a CSV file.
 
-    Returns
-    -------
-    Dataset
-        The people with a label and a group.
-
     Examples
     --------
     >>> people = pd.DataFrame({"age": [25, 31, 47], "sex": ["f", "m", "f"], "hired": ["no", "yes", "yes"]})

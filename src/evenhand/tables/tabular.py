@@ -31,7 +31,8 @@ def tabular(
 
     Text becomes one-hot categories, dates become days, numbers are standardised. A missing number becomes the
     mean, with a column that says so; a missing category is the category 'missing'; a category that `fit`
-    never saw is all zeros. Identifiers and constant columns are left out, and `notes_` says so.
+    never saw is all zeros. Identifiers and constant columns are left out, and `notes_` says so. `clone`,
+    `GridSearchCV`, `evenhand.save` and `evenhand.audit` take the classifier.
 
     Parameters
     ----------
@@ -41,11 +42,6 @@ def tabular(
         Columns that are no features.
     categorical : str or list of str
         Columns whose numbers are codes, not amounts.
-
-    Returns
-    -------
-    TabularClassifier
-        A scikit-learn classifier, which `clone`, `GridSearchCV`, `evenhand.save` and `evenhand.audit` take.
 
     Examples
     --------
@@ -109,11 +105,6 @@ class TabularClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             The labels.
         sensitive_features : array, Series or DataFrame, optional
             Each person's group.
-
-        Returns
-        -------
-        Self
-            The fitted classifier.
 
         Raises
         ------

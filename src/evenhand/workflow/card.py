@@ -144,8 +144,6 @@ def _measures(heading: str, measures: dict[str, Any]) -> list[str]:
 def plain(text: Any) -> str:
     r"""Return a text in which no character means anything to Markdown, HTML or a terminal.
 
-    Examples
-    --------
     >>> plain("a|b <script>")
     'a\\|b \\<script\\>'
     """

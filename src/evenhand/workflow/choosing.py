@@ -34,11 +34,6 @@ def choose(
 
     'even' is accuracy − discrimination − flip rate. The paper's delta, accuracy − discrimination, alone would
     choose a model that makes the groups equal by deciding people by their group.
-
-    Raises
-    ------
-    NoModelWithinBoundsError
-        If no model keeps the bounds.
     """
     one_of("criterion", criterion, CRITERIA)
     wanted = bounds_of(max_discrimination, max_flip)

@@ -24,28 +24,15 @@ STANDARD_OUTPUT = Path("-")
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of a file's rows.
-
-    Parameters
-    ----------
-    decided, rejected, would_flip : int
-        How many people were decided about, how many rows could not be scored, and how many people would get
-        a different decision in another group.
-    output, rejects : Path or None
-        The files; None for standard output, and where no file of rejected rows was written.
-    unseen : dict
-        How many people have a category that training never met, by column.
-    notes : list of str
-        The same in words.
-    """
+    """What became of a file's rows; the first three count them."""
 
     decided: int
     rejected: int
     would_flip: int
-    output: Path | None
-    rejects: Path | None
-    unseen: dict[str, int]
-    notes: list[str]
+    output: Path | None  # None for standard output
+    rejects: Path | None  # None where no such file was written
+    unseen: dict[str, int]  # by column, how many people have a category that training never met
+    notes: list[str]  # the same in words
 
 
 def decide_file(
@@ -61,35 +48,8 @@ def decide_file(
 ) -> Outcome:
     """Decide about everybody in a file; what `Decisions.to_frame` has is added to each row.
 
-    A row that can't be scored goes to the file of rejects with its line and the reason.
-
-    Parameters
-    ----------
-    model : Deployed or path
-        The model, or the file that `evenhand fit` saved it to.
-    data : path
-        A CSV or Parquet file, one row per person.
-    output : path, optional
-        CSV or Parquet, or '-' for standard output; by default NAME.decided.csv or .parquet beside the data.
-    rejects : path, optional
-        A CSV file, written even if no row is rejected; by default NAME.rejects.csv, if there are such rows.
-    prefix : str
-        Put before the names of the columns that are added.
-    chunk : int
-        Rows in memory at a time.
-    encoding : str
-        The encoding of a CSV file.
-    progress : Progress, optional
-        Told of every chunk.
-
-    Returns
-    -------
-    Outcome
-
-    Raises
-    ------
-    NoUsableRowsError
-        If no row could be scored; the file of rejects says why.
+    A row that can't be scored goes to the file of rejects with its line and the reason. `evenhand predict`
+    describes the arguments.
     """
     deployed = model if isinstance(model, Deployed) else load(model)
     if not isinstance(deployed, Deployed):

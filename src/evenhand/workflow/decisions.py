@@ -16,24 +16,12 @@ from evenhand.tables.matching import Reasons
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Decisions:
-    """What a model decides about each row of a table; `to_frame` has it as columns.
+    """What a model decides about each row of a table; `to_frame` has it as columns."""
 
-    Parameters
-    ----------
-    answers : Answers
-        What each group's policy says about each person; rows that can't be scored are not among them.
-    reasons : array of str
-        Why a row can't be scored, one per row of the table; '' where it was.
-    unseen : dict
-        Categories that training never met: by column, how many people have each.
-    index : pandas.Index
-        The scored rows' names in the table.
-    """
-
-    answers: Answers
-    reasons: Reasons
-    unseen: dict[str, dict[str, int]]
-    index: pd.Index[Any]
+    answers: Answers  # of the scored rows
+    reasons: Reasons  # why a row of the table can't be scored; '' where it was
+    unseen: dict[str, dict[str, int]]  # by column, how many people have each category that training never met
+    index: pd.Index[Any]  # the scored rows' names in the table
 
     @property
     def scored(self) -> Flags:
@@ -61,18 +49,10 @@ class Decisions:
         return np.asarray(self.answers.flips)
 
     def to_frame(self, prefix: str = "") -> pd.DataFrame:
-        """Return one row per scored person, as `evenhand predict` writes it.
+        """Return one row per scored person, as `evenhand predict` writes it; `prefix` begins the names.
 
-        Parameters
-        ----------
-        prefix : str
-            Put before the columns' names.
-
-        Returns
-        -------
-        DataFrame
-            The columns decision, probability, probability_of_LABEL for each of more than two labels,
-            probability_as_GROUP for each group, and would_flip.
+        The columns are decision, probability, probability_of_LABEL for each of more than two labels,
+        probability_as_GROUP for each group, and would_flip.
         """
         labels, scores, by_group = self.answers.labels, np.asarray(self.answers.scores), self.by_group
         columns: dict[str, Any] = {"decision": self.decision, "probability": self.probability.round(6)}

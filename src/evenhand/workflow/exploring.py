@@ -47,7 +47,8 @@ def explore(
 
     70 % of the people train the models, 15 % serve to choose one (validation), and 15 % to test it; each part
     has the same share of every label and group. Every divergence weight λ is trained with and without parity.
-    This is what `evenhand fit` does.
+    `candidates` of the frontier lists them, `choose` returns one that is ready for use. This is what
+    `evenhand fit` does.
 
     Parameters
     ----------
@@ -89,11 +90,6 @@ def explore(
         Whom to tell how far the training is, such as `evenhand.progress.to_stderr()`; nobody by default.
     command : str, optional
         What the report and the model card say that the models were made with; by default this call.
-
-    Returns
-    -------
-    Frontier
-        The trained models: `candidates` lists them, `choose` returns one that is ready for use.
 
     Examples
     --------

@@ -38,19 +38,9 @@ _REASONS = 3  # named of those for which rows are left out
 
 @dataclass(frozen=True)
 class FileAudit:
-    """The audit of a file, and what a report says about the file.
+    """The audit of a file, and what a report says about the file."""
 
-    Parameters
-    ----------
-    audit : Audit
-        What was measured; people are named by their rows in the file, from 0.
-    label, sensitive : str
-        The columns that were used.
-    source : dict
-        The file's name, path, digest and number of people.
-    """
-
-    audit: Audit
+    audit: Audit  # people are named by their rows in the file, from 0
     label: str
     sensitive: str
     source: Source
@@ -130,27 +120,8 @@ def audit_file(
 ) -> FileAudit:
     """Audit the people of a file with a model, or with the decisions in one of its columns.
 
-    Parameters
-    ----------
-    data : path
-        A CSV or Parquet file, one row per person.
-    model : path or fitted classifier, optional
-        A model that evenhand saved.
-    predictions : str, optional
-        The column of decisions, or of scores, of any model; without a label it must hold decisions.
-    label, sensitive, positive, drop, categorical, encoding
-        As in `evenhand.workflow.table.open_table`; a model of `evenhand fit` knows most of them.
-    threshold, epsilon, n_listed
-        As in `evenhand.audit`.
-    seed : int
-        The same seed gives the same result.
-    progress : Progress, optional
-        Told what is being done.
-
-    Returns
-    -------
-    FileAudit
-        The findings, and what a report says about the file.
+    `predictions` may hold scores if there is a label. The columns' names are those of `open_table`, of which
+    a model of `evenhand fit` knows most; `threshold`, `epsilon` and `n_listed` are those of `evenhand.audit`.
     """
     if (model is None) == (predictions is None):
         raise ValueError(

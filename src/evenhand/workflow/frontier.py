@@ -93,11 +93,6 @@ class Frontier:
             What to choose by: 'even' is accuracy − discrimination − flip rate, 'delta' is accuracy −
             discrimination. By default 'even', or 'accuracy' if there are bounds.
 
-        Returns
-        -------
-        Deployed
-            It takes rows of a table as they are: `decide`, `predict`, `save`; `card` says how it was made.
-
         Raises
         ------
         NoModelWithinBoundsError
@@ -129,15 +124,7 @@ class Frontier:
     def summary(self, **wanted: Unpack[Wanted]) -> Summary:
         """Return the report's data as plain values: every model on the test part, the chosen one in detail.
 
-        Parameters
-        ----------
-        **wanted
-            Bounds and criterion, as in `choose`.
-
-        Returns
-        -------
-        dict
-            What `to_json` and `to_html` write.
+        Bounds and criterion are those of `choose`, here as in `to_json` and `to_html`.
         """
         # The report stands above the workflow and is needed only here.
         from evenhand.report.from_frontier import summary_of_frontier
@@ -145,29 +132,13 @@ class Frontier:
         return summary_of_frontier(self, self.choice(**wanted))
 
     def to_json(self, path: str | Path, **wanted: Unpack[Wanted]) -> Path:
-        """Write the report's data as JSON, which `evenhand report` makes a page of; return its path.
-
-        Parameters
-        ----------
-        path : str or Path
-            The file to write.
-        **wanted
-            Bounds and criterion, as in `choose`.
-        """
+        """Write the report's data as JSON, which `evenhand report` makes a page of; return its path."""
         from evenhand.report.summary import write_summary
 
         return write_summary(self.summary(**wanted), path)
 
     def to_html(self, path: str | Path, **wanted: Unpack[Wanted]) -> Path:
-        """Write the report, one page that opens offline; return its path.
-
-        Parameters
-        ----------
-        path : str or Path
-            The file to write.
-        **wanted
-            Bounds and criterion, as in `choose`.
-        """
+        """Write the report, one page that opens offline; return its path."""
         from evenhand.report.render import write_html
 
         return write_html(self.summary(**wanted), path)

@@ -50,8 +50,6 @@ def on_groups(dataset: Dataset, parts: Split) -> list[str]:
 def on_bounds(bounds: dict[str, float], test: dict[str, Any]) -> list[str]:
     """Name the bounds that the chosen model kept on the validation part but not on the test part.
 
-    Examples
-    --------
     >>> on_bounds({"flip_rate": 0.01}, {"flip_rate": {"value": 0.02, "low": 0.005, "high": 0.04}})
     ['On the test part the bound was not kept: flip rate 0.0200 (0.0050 to 0.0400), asked for at most 0.01.']
     """

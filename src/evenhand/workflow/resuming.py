@@ -19,15 +19,10 @@ _TRAINS = "evenhand.workflow.candidates"
 
 
 class TrainedSoFar:
-    """The trained models of one exploration.
+    """The trained models of one exploration, in a folder that is made with the first of them.
 
-    Parameters
-    ----------
-    folder : Path
-        Where the models are kept; it is made with the first of them.
-    *depends_on : JSON values
-        All that a model depends on besides its λ and its parity: the data, the seed, and so on. Models that
-        were trained with anything else, or by other code, are not used.
+    `depends_on` is all that a model depends on besides its λ and its parity, as JSON values: the data, the
+    seed, and so on. Models that were trained with anything else, or by other code, are not used.
     """
 
     def __init__(self, folder: Path, *depends_on: Any) -> None:

@@ -37,20 +37,7 @@ def open_table(
     """Read the user's table as the workflow wants it: one sensitive column, labels as text or numbers.
 
     Several sensitive columns become one that joins their values; `Dataset.sensitive_columns` has their names.
-
-    Parameters
-    ----------
-    source : path, DataFrame or Table
-        A CSV or Parquet file, a DataFrame, or what `evenhand.tables.files.read_table` returned.
-    label, sensitive, drop, categorical, encoding
-        As in `evenhand.tables.load_table`.
-    positive : object, optional
-        The positive label, or how it is written.
-
-    Returns
-    -------
-    Dataset
-        The people with a label and a group.
+    The arguments are those of `load_table`; `positive` is its `pos_label`.
     """
     found = load_table(
         source,
