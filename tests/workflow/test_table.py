@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import sys
 
@@ -8,8 +9,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from evenhand.workflow.table import check_written, kinds_of, open_table, source_of, with_dates
-from factories import FIT, evenhand
+from evenhand.tables import load_table
+from evenhand.tables.columns import kinds_of_columns
+from evenhand.tables.splits import split
+from evenhand.workflow.table import check_written, on_columns, on_groups, open_table, source_of, with_dates
+from factories import FIT, evenhand, make_people
 
 NOTHING = {"positive": None, "drop": None, "categorical": None, "encoding": "utf-8"}
 
@@ -48,7 +52,11 @@ def test_the_positive_label_is_found_by_its_text(path):
 
 def test_kinds_tell_numbers_categories_and_how_dates_are_written(path):
     dataset = open_table(path, label="y", sensitive=["sex"], **NOTHING)
-    assert kinds_of(dataset) == {"age": "number", "joined": "%d/%m/%Y", "race": "category"}
+    assert kinds_of_columns(dataset.contexts, dataset.dates) == {
+        "age": "number",
+        "joined": "%d/%m/%Y",
+        "race": "category",
+    }
 
 
 @pytest.mark.parametrize("when", ["25/12/2020", "soon"])
@@ -63,7 +71,7 @@ def test_dates_are_read_as_they_were_learned_whatever_people_left_out_have(tmp_p
     )
     pd.concat([people, pd.DataFrame({"when": [when], "sex": ["f"]})]).to_csv(tmp_path / "p.csv", index=False)
     dataset = open_table(tmp_path / "p.csv", label="y", sensitive=["sex"], **NOTHING)
-    assert kinds_of(dataset) == {"when": "%m/%d/%Y"}
+    assert kinds_of_columns(dataset.contexts, dataset.dates) == {"when": "%m/%d/%Y"}
     shown = with_dates(dataset.contexts, dataset.dates)["when"]
     assert shown.tolist() == pd.to_datetime(people["when"], format="%m/%d/%Y").tolist()
 
@@ -144,3 +152,35 @@ def test_an_output_is_no_input_and_no_other_output(tmp_path):
             check_written(new, output, inputs=[data])
     with pytest.raises(ValueError, match="as output, which another output goes to; expected another file"):
         check_written(new, tmp_path / "." / "new.html", inputs=[data])
+
+
+def test_a_copy_of_the_group_is_named_with_the_remedy(tmp_path):
+    people = make_people(400)
+    people.insert(0, "her & his", np.where(people["sex"] == "f", "she", "he"))
+    people.to_csv(tmp_path / "p.csv", index=False)
+    out = evenhand("fit", tmp_path / "p.csv", "--label", "hired", "--sensitive", "sex", "-o", tmp_path / "m.skops",
+                   *FIT, "--json")  # fmt: skip
+    assert out.exit_code == 0, out.output
+    told = [note for note in json.loads(out.stdout)["notes"] if "reveals 'sex'" in note]
+    assert len(told) == 1
+    assert told[0].startswith("'her & his' reveals 'sex', or a part of it")
+    assert told[0].endswith("--drop 'her & his'.")
+    assert "reveals 'sex'" in (tmp_path / "m.card.md").read_text(encoding="utf-8")
+
+
+def test_columns_that_do_not_tell_the_group_are_not_named():
+    assert on_columns(load_table(make_people(400), label="hired", sensitive="sex")) == []
+
+
+def test_small_groups_are_named_with_the_part_they_are_small_in():
+    people = make_people(1000)
+    people.loc[:99, "sex"] = "x"
+    dataset = load_table(people, label="hired", sensitive="sex")
+    rows = split(dataset, seed=0, stratify="both")
+    counts = [(dataset.sensitive_features.iloc[part] == "x").sum() for part in (rows.validation, rows.test)]
+    assert on_groups(dataset, rows) == [
+        f"The group 'x' has {counts[0]} people in the validation part and {counts[1]} in the test part: "
+        "measures of fewer than 30 people say little."
+    ]
+    assert on_groups(dataset, split(len(people), seed=0, fractions=(0.02, 0.49, 0.49))) == []
+    assert pd.Series(counts).between(10, 20).all()

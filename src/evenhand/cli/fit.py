@@ -17,8 +17,7 @@ from evenhand.workflow.defaults import CRITERIA, PARITY_BOUND, WEIGHTS
 if TYPE_CHECKING:
     from evenhand.report.summary import Summary
     from evenhand.workflow.candidates import Candidate
-    from evenhand.workflow.choice import Choice
-    from evenhand.workflow.choosing import Wanted
+    from evenhand.workflow.choosing import Choice, Wanted
     from evenhand.workflow.frontier import Frontier
 
 EXAMPLES = (

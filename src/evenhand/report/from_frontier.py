@@ -15,7 +15,7 @@ from evenhand.report.persons import persons
 from evenhand.report.summarise import model_of, summary_of
 from evenhand.report.summary import ModelEntry, RewardStudy, Study, Summary
 from evenhand.workflow.candidates import answers_of
-from evenhand.workflow.choice import Choice
+from evenhand.workflow.choosing import Choice
 from evenhand.workflow.frontier import Frontier
 from evenhand.workflow.table import PERSON_NUMBER, with_dates
 

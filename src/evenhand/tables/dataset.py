@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -119,7 +118,10 @@ class Dataset:
     def fingerprint(self) -> str:
         """A sha256 of everything a method sees: column names and values, in order, on any platform."""
         digest = hashlib.sha256()
-        for column in (*_columns(self.contexts), self.label, *_columns(self.sensitive)):
+        contexts, groups = (
+            [column for _, column in part.items()] for part in (self.contexts, self.sensitive)
+        )
+        for column in (*contexts, self.label, *groups):
             digest.update(f"{column.name}\n".encode())
             digest.update(_bytes_of(column))
         digest.update(f"{self.pos_label}\n".encode())
@@ -167,17 +169,8 @@ def arrange(
     order = [sensitive, *(column for column in known if column != sensitive)]
     leaving = {sensitive, *(same if sensitive in same else same[:-1])}
     contexts = frame.drop(columns=list(leaving))
-    groups = pd.DataFrame({column: text(frame[column]) for column in order})
+    groups = pd.DataFrame({column: frame[column].astype(str) for column in order})
     return contexts, groups
-
-
-def text(column: pd.Series[Any]) -> pd.Series[Any]:
-    """Return a categorical column as plain text."""
-    return column.astype(str)
-
-
-def _columns(frame: pd.DataFrame) -> Iterable[pd.Series[Any]]:
-    return (frame.iloc[:, position] for position in range(frame.shape[1]))
 
 
 def _bytes_of(column: pd.Series[Any]) -> bytes:

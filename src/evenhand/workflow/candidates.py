@@ -1,21 +1,26 @@
-"""The models to choose from: every λ with and without parity, trained and measured."""
+"""The models to choose from: every λ with and without parity, trained, measured, kept for a killed run."""
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import joblib
 
+from evenhand.atomic import write_text
 from evenhand.bandits.cooperative import CooperativeBandits
 from evenhand.bandits.defaults import people_met
+from evenhand.code_version import code_version
 from evenhand.metrics.answers import Answers
 from evenhand.metrics.asking import respond
 from evenhand.metrics.measures import Measure, measure
 from evenhand.rewards import Likelihood, LogRatio, Parity
 from evenhand.tables.preprocessing import Part, Parts
-from evenhand.workflow.resuming import TrainedSoFar
+from evenhand.workflow.persistence import load, save
 
 _CURVE_POINTS = 40
 _CURVE_PEOPLE = 4_000
@@ -50,6 +55,44 @@ class Candidate:
     def family(self) -> str:
         """The name of the models that differ from it by λ alone."""
         return "bandits with parity" if self.parity else "bandits"
+
+
+class TrainedSoFar:
+    """The trained models of one exploration, in a folder that is made with the first of them.
+
+    `depends_on` is all that a model depends on besides its λ and its parity, as JSON values: the data, the
+    seed, and so on. Models that were trained with anything else, or by other code, are not used.
+    """
+
+    def __init__(self, folder: Path, *depends_on: Any) -> None:
+        self.folder = folder
+        everything = json.dumps([code_version(__name__), *depends_on], default=str)
+        self._key = hashlib.sha256(everything.encode()).hexdigest()[:16]
+
+    def read(self, weight: float, parity: bool) -> tuple[Any, dict[str, Any]] | None:
+        """Return a model and its measures; None if it has to be trained."""
+        path = self._path(weight, parity)
+        if not path.is_file():
+            return None
+        try:
+            return load(path), json.loads(path.with_suffix(".json").read_text(encoding="utf-8"))
+        except (ValueError, OSError):  # damaged: it is trained again
+            return None
+
+    def keep(self, candidate: Candidate) -> None:
+        """Write a trained model; where the folder can't be written, nothing is kept."""
+        path = self._path(candidate.divergence_weight, candidate.parity)
+        measured = {"validation": candidate.validation, "curve": candidate.curve}
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            # The model comes last: a model that is there has its measures beside it.
+            write_text(path.with_suffix(".json"), json.dumps(measured))
+            save(candidate.model, path)
+        except OSError:
+            return
+
+    def _path(self, weight: float, parity: bool) -> Path:
+        return self.folder / f"{self._key}-{weight!r}{'-parity' if parity else ''}.skops"
 
 
 def train_all(

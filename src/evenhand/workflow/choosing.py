@@ -1,14 +1,27 @@
-"""Choosing one of the trained models: by a criterion, within bounds, on the validation part."""
+"""Choosing one of the trained models on the validation part, and making it ready for use, with its card."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
-from typing import TypedDict
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypedDict
+
+import numpy as np
 
 from evenhand.checks import JobFailedError, one_of
-from evenhand.metrics.measures import value_of
-from evenhand.workflow.candidates import Candidate
+from evenhand.code_version import Made, made
+from evenhand.metrics.group_rows import GroupRow, group_rows
+from evenhand.metrics.measures import Measure, value_of
+from evenhand.tables.columns import kinds_of_columns
+from evenhand.workflow.candidates import Candidate, answers_of
+from evenhand.workflow.card import card_for
 from evenhand.workflow.defaults import CRITERIA
+from evenhand.workflow.deployed import Deployed
+from evenhand.workflow.table import source_of
+
+if TYPE_CHECKING:
+    from evenhand.workflow.frontier import Frontier
 
 
 class NoModelWithinBoundsError(JobFailedError):
@@ -84,3 +97,60 @@ def in_words(bounds: dict[str, float]) -> str:
     'discrimination ≤ 0.02 and flip rate ≤ 0.01'
     """
     return " and ".join(f"{name.replace('_', ' ')} ≤ {bound:g}" for name, bound in bounds.items())
+
+
+def on_bounds(bounds: dict[str, float], test: dict[str, Measure]) -> list[str]:
+    """Name the bounds that the chosen model kept on the validation part but not on the test part.
+
+    >>> on_bounds({"flip_rate": 0.01}, {"flip_rate": {"value": 0.02, "low": 0.005, "high": 0.04}})
+    ['On the test part the bound was not kept: flip rate 0.0200 (0.0050 to 0.0400), asked for at most 0.01.']
+    """
+    notes = []
+    for name, bound in bounds.items():
+        found = test[name]
+        if value_of(test, name) > bound:
+            between = "" if found["low"] is None else f" ({found['low']:.4f} to {found['high']:.4f})"
+            notes.append(
+                f"On the test part the bound was not kept: {name.replace('_', ' ')} {found['value']:.4f}"
+                f"{between}, asked for at most {bound:g}."
+            )
+    return notes
+
+
+@dataclass(frozen=True)
+class Choice:
+    """One model of a frontier, how it was chosen, and what it does on the test part."""
+
+    candidate: Candidate
+    criterion: str
+    bounds: dict[str, float]  # by measure
+    test: dict[str, Measure]
+    groups: list[GroupRow]
+    notes: list[str]  # the bounds that it kept on the validation part but not on the test part
+    same_answer: float  # the share of the test people who get the most common decision
+    made: Made
+    model: Deployed
+
+    @classmethod
+    def of(cls, frontier: Frontier, chosen: Candidate, criterion: str, bounds: dict[str, float]) -> Choice:
+        """Measure the chosen model on the test part and make it ready for use."""
+        dataset, parts, test = frontier.dataset, frontier.parts, frontier.tested(chosen)
+        answers = answers_of(chosen.model, parts.test, parts.pos_label)
+        groups = group_rows(answers)
+        notes = on_bounds(bounds, test)
+        kept = [f"Kept on the validation part, as asked: {in_words(bounds)}."] if bounds else []
+        how = made(frontier.command, seeds=[frontier.settings.seed], data=[source_of(dataset)])
+        card = card_for(
+            frontier, chosen, criterion, bounds=[*kept, *notes], metrics=test, groups=groups, made=how
+        )
+        model = Deployed(
+            preprocessor=parts.preprocessor,
+            model=chosen.model,
+            columns=kinds_of_columns(dataset.contexts, dataset.dates),
+            label=str(dataset.label.name),
+            sensitive=dataset.sensitive_columns,
+            pos_label=dataset.pos_label,
+            card=json.loads(json.dumps(card, default=str)),
+        )
+        same = float(np.bincount(answers.decided_own).max() / len(answers))
+        return cls(chosen, criterion, bounds, test, groups, notes, same, how, model)

@@ -13,11 +13,10 @@ from evenhand.checks import one_of
 from evenhand.progress import Progress
 from evenhand.tables.files import kind_of_file
 from evenhand.tables.streaming import CHUNK, Chunk, Writer, read_chunks, writing
-from evenhand.workflow.decisions import Decisions
+from evenhand.workflow.decisions import Decisions, Unseen
 from evenhand.workflow.deployed import Deployed
 from evenhand.workflow.persistence import load
 from evenhand.workflow.table import NoUsableRowsError, check_written
-from evenhand.workflow.unseen import Unseen
 
 STANDARD_OUTPUT = Path("-")
 

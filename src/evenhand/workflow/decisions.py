@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -12,6 +12,9 @@ import pandas as pd
 from evenhand.arrays import Array, Flags, Floats
 from evenhand.metrics.answers import Answers
 from evenhand.tables.matching import Reasons
+from evenhand.wording import listed, people
+
+_EXAMPLES = 5  # values named of a column
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -76,3 +79,31 @@ class Decisions:
     def _repr_html_(self) -> str:
         shown: str = self.to_frame().to_html(max_rows=20, escape=True)
         return f"<p>{html.escape(repr(self).partition(chr(10))[0])}</p>{shown}"
+
+
+class Unseen(NamedTuple):
+    """Categories that training never met, over all chunks, in constant memory.
+
+    >>> strange = Unseen({}, {})
+    >>> strange.add({"job": {"cook": 2, "clerk": 1}})
+    >>> strange.people
+    {'job': 3}
+    """
+
+    people: dict[str, int]  # by column
+    examples: dict[str, list[str]]  # by column, the first few values
+
+    def add(self, found: dict[str, dict[str, int]]) -> None:
+        """Count the people of a chunk; `found` has how many have each value, by column."""
+        for column, values in found.items():
+            self.people[column] = self.people.get(column, 0) + sum(values.values())
+            known = self.examples.setdefault(column, [])
+            known += [value for value in values if value not in known][: _EXAMPLES - len(known)]
+
+    def notes(self) -> list[str]:
+        """Return a sentence a column."""
+        return [
+            f"{people(count)} with a value of {column!r} that was never seen in training, such as "
+            f"{listed(self.examples[column])}: it counts as none of those that were."
+            for column, count in self.people.items()
+        ]

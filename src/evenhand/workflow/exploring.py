@@ -14,12 +14,10 @@ from evenhand.tables.dataset import Dataset
 from evenhand.tables.preprocessing import Parts, prepare
 from evenhand.tables.splits import Split
 from evenhand.tables.splits import split as split_people
-from evenhand.workflow.candidates import Candidate, Settings, train_all
+from evenhand.workflow.candidates import Candidate, Settings, TrainedSoFar, train_all
 from evenhand.workflow.defaults import PARITY_BOUND, WEIGHTS
 from evenhand.workflow.frontier import Frontier
-from evenhand.workflow.notes import on_columns, on_groups
-from evenhand.workflow.resuming import TrainedSoFar
-from evenhand.workflow.table import check_groups, open_table
+from evenhand.workflow.table import check_groups, on_columns, on_groups, open_table
 
 _NOT_IN_COMMAND = ("table", "n_jobs", "split", "resume", "progress", "command")
 

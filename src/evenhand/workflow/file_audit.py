@@ -21,6 +21,7 @@ from evenhand.tables.files import Table, read_table
 from evenhand.tables.load import without_blanks
 from evenhand.tables.matching import Reasons, reject
 from evenhand.wording import listed
+from evenhand.workflow.decisions import Unseen
 from evenhand.workflow.deployed import Deployed
 from evenhand.workflow.persistence import load
 from evenhand.workflow.prediction_column import (
@@ -30,7 +31,6 @@ from evenhand.workflow.prediction_column import (
     decided_by,
 )
 from evenhand.workflow.table import NoUsableRowsError, open_table, source_of, with_dates
-from evenhand.workflow.unseen import Unseen
 
 _NEIGHBOURS = 5  # of each person, for consistency
 _REASONS = 3  # named of those for which rows are left out

@@ -13,8 +13,7 @@ from evenhand.tables.dataset import Dataset
 from evenhand.tables.preprocessing import Parts
 from evenhand.workflow import drawing
 from evenhand.workflow.candidates import Candidate, Settings, answers_of
-from evenhand.workflow.choice import Choice
-from evenhand.workflow.choosing import Wanted, bounds_of, choose, criterion_for
+from evenhand.workflow.choosing import Choice, Wanted, bounds_of, choose, criterion_for
 from evenhand.workflow.deployed import Deployed
 
 if TYPE_CHECKING:

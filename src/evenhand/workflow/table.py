@@ -1,7 +1,8 @@
-"""A user's table for a command: read, its roles said, several sensitive columns crossed."""
+"""A user's table for a command: read, several sensitive columns crossed, and what to know about it."""
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -12,12 +13,14 @@ import pandas as pd
 from evenhand.arrays import Codes
 from evenhand.checks import JobFailedError
 from evenhand.code_version import Source
-from evenhand.groups import JOINT, group_values
-from evenhand.tables import Dataset, load_table
-from evenhand.tables.columns import is_number, kinds_of_columns
+from evenhand.groups import JOINT, encode_groups, group_values
+from evenhand.metrics.group_columns import telling_columns
+from evenhand.tables import Dataset, Split, load_table
+from evenhand.tables.columns import is_number
 from evenhand.wording import people
 
 PERSON_NUMBER = "A person's number is their row in the file; the first row after the names is 1."
+FEW = 30  # people of a group, in a part that is measured
 
 
 class NoUsableRowsError(JobFailedError):
@@ -107,9 +110,36 @@ def check_groups(dataset: Dataset, training: Codes) -> None:
             )
 
 
-def kinds_of(dataset: Dataset) -> dict[str, str]:
-    """Return the kind of each context column, as `Deployed` wants them."""
-    return kinds_of_columns(dataset.contexts, dataset.dates)
+def on_columns(dataset: Dataset) -> list[str]:
+    """Name the columns that reveal the group: with them, leaving out the sensitive column hides nothing."""
+    name = str(dataset.sensitive_features.name)
+    own = encode_groups(dataset.sensitive_features, len(dataset)).codes
+    telling = telling_columns(dataset.contexts, None, own)
+    certain = [column for column in dataset.contexts.columns if column in {*telling.alone, *telling.more}]
+    return [_revealing(str(column), "reveals", name) for column in certain] + [
+        _revealing(str(column), "may reveal", name) for column in telling.perhaps
+    ]
+
+
+def _revealing(column: str, how: str, name: str) -> str:
+    return (
+        f"{column!r} {how} {name!r}, or a part of it. The flip rate doesn't show what is decided by such a "
+        f"column. Leave it out with drop={[column]!r}, on the command line --drop {shlex.quote(column)}."
+    )
+
+
+def on_groups(dataset: Dataset, parts: Split) -> list[str]:
+    """Name the groups that have few people in the validation or the test part."""
+    notes = []
+    for name in sorted(dataset.sensitive_features.unique().tolist(), key=str):
+        here = (dataset.sensitive_features == name).to_numpy()
+        counts = {part: int(here[getattr(parts, part)].sum()) for part in ("validation", "test")}
+        if min(counts.values()) < FEW:
+            notes.append(
+                f"The group {str(name)!r} has {people(counts['validation'])} in the validation part and "
+                f"{counts['test']} in the test part: measures of fewer than {FEW} people say little."
+            )
+    return notes
 
 
 def with_dates(contexts: pd.DataFrame, dates: Iterable[str]) -> pd.DataFrame:
