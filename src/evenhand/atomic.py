@@ -15,16 +15,6 @@ def replacing(path: str | Path) -> Iterator[Path]:
 
     The file is this call's own, whatever other files are there and whoever else writes to `path`. It is on
     the disk before it takes its place, and gone when the block fails.
-
-    Parameters
-    ----------
-    path : str or Path
-        Where the file appears in the end.
-
-    Yields
-    ------
-    Path
-        The file to write, in the same folder and with the same ending.
     """
     path = Path(path)
     # At most 255 bytes, which is what file systems take.

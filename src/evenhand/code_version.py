@@ -23,25 +23,8 @@ def code_version(*modules: str) -> str:
     """Return a hash of the code that some modules run, and of the versions of the libraries it uses.
 
     The code is that of the modules and of everything in evenhand that they import, directly or not.
-    Docstrings, comments and layout don't count.
+    Docstrings, comments and layout don't count; a module from outside evenhand adds nothing.
 
-    Parameters
-    ----------
-    *modules : str
-        The modules that train or measure, by their full names. One from outside evenhand adds nothing.
-
-    Returns
-    -------
-    str
-        A sha256.
-
-    Raises
-    ------
-    ModuleNotFoundError
-        If evenhand has no such module.
-
-    Examples
-    --------
     >>> len(code_version("evenhand.bandits.cooperative"))
     64
     """
@@ -57,8 +40,6 @@ def modules_behind(*modules: str) -> set[str]:
 
     Imports for type checkers alone are left out; imports inside functions are not.
 
-    Examples
-    --------
     >>> behind = modules_behind("evenhand.protocol.trial")
     >>> "evenhand.metrics.group" in behind, "evenhand.report.render" in behind
     (True, False)
@@ -97,24 +78,7 @@ class Made(TypedDict):
 
 
 def made(command: str, *, seeds: Sequence[int], data: Sequence[Source], code: str = "") -> Made:
-    """Return how a report or a model was made.
-
-    Parameters
-    ----------
-    command : str
-        What makes it again.
-    seeds : sequence of int
-        The seeds that it was made with.
-    data : sequence of Source
-        The data, with hashes.
-    code : str
-        A `code_version`, where it is worth telling.
-
-    Returns
-    -------
-    Made
-        With the time and the versions of evenhand, Python and the libraries.
-    """
+    """Return how a report or a model was made; `code` is a `code_version`, where it is worth telling."""
     return {
         "command": command,
         "when": datetime.now(UTC).isoformat(timespec="seconds"),

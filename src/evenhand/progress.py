@@ -201,8 +201,6 @@ def to_stderr(*, lines: bool = True) -> Progress:
 def clock(seconds: float) -> str:
     """Return a time for people.
 
-    Examples
-    --------
     >>> clock(7), clock(95), clock(7300)
     ('7 s', '1:35 min', '2:01 h')
     """

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from evenhand.datasets import Dataset, load_adult, load_german
-from evenhand.protocol.splits import published_split
+from evenhand.protocol import published_split
 from evenhand.tables.preprocessing import make_preprocessor, prepare
 from evenhand.tables.splits import Split, split
 

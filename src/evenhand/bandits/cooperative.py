@@ -130,11 +130,6 @@ importance_clip, checkpoint_every, random_state
         **options
             Other parameters, which override either.
 
-        Returns
-        -------
-        CooperativeBandits
-            Not fitted yet.
-
         Examples
         --------
         >>> CooperativeBandits.published(20).reward
@@ -174,11 +169,6 @@ importance_clip, checkpoint_every, random_state
             Each person's group; several columns make their combinations. By default all are one group.
         callback : callable, optional
             Called as `callback(step, model)` at each checkpoint; True stops early.
-
-        Returns
-        -------
-        CooperativeBandits
-            The fitted model.
         """
         self._forget()
         X, y = self._contexts_and_labels(X, y, reset=True)
@@ -208,11 +198,6 @@ importance_clip, checkpoint_every, random_state
             Each person's group.
         groups : list, optional
             Every group there will ever be, if not all of them are in the first call.
-
-        Returns
-        -------
-        CooperativeBandits
-            This model.
         """
         first = not hasattr(self, "policies_")
         X, y = self._contexts_and_labels(X, y, reset=first)
@@ -246,11 +231,6 @@ importance_clip, checkpoint_every, random_state
             The probability each action was taken with; without it, the actions were this model's own.
         sensitive_features, classes, groups
             As for `partial_fit`.
-
-        Returns
-        -------
-        CooperativeBandits
-            This model.
         """
         first = not hasattr(self, "policies_")
         X = self._contexts(X, reset=first)

@@ -157,11 +157,6 @@ class GradientBandit(PolicyLearner):
             All actions, if not all of them are in the log.
         callback : callable, optional
             Called as `callback(step, bandit)` at each checkpoint; True stops early.
-
-        Returns
-        -------
-        GradientBandit
-            The fitted bandit.
         """
         self._forget()
         X = self._contexts(X, reset=True)
@@ -226,11 +221,6 @@ class GradientBandit(PolicyLearner):
             alone, biased where it is wrong, by an unknown amount: its standard error is NaN.
         clip : float
             The largest importance weight.
-
-        Returns
-        -------
-        ValueEstimate
-            The mean reward per person, with its standard error.
         """
         check_is_fitted(self, "policies_")
         checks.one_of("method", method, offpolicy.METHODS)

@@ -51,11 +51,6 @@ def inverse_propensity_value(
     self_normalised : bool
         Whether to divide by the weights' mean, for a bounded and steadier estimate.
 
-    Returns
-    -------
-    ValueEstimate
-        The value and its standard error.
-
     Examples
     --------
     >>> inverse_propensity_value([0.9, 0.1], [1.0, 0.0], [0.5, 0.5]).value
@@ -98,11 +93,6 @@ def doubly_robust_value(
         From a model that did not see these people.
     clip : float
         The largest weight.
-
-    Returns
-    -------
-    ValueEstimate
-        The value and its standard error.
 
     Examples
     --------

@@ -75,18 +75,8 @@ def objective(
 ) -> tuple[float, Prototypes, Losses]:
     """Return the weighted sum of the losses, its gradient, and the losses.
 
-    Parameters
-    ----------
-    parameters : Prototypes
-        w, v and α.
-    people : People
-        The training people.
-    weights : Losses
-        A_x, A_y and A_z.
-    weighted : bool
-        Whether distances are Zemel's, squared with α for each group; else Euclidean, and α is left alone.
-    smoothing : float
-        Rounds the corner of L_z: |u| becomes √(u² + smoothing²) − smoothing.
+    `weighted` distances are Zemel's, squared with α for each group; else they are Euclidean, and α is left
+    alone. `smoothing` rounds the corner of L_z: |u| becomes √(u² + smoothing²) − smoothing.
     """
     label, place, scale = parameters
     gradient = Prototypes(np.zeros_like(label), np.zeros_like(place), np.zeros_like(scale))

@@ -122,7 +122,7 @@ class Rawlsian(Baseline):
         return estimate - width, estimate + width
 
     def select(self, pool: Any, k: int, *, sensitive_features: Any = None, random_state: Any = None) -> Codes:
-        """Choose k people from a pool, each at random from the top chain of those not yet chosen.
+        """Return the rows of k people of a pool, each drawn from the top chain of those not yet chosen.
 
         Parameters
         ----------
@@ -134,11 +134,6 @@ class Rawlsian(Baseline):
             The candidates' groups.
         random_state : int, RandomState or None
             Draws the people.
-
-        Returns
-        -------
-        array of int
-            Rows of the pool, in the order of choice.
 
         Examples
         --------

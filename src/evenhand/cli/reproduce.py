@@ -15,7 +15,7 @@ from evenhand.datasets import Dataset
 from evenhand.progress import to_stderr
 from evenhand.protocol.engines import run_trials
 from evenhand.protocol.reproduce import reproduce
-from evenhand.protocol.splits import published_split
+from evenhand.protocol.trial import published_split
 from evenhand.report.from_frontier import study_of
 from evenhand.report.from_reproduction import summary_of_reproduction
 from evenhand.report.render import write_html

@@ -9,9 +9,9 @@ from evenhand.protocol.selection import (
     LowestDiscrimination,
     Scores,
 )
-from evenhand.protocol.splits import published_split
 from evenhand.protocol.store import Store, StoreError
 from evenhand.protocol.sweep import Sweep
+from evenhand.protocol.trial import published_split
 from evenhand.tables.preprocessing import Parts, prepare
 from evenhand.tables.splits import Split, split
 

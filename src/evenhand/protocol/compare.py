@@ -69,26 +69,16 @@ def beside(
     comparable: Sequence[str] | None = None,
     one_test_part: Sequence[str] = (),
 ) -> pd.DataFrame:
-    """Return one line per cell: data set, method, metric, ours, interval, published and difference.
+    """Return one line per cell of `found`, which has one row per data set, method and seed; see `COLUMNS`.
 
-    Parameters
-    ----------
-    found : DataFrame
-        One row per data set, method and seed, one column per metric.
-    table : str
-        The name of the published table; for one that the paper does not have, the columns are empty.
-    metrics : list of str
-        The columns to compare.
-    comparable : list of str, optional
-        The data sets whose numbers are of the paper's task; all by default.
-    one_test_part : list of str
-        The data sets with the same test people for every seed. They have no interval: how much another test
-        part would change can't be seen from seeds that only move the training people.
+    Data sets that are not `comparable`, and tables that the paper does not have, get no published number.
+    Those with `one_test_part` for every seed have no interval: how much another test part would change can't
+    be seen from seeds that only move the training people.
     """
     paper = published()
     paper = paper[paper["table"] == table]
     theirs = {(row["dataset"], row["method"]): row for row in paper.to_dict("records")}
-    lines: list[dict[str, Any]] = []
+    lines = []
     for (dataset, method), rows in found.groupby(["dataset", "method"], sort=False):
         for metric in metrics:
             mean, low, high = interval(rows[metric].tolist())
@@ -97,15 +87,7 @@ def beside(
             known = metric in PUBLISHED_METRICS and (comparable is None or dataset in comparable)
             row = theirs.get((dataset, method), {}) if known else {}
             their = float(row.get(metric, np.nan))
-            lines.append(
-                dict(
-                    zip(
-                        COLUMNS,
-                        (dataset, method, metric, mean, low, high, their, mean - their, len(rows)),
-                        strict=True,
-                    )
-                )
-            )
+            lines.append((dataset, method, metric, mean, low, high, their, mean - their, len(rows)))
     return pd.DataFrame(lines, columns=list(COLUMNS))
 
 

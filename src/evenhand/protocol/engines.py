@@ -41,25 +41,9 @@ def run_trials(
     workers: int | None = None,
     address: str | None = None,
 ) -> Iterator[Finished]:
-    """Run trials, and yield each with its result as it finishes.
+    """Run trials, taken as workers become free, and yield each with its result as it finishes.
 
-    Parameters
-    ----------
-    trials : iterable of Trial
-        Taken as workers become free.
-    data : mapping of str to Prepared
-        The prepared data sets by key.
-    engine : {'threads', 'processes', 'dask', 'ray'}
-        Where they run.
-    workers : int, optional
-        How many at a time; by default one per core. An existing cluster has its own.
-    address : str, optional
-        Of an existing Dask scheduler or Ray cluster; without it one is started here.
-
-    Returns
-    -------
-    iterator of (Trial, Result)
-        In the order in which they finish.
+    `data` are the prepared data sets by key; for the others see `Sweep.run`.
     """
     one_of("engine", engine, ENGINES)
     if address is not None and engine not in ("dask", "ray"):

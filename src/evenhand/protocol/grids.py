@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from evenhand.bandits.cooperative import CooperativeBandits
@@ -91,44 +92,24 @@ def paper_methods(*, full: bool) -> list[Method]:
     {'LR': 3, 'Rawlsian': 3, 'LFR': 4, 'ALFR': 2, 'CCB': 6}
     """
     tens = [10, 20, 30, 40]
-    lfr_weights: dict[str, Sequence[Any]] = (
-        {"classifier_weight": [0.1, 0.5, 1, 5, 10], "parity_weight": [0.1, 0.5, 1, 5, 10]}
-        if full
-        else {"classifier_weight": [1, 10], "parity_weight": [1, 10]}
+    deltas = [0.3, 0.5, 0.9] if full else [0.5]
+    weights: dict[str, Sequence[Any]] = dict.fromkeys(
+        ("classifier_weight", "parity_weight"), [0.1, 0.5, 1, 5, 10] if full else [1, 10]
     )
+    lfr = grid(n_prototypes=[10, 20, 30] if full else [10], **weights, max_iter=[100 if full else 60])
+    widths = itertools.product(tens, tens) if full else ((10, 10), (40, 40))
+    alfr = tuple(
+        {"n_representation": representation, "n_hidden": hidden} for representation, hidden in widths
+    )
+    lambdas = list(range(10, 101, 10)) if full else [10, 50, 100]
+    ccb = grid(hidden=tens if full else [10, 40], divergence_weight=lambdas)
+    batches = partial(_epochs, most_batches=10_000 if full else 3_000)
     return [
         Method("LR", make_lr, grid(C=[0.3, 0.6, 1.0], aware=[True])),
-        Method(
-            "Rawlsian",
-            make_rawlsian,
-            grid(regularization=[1, 3, 9], delta=[0.3, 0.5, 0.9] if full else [0.5]),
-            weight=4,
-        ),
-        Method(
-            "LFR",
-            make_lfr,
-            grid(n_prototypes=[10, 20, 30] if full else [10], **lfr_weights, max_iter=[100 if full else 60]),
-            most_people=3_000,
-            weight=60 if full else 15,
-        ),
-        Method(
-            "ALFR",
-            make_alfr,
-            grid(n_representation=tens, n_hidden=tens)
-            if full
-            else ({"n_representation": 10, "n_hidden": 10}, {"n_representation": 40, "n_hidden": 40}),
-            budget=alfr_budget_full if full else alfr_budget_small,
-            weight=20 if full else 4,
-        ),
-        Method(
-            "CCB",
-            make_ccb,
-            grid(
-                hidden=tens if full else [10, 40],
-                divergence_weight=list(range(10, 101, 10)) if full else [10, 50, 100],
-            ),
-            weight=3,
-        ),
+        Method("Rawlsian", make_rawlsian, grid(regularization=[1, 3, 9], delta=deltas), weight=4),
+        Method("LFR", make_lfr, lfr, most_people=3_000, weight=60 if full else 15),
+        Method("ALFR", make_alfr, alfr, budget=batches, weight=20 if full else 4),
+        Method("CCB", make_ccb, ccb, weight=3),
     ]
 
 
@@ -143,24 +124,14 @@ def our_methods(*, full: bool) -> list[Method]:
     >>> {method.name: len(method.grid) for method in our_methods(full=False)}
     {'LR unaware': 3, 'CCB cured': 2, 'CCB both': 2}
     """
-    cap = cured_budget_full if full else cured_budget_small
-    both = ["correctness + log_ratio + parity", "likelihood + log_ratio + parity"]
+    cap, weight = partial(_steps, most=300_000 if full else 200_000), 12 if full else 5
+    cured = grid(divergence_weight=[0.3, 1, 3, 10] if full else [1, 3], reward=["likelihood + log_ratio"])
+    rewards = ["correctness + log_ratio + parity", "likelihood + log_ratio + parity"]
+    both = grid(divergence_weight=[0.3, 1, 3] if full else [1], reward=rewards)
     return [
         Method("LR unaware", make_lr, grid(C=[0.3, 0.6, 1.0], aware=[False])),
-        Method(
-            "CCB cured",
-            make_cured,
-            grid(divergence_weight=[0.3, 1, 3, 10] if full else [1, 3], reward=["likelihood + log_ratio"]),
-            budget=cap,
-            weight=12 if full else 5,
-        ),
-        Method(
-            "CCB both",
-            make_cured,
-            grid(divergence_weight=[0.3, 1, 3] if full else [1], reward=both),
-            budget=cap,
-            weight=12 if full else 5,
-        ),
+        Method("CCB cured", make_cured, cured, budget=cap, weight=weight),
+        Method("CCB both", make_cured, both, budget=cap, weight=weight),
     ]
 
 
@@ -194,26 +165,12 @@ def make_cured(seed: int, **point: Any) -> CooperativeBandits:
     return CooperativeBandits(random_state=seed, **point)
 
 
-def alfr_budget_full(people: int) -> Point:
-    """Return 20 epochs, or as many as make 10,000 batches."""
-    return _alfr_epochs(people, 10_000)
+def _steps(people: int, most: int) -> Point:
+    """Return 20 epochs' steps, within a limit."""
+    return {"steps": min(20 * people, most)}
 
 
-def alfr_budget_small(people: int) -> Point:
-    """Return 20 epochs, or as many as make 3,000 batches."""
-    return _alfr_epochs(people, 3_000)
-
-
-def cured_budget_full(people: int) -> Point:
-    """Return 20 epochs' steps, at most 300,000."""
-    return {"steps": min(20 * people, 300_000)}
-
-
-def cured_budget_small(people: int) -> Point:
-    """Return 20 epochs' steps, at most 200,000."""
-    return {"steps": min(20 * people, 200_000)}
-
-
-def _alfr_epochs(people: int, most_batches: int) -> Point:
+def _epochs(people: int, most_batches: int) -> Point:
+    """Return 20 epochs, or as many as make so many batches."""
     batches = -(-people * 7 // 10 // 32)  # of the training part, about 70 %
     return {"epochs": max(1, min(20, most_batches // max(batches, 1)))}

@@ -62,17 +62,13 @@ def reproduce(
     methods : sequence of str, optional
         All by default: LR, Rawlsian, LFR, ALFR, CCB; LR unaware, CCB cured, CCB both.
     engine, workers, address
-        See `evenhand.protocol.engines.run_trials`.
+        As for `Sweep.run`.
     out : path
         The folder for the tables and the store.
     progress : Progress, optional
         What shows how far it is; nothing by default.
     tables : bool
         Whether to write the tables; the store is filled in any case.
-
-    Returns
-    -------
-    Results
     """
     integer("seeds", seeds)
     chosen = DATASETS if datasets is None else [one_of("datasets", name, DATASETS) for name in datasets]

@@ -41,39 +41,15 @@ class GradientCurve(TypedDict):
 
 @dataclass(frozen=True, eq=False)
 class Results:
-    """What came out of a reproduction.
+    """What came out of a reproduction."""
 
-    Parameters
-    ----------
-    command : str
-        What makes the same from a command line.
-    seeds : int
-        How many splits.
-    out : Path
-        The folder with the store.
-    datasets : list of Dataset
-        The public data sets.
-    tables : dict of str to DataFrame
-        By name; see `evenhand.protocol.compare.beside`.
-    best : DataFrame
-        The best of each method; see `Sweep.run`.
-    sentences : list of str
-        What the tables say, in words.
-    curves : list of RewardCurve
-        How training went.
-    theorem : list of GradientCurve
-        The empirical side of the paper's theorem.
-    failures : DataFrame
-        The trials that ended in an error.
-    """
-
-    command: str
-    seeds: int
-    out: Path
-    datasets: Sequence[Dataset] = ()
-    tables: dict[str, pd.DataFrame] = field(default_factory=dict)
-    best: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=list(_BEST)))
-    sentences: Sequence[str] = ()
+    command: str  # what makes the same from a command line
+    seeds: int  # how many splits
+    out: Path  # the folder with the store
+    datasets: Sequence[Dataset] = ()  # the public ones
+    tables: dict[str, pd.DataFrame] = field(default_factory=dict)  # see `compare.beside`
+    best: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=list(_BEST)))  # see `Sweep.run`
+    sentences: Sequence[str] = ()  # what the tables say
     curves: Sequence[RewardCurve] = ()
     theorem: Sequence[GradientCurve] = ()
     failures: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=list(_FAILURES)))

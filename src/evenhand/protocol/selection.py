@@ -114,14 +114,7 @@ CRITERIA: tuple[Criterion, ...] = (LowestDiscrimination(), HighestDelta(), Bound
 
 @dataclass(frozen=True, eq=False)
 class Judged:
-    """People that checkpoints are scored on: their contexts, labels and groups.
-
-    Parameters
-    ----------
-    X : contexts
-    people : Answers
-        Their labels, groups and positive label, without any answers yet.
-    """
+    """People that checkpoints are scored on: contexts, and labels and groups without any answers yet."""
 
     X: Any
     people: Answers
@@ -169,23 +162,9 @@ class Best(NamedTuple, Generic[Kept]):
 
 
 class Selector(Generic[Kept]):
-    """A checkpoint callback: scores the model on validation and keeps the best by each criterion.
+    """A checkpoint callback: scores the model on validation and keeps the `best` by each criterion's name.
 
-    Parameters
-    ----------
-    validation : Judged
-        The people that checkpoints are scored on.
-    criteria : list of Criterion
-        For each, the best checkpoint is kept.
-    keep : callable
-        What to keep of a model that is the best so far, for example its answers about the test part.
-
-    Attributes
-    ----------
-    best : dict of str to Best
-        By the criteria's names.
-    checkpoints : int
-        How many were scored.
+    `keep` returns what to keep of a model that is the best so far, such as its answers about the test part.
     """
 
     def __init__(

@@ -28,6 +28,7 @@ _WRITE = """
 INSERT INTO results (key, what, outcome, error, seconds) VALUES (?, ?, ?, ?, ?)
 ON CONFLICT (key) DO UPDATE SET outcome = excluded.outcome, error = excluded.error, seconds = excluded.seconds
 WHERE results.error IS NOT NULL"""
+_READ = "SELECT key, outcome, error, seconds FROM results WHERE key IN (SELECT value FROM json_each(?))"
 _PATIENCE = 60.0  # seconds to wait while another run writes
 
 
@@ -108,35 +109,26 @@ class Store:
             What came of it.
         """
         trained = None if result.error else json.dumps(result.trained)
-        with self._plainly("write"), self._lock:
-            self._connection.execute(
-                _WRITE, (key, json.dumps(what), trained, result.error, float(result.seconds))
-            )
+        self._execute("write", _WRITE, key, json.dumps(what), trained, result.error, float(result.seconds))
 
     def succeeded(self, key: str) -> bool:
         """Say whether a key is finished, by this run or another."""
-        with self._plainly("read"), self._lock:
-            found = self._connection.execute(
-                "SELECT 1 FROM results WHERE key = ? AND error IS NULL", (key,)
-            ).fetchone()
-        return found is not None
+        return bool(self._execute("read", "SELECT 1 FROM results WHERE key = ? AND error IS NULL", key))
 
     def read(self, keys: Iterable[str]) -> dict[str, Result]:
         """Return what is known of the given keys."""
-        with self._plainly("read"), self._lock:
-            rows = self._connection.execute(
-                "SELECT key, outcome, error, seconds FROM results WHERE key IN "
-                "(SELECT value FROM json_each(?))",
-                (json.dumps(list(keys)),),
-            ).fetchall()
+        with self._plainly("read"):
             return {
                 key: Result(None if trained is None else json.loads(trained), error, seconds)
-                for key, trained, error, seconds in rows
+                for key, trained, error, seconds in self._execute("read", _READ, json.dumps(list(keys)))
             }
 
     def __len__(self) -> int:
-        with self._plainly("read"), self._lock:
-            return int(self._connection.execute("SELECT count(*) FROM results").fetchone()[0])
+        return int(self._execute("read", "SELECT count(*) FROM results")[0][0])
+
+    def _execute(self, doing: str, statement: str, *values: Any) -> list[Any]:
+        with self._plainly(doing), self._lock:
+            return self._connection.execute(statement, values).fetchall()
 
     def close(self) -> None:
         """Close the file."""

@@ -105,8 +105,12 @@ class Sweep:
 
         Parameters
         ----------
-        engine, workers, address
-            Where trials run; see `evenhand.protocol.engines.run_trials`.
+        engine : {'threads', 'processes', 'dask', 'ray'}
+            Where trials run.
+        workers : int, optional
+            How many at a time; by default one per core. An existing cluster has its own.
+        address : str, optional
+            Of an existing Dask scheduler or Ray cluster; without it one is started here.
         progress : Progress, optional
             What shows how far it is; nothing by default.
 
@@ -168,13 +172,7 @@ class Sweep:
         return pd.DataFrame(rows)
 
     def chosen(self, dataset: str, seed: int, method: str, criterion: str) -> Chosen | None:
-        """Return the best trial of one method, with its submodels and curve; None if all failed.
-
-        Parameters
-        ----------
-        dataset, seed, method, criterion
-            The data set's name, the split's seed, and the names of the method and the criterion.
-        """
+        """Return the best trial of one method by one criterion, both by name; None if all failed."""
         trials = self._by_method.get((dataset, seed, method), [])
         known = self.store.read(trial.key for trial in trials)
         done = [

@@ -7,6 +7,7 @@ everybody in the training part, at each checkpoint.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -28,22 +29,7 @@ PUBLISHED, CURED = "gradient of CCB", "gradient of CCB cured"
 def expected_gradient(model: CooperativeBandits, X: Any, y: Any, s: Any) -> Network:
     """Return the mean over people of the expected step, stacked over the groups' policies.
 
-    Parameters
-    ----------
-    model : CooperativeBandits
-        A fitted model, with no bounded rates and no `Custom` term in its reward.
-    X, y, s : array-like
-        Contexts, labels and groups of people.
-
-    Returns
-    -------
-    Network
-        The gradient of each parameter.
-
-    Raises
-    ------
-    ValueError
-        If a term's reward depends on more than this person's policies.
+    The reward must have no term that depends on more than the person's policies.
 
     Examples
     --------
@@ -131,7 +117,7 @@ def against_steps(steps: Any, squared: Any) -> dict[str, Any]:
 
 def theorem_methods(*, full: bool) -> list[Method]:
     """Return Algorithm 1 as published and with the cured reward, watched: plain ascent, sampled actions."""
-    budget = budget_full if full else budget_small
+    budget = partial(_budget, most=200_000 if full else 100_000)
     return [
         Method(PUBLISHED, make_published, budget=budget, weight=15 if full else 8),
         Method(CURED, make_cured, budget=budget, weight=15 if full else 8),
@@ -152,16 +138,7 @@ def make_cured(seed: int, **point: Any) -> GradientWatch:
     )
 
 
-def budget_full(people: int) -> Point:
-    """Return 20 epochs' steps, at most 200,000, in 60 checkpoints."""
-    return _budget(people, 200_000)
-
-
-def budget_small(people: int) -> Point:
-    """Return 20 epochs' steps, at most 100,000, in 60 checkpoints."""
-    return _budget(people, 100_000)
-
-
 def _budget(people: int, most: int) -> Point:
+    """Return 20 epochs' steps, within a limit, in 60 checkpoints."""
     steps = min(20 * people, most)
     return {"steps": steps, "checkpoint_every": max(1, steps // CHECKPOINTS)}

@@ -17,17 +17,16 @@ from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from evenhand.arrays import Array, Codes
 from evenhand.baselines import CollapseWarning
-from evenhand.checks import one_of
+from evenhand.checks import integer, one_of
 from evenhand.groups import codes_of, sorted_unique
 from evenhand.metrics import Answers, gower_neighbours, measure, metric_free_gap
 from evenhand.metrics.measures import value_of
 from evenhand.metrics.networks import freeze
 from evenhand.protocol.grids import Method, Point
 from evenhand.protocol.selection import Criterion, Judged, Selector
-from evenhand.protocol.splits import published_split
 from evenhand.tables.dataset import Dataset
 from evenhand.tables.preprocessing import Part, Parts, prepare
-from evenhand.tables.splits import Split, split
+from evenhand.tables.splits import FRACTIONS, Split, split
 from evenhand.wording import listed
 
 NEIGHBOURS = 5
@@ -41,18 +40,29 @@ _MEASURED = (
 _CURVE_POINTS = 200
 
 
-def _stratified(dataset: Dataset, seed: int) -> Split:
-    return split(dataset, seed=seed, stratify="group")
+def published_split(dataset: Dataset, seed: int) -> Split:
+    """Split with the published test part where one is known; elsewhere 70/15/15 at random, as the paper says.
 
+    The validation part is then 15/85 of the people outside the test part, at random.
 
-def _random(dataset: Dataset, seed: int) -> Split:
-    return split(dataset, seed=seed)
+    Examples
+    --------
+    >>> from evenhand.datasets import load_german
+    >>> [len(part) for part in published_split(load_german(rows="published"), seed=0)]
+    [659, 141, 200]
+    """
+    if dataset.test_rows is None:
+        return split(dataset, seed=seed)
+    integer("seed", seed, low=0)
+    others = np.random.Generator(np.random.PCG64(seed)).permutation(np.flatnonzero(~dataset.test_rows))
+    train = round(len(others) * FRACTIONS[0] / (FRACTIONS[0] + FRACTIONS[1]))
+    return Split(others[:train], others[train:], np.flatnonzero(dataset.test_rows))
 
 
 SPLITS: dict[str, Callable[[Dataset, int], Split]] = {
     "published": published_split,
-    "random": _random,
-    "stratified": _stratified,
+    "random": lambda dataset, seed: split(dataset, seed=seed),
+    "stratified": lambda dataset, seed: split(dataset, seed=seed, stratify="group"),
 }
 
 
@@ -139,36 +149,16 @@ class Result(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Trial:
-    """A method to train at one point of its grid, on one split of one data set.
+    """A method to train at one point of its grid, on one split of one data set."""
 
-    Parameters
-    ----------
-    key : str
-        The hash of everything that determines its result.
-    data : str
-        The key of its prepared data.
-    dataset : str
-        The name of its data set.
-    seed : int
-        Of the split and of the training.
-    method : Method
-        What makes the model.
-    point : dict
-        The parameters.
-    criteria : tuple of Criterion
-        What selects checkpoints.
-    work : float
-        How long it takes, roughly, in some unit.
-    """
-
-    key: str
-    data: str
+    key: str  # the hash of everything that determines its result
+    data: str  # the key of its prepared data
     dataset: str
-    seed: int
+    seed: int  # of the split and of the training
     method: Method
     point: Point
-    criteria: tuple[Criterion, ...]
-    work: float = 1.0
+    criteria: tuple[Criterion, ...]  # what selects checkpoints
+    work: float = 1.0  # how long it takes, roughly, in some unit
 
     @property
     def label(self) -> str:

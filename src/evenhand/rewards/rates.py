@@ -290,8 +290,6 @@ def pace(group_sizes: npt.ArrayLike) -> Floats:
     would get the same decision. Of two groups, a fifth of the people is enough for full pace; a group of
     which nobody was met yet slows nothing.
 
-    Examples
-    --------
     >>> pace([800, 200]), pace([980, 20]), pace([10, 0])
     (array([1., 1.]), array([1. , 0.1]), array([1., 1.]))
     """

@@ -23,15 +23,8 @@ from evenhand.rewards.term import Reward, Seen, Setting, Term
 
 # In the order in which rewards are summed up.
 TERMS: tuple[type[Term], ...] = (
-    Correctness,
-    Likelihood,
-    KL,
-    LogRatio,
-    Agreement,
-    JensenShannon,
-    RateTerm,
-    Custom,
-)
+    Correctness, Likelihood, KL, LogRatio, Agreement, JensenShannon, RateTerm, Custom,
+)  # fmt: skip
 PULLS = tuple(term for term in TERMS if issubclass(term, Pull))
 BY_NAME = {kind.name: kind for term in TERMS for kind in term.variants() if kind is not Custom}
 SAVABLE: tuple[type, ...] = (Reward, *BY_NAME.values())  # a function of the user's own can't be saved
@@ -51,11 +44,6 @@ def as_reward(reward: Reward | Term | str) -> Reward:
     reward : Reward, Term or str
         What to turn into a reward.
 
-    Returns
-    -------
-    Reward
-        The sum of the terms.
-
     Raises
     ------
     ValueError
@@ -71,9 +59,8 @@ def as_reward(reward: Reward | Term | str) -> Reward:
     if isinstance(reward, Term):
         return Reward((reward,))
     if isinstance(reward, str):
-        return Reward(
-            tuple(BY_NAME[checks.one_of("reward", part.strip(), BY_NAME)]() for part in reward.split("+"))
-        )
+        names = [checks.one_of("reward", part.strip(), BY_NAME) for part in reward.split("+")]
+        return Reward(tuple(BY_NAME[name]() for name in names))
     raise ValueError(
         f"Got reward={reward!r}, but expected reward terms joined by '+', such as "
         "Correctness() + LogRatio(), or their names in a string."
@@ -101,11 +88,6 @@ def pack_terms(
         How many people a fit meets; 0 for learning without end.
     group_sizes : array-like
         The people of each group: where one is small, prices rise slower, and its running rates forget faster.
-
-    Returns
-    -------
-    Terms
-        One field per registered term.
     """
     setting = Setting(divergence_weight, n_labels, n_steps, group_sizes)
     for term in reward.terms:
@@ -121,8 +103,6 @@ def pack_terms(
 def stiffness(terms: Any) -> float:
     """Return how hard the reward pulls equal policies together, as a weight of the KL divergence.
 
-    Examples
-    --------
     >>> stiffness(pack_terms(LogRatio(3) + JensenShannon(4) + Agreement(5), 0, 2))
     4.0
     """
