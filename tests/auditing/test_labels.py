@@ -7,7 +7,7 @@ from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.tree import DecisionTreeClassifier
 
 from evenhand.auditing import audit
-from evenhand.auditing.labels import check_known
+from evenhand.auditing.predictions import check_known
 
 
 @pytest.mark.parametrize(

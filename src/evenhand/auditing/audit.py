@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from evenhand.arrays import Array
-from evenhand.auditing.labels import check_known
+from evenhand.arrays import Array, Codes
 from evenhand.auditing.near_copies import near_copies
 from evenhand.auditing.people import PAIR_COLUMNS, neighbour_pairs, people_apart
-from evenhand.auditing.predictions import MOST_DECISIONS, read_predictions
-from evenhand.auditing.result import About, Audit
+from evenhand.auditing.predictions import MOST_DECISIONS, check_known, read_predictions
+from evenhand.auditing.result import About, Audit, Counted
 from evenhand.auditing.subgroups import COLUMNS, find_subgroups
 from evenhand.auditing.table import MetricTable
 from evenhand.checks import did_you_mean, integer, number
@@ -56,7 +55,7 @@ def audit(
         One of our estimators, any scikit-learn classifier or pipeline, one of fairlearn's mitigators. Or
         predictions: one decision per person, one score per person (see `threshold`), or one probability per
         label, in columns with the labels' names or else in sorted order. Decisions that are not labels are an
-        error, unless y may just lack them: see `evenhand.auditing.labels.check_known`.
+        error, unless y may just lack them: see `evenhand.auditing.predictions.check_known`.
     X : table of people
         What the model takes; the original features, so that neighbours and subgroups can be understood. None
         with bare predictions leaves neighbours and subgroups out.
@@ -107,93 +106,65 @@ def audit(
     >>> found.value("flip_rate"), found.value("discrimination")
     (1.0, 1.0)
     """
-    settings = _Settings(
-        number("epsilon", epsilon, low=0), divergence, k, weights, categorical, neighbour_people, min_count,
-        n_listed, n_bootstrap, confidence,
-    )  # fmt: skip
-    people = _read_people(X, y, sensitive_features)
+    epsilon = number("epsilon", epsilon, low=0)
+    number("confidence", confidence, low=0, high=1, open_low=True)
+    integer("n_bootstrap", n_bootstrap)
+    integer("min_count", min_count)
+    integer("n_listed", n_listed)
+    integer("neighbour_people", neighbour_people)
+    divergence_named(divergence)
+    frame, truth = None if X is None else as_frame(X), None if y is None else np.asarray(y)
+    if frame is not None and truth is not None and len(frame) != len(truth):
+        raise ValueError(f"Got X of {len(frame)} people and y of {len(truth)}; expected as many.")
+    groups = _groups_by_name(sensitive_features, frame)
     rng = generator(random_state)
     if hasattr(model_or_predictions, "predict"):
-        answers = _ask(model_or_predictions, X, people, threshold, int(rng.integers(2**31)))
+        answers = _ask(model_or_predictions, X, truth, groups, threshold, int(rng.integers(2**31)))
     else:
-        answers = read_predictions(
-            model_or_predictions, people.y, sensitive_features=people.groups, pos_label=pos_label,
-            threshold=threshold,
-        )  # fmt: skip
-    if people.frame is not None and len(people.frame) != len(answers):
-        raise ValueError(f"Got X of {len(people.frame)} people and {len(answers)} predictions.")
+        given = {"sensitive_features": groups, "pos_label": pos_label, "threshold": threshold}
+        answers = read_predictions(model_or_predictions, truth, **given)
+    if frame is not None and len(frame) != len(answers):
+        raise ValueError(f"Got X of {len(frame)} people and {len(answers)} predictions.")
     if pos_label is None and len(answers.labels) == 2:
         pos_label = answers.labels[1]
-    answers = replace(answers, y=people.y, pos_label=pos_label)
+    answers = replace(answers, y=truth, pos_label=pos_label)
     table = MetricTable(answers, n=n_bootstrap, confidence=confidence, random_state=rng)
     notes = [*table.decisions(), *table.scores(), *answers.note.splitlines()]
-    table.persons(settings.epsilon)
-    compared = _compare(answers, people, settings, table, rng)
-    return Audit(
-        table.frame(),
-        people_apart(people.frame, answers, divergence, n_listed),
-        compared.pairs,
-        compared.subgroups,
-        notes + compared.notes,
-        _about(answers, settings, compared.examined),
-    )
+    table.persons(epsilon)
+    others = None if frame is None else frame.drop(columns=sensitive_columns(frame, groups, answers.own))
+    pairs, subgroups, examined = pd.DataFrame(columns=PAIR_COLUMNS), pd.DataFrame(columns=COLUMNS), 0
+    if others is None or others.shape[1] == 0:
+        notes.append("There are no features, so neighbours and subgroups were left out.")
+    else:
+        asked, warned = _asked(others, answers, neighbour_people, rng)
+        near = gower_neighbours(others, k, weights=weights, categorical=categorical, people=asked)
+        table.mean("consistency", 1 - disagreement(answers.decided_own, near.indices, asked))
+        pairs = neighbour_pairs(others, answers, asked, near, n_listed)
+        subgroups, examined, lacking = _subgroups(others, answers, min_count, confidence, n_listed)
+        notes += warned + lacking
+    about: About = {
+        **_counts(answers),
+        "epsilon": epsilon,
+        "divergence": divergence,
+        "k": k,
+        "confidence": confidence,
+        "n_bootstrap": n_bootstrap,
+        "min_count": min_count,
+        "subgroups_examined": examined,
+    }
+    people = people_apart(frame, answers, divergence, n_listed)
+    return Audit(table.frame(), people, pairs, subgroups, notes, about)
 
 
-@dataclass(frozen=True)
-class _Settings:
-    epsilon: float
-    divergence: str
-    k: int
-    weights: Any
-    categorical: Any
-    neighbour_people: int
-    min_count: int
-    n_listed: int
-    n_bootstrap: int
-    confidence: float
-
-    def __post_init__(self) -> None:
-        number("confidence", self.confidence, low=0, high=1, open_low=True)
-        for name in ("n_bootstrap", "min_count", "n_listed", "neighbour_people"):
-            integer(name, getattr(self, name))
-        divergence_named(self.divergence)
-
-
-@dataclass(frozen=True)
-class _People:
-    """Those whom the audit is about: their features, true labels and groups."""
-
-    frame: pd.DataFrame | None
-    y: Array | None
-    groups: Any
-
-
-@dataclass(frozen=True)
-class _Compared:
-    """People compared with similar people, and groups within subgroups."""
-
-    pairs: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=PAIR_COLUMNS))
-    subgroups: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=COLUMNS))
-    examined: int = 0
-    notes: list[str] = field(default_factory=list)
-
-
-def _read_people(X: Any, y: Any, sensitive_features: Any) -> _People:
-    frame, labels = None if X is None else as_frame(X), None if y is None else np.asarray(y)
-    if frame is not None and labels is not None and len(frame) != len(labels):
-        raise ValueError(f"Got X of {len(frame)} people and y of {len(labels)}; expected as many.")
-    return _People(frame, labels, _groups_by_name(sensitive_features, frame))
-
-
-def _ask(model: Any, X: Any, people: _People, threshold: float | None, seed: int) -> Answers:
+def _ask(model: Any, X: Any, y: Array | None, groups: Any, threshold: float | None, seed: int) -> Answers:
     """Return a model's answers; their note says which labels only the model or only y has."""
     if X is None:
         raise ValueError("Got a model and X=None, but a model needs X to be asked about.")
     if threshold is not None:
         raise ValueError(f"Got a model and threshold={threshold!r}, but a model decides by itself.")
-    answers = respond(model, X, sensitive_features=people.groups, random_state=seed)
-    labels = answers.labels if people.y is None else encode_labels(people.y, people.y)[2]
-    if people.y is None and len(labels) > MOST_DECISIONS:
+    answers = respond(model, X, sensitive_features=groups, random_state=seed)
+    labels = answers.labels if y is None else encode_labels(y, y)[2]
+    if y is None and len(labels) > MOST_DECISIONS:
         raise ValueError(
             f"Got a model of {len(labels)} different answers and no labels (y=None), but without labels "
             f"expected decisions of at most {MOST_DECISIONS} kinds."
@@ -205,16 +176,10 @@ def _ask(model: Any, X: Any, people: _People, threshold: float | None, seed: int
     return replace(answers, note="\n".join(note for note in (answers.note, strange) if note))
 
 
-def _compare(
-    answers: Answers, people: _People, settings: _Settings, table: MetricTable, rng: np.random.Generator
-) -> _Compared:
-    """Compare people with their neighbours, and groups within subgroups; add consistency to the table."""
-    frame = people.frame
-    others = None if frame is None else frame.drop(
-        columns=sensitive_columns(frame, people.groups, answers.own)
-    )  # fmt: skip
-    if others is None or others.shape[1] == 0:
-        return _Compared(notes=["There are no features, so neighbours and subgroups were left out."])
+def _asked(
+    others: pd.DataFrame, answers: Answers, most: int, rng: np.random.Generator
+) -> tuple[Codes, list[str]]:
+    """Return the people whose neighbours are looked for, and notes on how far these can be relied on."""
     notes = []
     copies = near_copies(others, answers.decisions) if answers.how == "given" else []
     if copies:
@@ -223,32 +188,27 @@ def _compare(
             "the decision from it, leave it out: with it, neighbours and subgroups mean little."
         )
     asked = np.arange(len(answers))
-    if len(asked) > settings.neighbour_people:
-        asked = np.sort(rng.choice(len(asked), settings.neighbour_people, replace=False))
+    if len(asked) > most:
+        asked = np.sort(rng.choice(len(asked), most, replace=False))
         notes.append(f"The neighbours are those of {len(asked):,} people drawn at random, among all.")
-    near = gower_neighbours(
-        others, settings.k, weights=settings.weights, categorical=settings.categorical, people=asked
-    )
-    table.mean("consistency", 1 - disagreement(answers.decided_own, near.indices, asked))
-    pairs = neighbour_pairs(others, answers, asked, near, settings.n_listed)
-    if answers.pos_label is None and answers.y is None:
-        notes.append("Without labels and a positive one among the decisions, subgroups were left out.")
-        return _Compared(pairs, notes=notes)
-    outcome = answers.y if answers.pos_label is None else answers.pos_label
-    subgroups, examined = find_subgroups(
-        others,
-        answers.decisions == outcome,
-        answers.own,
-        answers.groups,
-        rate="correct" if answers.pos_label is None else f"decided {answers.pos_label!r}",
-        min_count=settings.min_count,
-        confidence=settings.confidence,
-        n_listed=settings.n_listed,
-    )
-    return _Compared(pairs, subgroups, examined, notes)
+    return asked, notes
 
 
-def _about(answers: Answers, settings: _Settings, examined: int) -> About:
+def _subgroups(
+    others: pd.DataFrame, answers: Answers, min_count: int, confidence: float, n_listed: int
+) -> tuple[pd.DataFrame, int, list[str]]:
+    """Return the subgroups, how many were examined, and a note if none could be."""
+    y, pos_label = answers.y, answers.pos_label
+    if pos_label is None and y is None:
+        note = "Without labels and a positive one among the decisions, subgroups were left out."
+        return pd.DataFrame(columns=COLUMNS), 0, [note]
+    outcome = answers.decisions == (y if pos_label is None else pos_label)
+    rate = "correct" if pos_label is None else f"decided {pos_label!r}"
+    limits: dict[str, Any] = {"min_count": min_count, "confidence": confidence, "n_listed": n_listed}
+    return *find_subgroups(others, outcome, answers.own, answers.groups, rate=rate, **limits), []
+
+
+def _counts(answers: Answers) -> Counted:
     y, pos_label = answers.y, answers.pos_label
     sizes = np.bincount(answers.own, minlength=len(answers.groups)).tolist()
     return {
@@ -261,13 +221,6 @@ def _about(answers: Answers, settings: _Settings, examined: int) -> About:
         "label_rate": None if pos_label is None or y is None else float((y == pos_label).mean()),
         "how": answers.how,
         "sensitive_columns": answers.columns,
-        "epsilon": settings.epsilon,
-        "divergence": settings.divergence,
-        "k": settings.k,
-        "confidence": settings.confidence,
-        "n_bootstrap": settings.n_bootstrap,
-        "min_count": settings.min_count,
-        "subgroups_examined": examined,
     }
 
 
@@ -277,14 +230,13 @@ def _groups_by_name(sensitive_features: Any, frame: pd.DataFrame | None) -> Any:
         raise ValueError("Got sensitive_features=None, but an audit needs the groups to compare.")
     one = isinstance(sensitive_features, str)
     names = [sensitive_features] if one else sensitive_features
-    if frame is None or (not one and not isinstance(names, list | tuple)):
-        if one:
-            raise ValueError(f"Got sensitive_features={sensitive_features!r}, but no X with such a column.")
+    if one and frame is None:
+        raise ValueError(f"Got sensitive_features={sensitive_features!r}, but no X with such a column.")
+    several = isinstance(names, list | tuple) and all(isinstance(name, str) for name in names)
+    if frame is None or not (one or (several and len(names) < len(frame))):
         return sensitive_features
-    if one or (len(names) < len(frame) and all(isinstance(name, str) for name in names)):
-        for name in names:
-            if name not in frame.columns:
-                hint = did_you_mean(name, frame.columns)
-                raise ValueError(f"Got sensitive_features={name!r}, but X has no such column.{hint}")
-        return frame[names[0]] if len(names) == 1 else frame[list(names)]
-    return sensitive_features
+    for name in names:
+        if name not in frame.columns:
+            hint = did_you_mean(name, frame.columns)
+            raise ValueError(f"Got sensitive_features={name!r}, but X has no such column.{hint}")
+    return frame[names[0]] if len(names) == 1 else frame[list(names)]

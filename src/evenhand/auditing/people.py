@@ -11,16 +11,8 @@ from evenhand.arrays import Array
 from evenhand.metrics.answers import Answers
 from evenhand.metrics.gower import Neighbours
 
-PAIR_COLUMNS = [
-    "person",
-    "neighbour",
-    "similarity",
-    "group",
-    "neighbour_group",
-    "decision",
-    "neighbour_decision",
-    "differ_in",
-]
+PAIR_COLUMNS = ["person", "neighbour", "similarity", "group", "neighbour_group", "decision"]
+PAIR_COLUMNS += ["neighbour_decision", "differ_in"]
 
 
 def people_apart(
@@ -67,25 +59,14 @@ def neighbour_pairs(
     rows, ranks = np.nonzero(codes[near.indices] != codes[asked][:, None])
     one, other = asked[rows], near.indices[rows, ranks]
     similarity = near.similarity[rows, ranks]
-    order = np.lexsort((one, np.minimum(one, other), -similarity))
-    pairs: dict[tuple[int, int], dict[str, Any]] = {}
-    for at in order:
+    pairs: dict[tuple[int, int], tuple[Any, ...]] = {}
+    for at in np.lexsort((one, np.minimum(one, other), -similarity)):
         i, j = int(one[at]), int(other[at])
         if len(pairs) == n_listed:
             break
-        pairs.setdefault(
-            (min(i, j), max(i, j)),
-            {
-                "person": i,
-                "neighbour": j,
-                "similarity": similarity[at],
-                "group": answers.groups[answers.own[i]],
-                "neighbour_group": answers.groups[answers.own[j]],
-                "decision": decisions[i],
-                "neighbour_decision": decisions[j],
-                "differ_in": _differences(frame, i, j),
-            },
-        )
+        groups = (answers.groups[answers.own[who]] for who in (i, j))
+        pair = (i, j, similarity[at], *groups, decisions[i], decisions[j])
+        pairs.setdefault((min(i, j), max(i, j)), (*pair, _differences(frame, i, j)))
     return pd.DataFrame(list(pairs.values()), columns=PAIR_COLUMNS)
 
 

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from evenhand.arrays import Array
-from evenhand.auditing.labels import check_known
-from evenhand.checks import number
+from evenhand.checks import did_you_mean, number
 from evenhand.groups import encode_groups
-from evenhand.metrics.answers import Answers, positions
+from evenhand.metrics.answers import Answers
 from evenhand.metrics.counts import encode_labels, positive_label
 from evenhand.metrics.individual import check_distributions
-from evenhand.wording import listed
+from evenhand.wording import as_plain, listed
 
 MOST_DECISIONS = 20  # without labels to compare with; more are probably scores
 
@@ -56,18 +56,16 @@ def read_predictions(
             )
         order = _columns_by_label(predictions, labels)
         scores = check_distributions(values[:, order], "predictions", 2)
-        decisions = _named(labels, scores.argmax(axis=1))
+        decided = scores.argmax(axis=1)
     else:
         values = values.reshape(len(values))
         known = labels if pos_label is None or pos_label in labels else [*labels, pos_label]
         if threshold is None and _are_decisions(values, known):
-            decisions = values
-            _, _, decided = encode_labels(values, values)
-            note = check_known(decided, known, "decisions", "the labels")
-            _, _, labels = encode_labels(y, values)
+            note = check_known(encode_labels(values, values)[2], known, "decisions", "the labels")
+            _, decided, labels = encode_labels(y, values)
         else:
-            decisions, scores = _at_threshold(values, labels, pos_label, threshold)
-    return _given(labels, decisions, sensitive_features, scores, note)
+            decided, scores = _at_threshold(values, labels, pos_label, threshold)
+    return _given(labels, decided, sensitive_features, scores, note)
 
 
 def _columns_by_label(predictions: Any, labels: list[Any]) -> list[int]:
@@ -88,23 +86,16 @@ def _unlabelled(values: Array, sensitive_features: Any, threshold: float | None)
             "Got scores, or probabilities, and no labels (y=None), but without labels expected one decision "
             f"per person, of at most {MOST_DECISIONS} kinds. Decide at the threshold first, or give labels."
         )
-    return _given(encode_labels(values, values)[2], values, sensitive_features)
+    _, decided, labels = encode_labels(values, values)
+    return _given(labels, decided, sensitive_features)
 
 
 def _given(
-    labels: list[Any], decisions: Array, sensitive_features: Any, scores: Array | None = None, note: str = ""
+    labels: list[Any], decided: Array, sensitive_features: Any, scores: Array | None = None, note: str = ""
 ) -> Answers:
-    groups = encode_groups(sensitive_features, len(decisions))
-    decided = positions(decisions, labels)
-    return Answers(
-        labels,
-        groups.names.tolist(),
-        groups.codes,
-        decided=decided,
-        own_scores=scores,
-        how="given",
-        note=note,
-    )
+    groups = encode_groups(sensitive_features, len(decided))
+    names = groups.names.tolist()
+    return Answers(labels, names, groups.codes, decided=decided, own_scores=scores, how="given", note=note)
 
 
 def _are_decisions(values: Array, labels: list[Any]) -> bool:
@@ -143,11 +134,39 @@ def _at_threshold(
     bar = 0.5 if threshold is None else number("threshold", threshold)
     decided = np.where(values >= bar, positive, 1 - positive)
     if not likely:
-        return _named(labels, decided), values.astype(float)
+        return decided, values.astype(float)
     scores = np.stack([1 - values, values] if positive == 1 else [values, 1 - values], axis=1)
-    return _named(labels, decided), scores
+    return decided, scores
 
 
-def _named(labels: list[Any], codes: Array) -> Array:
-    named: Array = np.asarray(labels)[codes]
-    return named
+def check_known(values: Iterable[Any], known: Iterable[Any], what: str, wanted: str) -> str:
+    """Raise if values are not known labels; return a note on those that may be labels nobody has here.
+
+    If only one label is known, a second may well be missing; if more than two are known, any may be. There,
+    an unknown value passes, provided that another value is known and it isn't a known one spelled
+    differently. If two labels are known, there is no third.
+
+    >>> check_known(["no", "yes"], ["no"], "decisions", "the labels")
+    "'yes' is among the decisions, but not among the labels ('no')."
+    >>> check_known(["y"], ["yes"], "decisions", "labels")
+    Traceback (most recent call last):
+    ...
+    ValueError: Got 'y' among the decisions, but labels are 'yes'; expected the same names.
+    """
+    values, known = [as_plain(value) for value in values], [as_plain(label) for label in known]
+    unknown = [value for value in values if value not in known]
+    if not unknown:
+        return ""
+    came, wants = listed(unknown, most=6), listed(known, most=6)
+    spelled = {_spelling(label) for label in known}
+    rooms = 1 if len(known) == 1 else 0 if len(known) == 2 else len(unknown)
+    passes = len(unknown) < len(values) and len(unknown) <= rooms
+    if passes and not any(_spelling(value) in spelled for value in unknown):
+        verb = "is" if len(unknown) == 1 else "are"
+        return f"{came} {verb} among the {what}, but not among {wanted} ({wants})."
+    hint = next((hint for value in unknown if (hint := did_you_mean(value, known))), "")
+    raise ValueError(f"Got {came} among the {what}, but {wanted} are {wants}; expected the same names.{hint}")
+
+
+def _spelling(value: Any) -> str:
+    return str(value).strip().casefold()

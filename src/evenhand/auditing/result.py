@@ -14,8 +14,8 @@ from evenhand.auditing.sentences import describe, groups_here
 from evenhand.wording import as_plain, people
 
 
-class About(TypedDict):
-    """What an audit was about: counts, and the settings it was made with."""
+class Counted(TypedDict):
+    """Whom an audit was about, and how the model was asked."""
 
     people: int
     labelled: bool
@@ -26,6 +26,11 @@ class About(TypedDict):
     label_rate: float | None  # of the positive label
     how: str  # a key of `evenhand.metrics.asking.HOW`
     sensitive_columns: list[Any]
+
+
+class About(Counted):
+    """What an audit was about, and the settings it was made with."""
+
     epsilon: float
     divergence: str
     k: int

@@ -19,20 +19,8 @@ from evenhand.arrays import Array, Codes, Flags
 from evenhand.metrics.shares import difference_limits, share_limits
 from evenhand.tables.columns import days_of
 
-COLUMNS = [
-    "subgroup",
-    "people",
-    "rate",
-    "group_least",
-    "people_least",
-    "rate_least",
-    "group_most",
-    "people_most",
-    "rate_most",
-    "difference",
-    "low",
-    "high",
-]
+_SIDES = [f"{what}_{side}" for side in ("least", "most") for what in ("group", "people", "rate")]
+COLUMNS = ["subgroup", "people", "rate", *_SIDES, "difference", "low", "high"]
 PARTS = 6
 CROSSED = 10  # columns that are combined with each other: those in whose parts the differences are largest
 

@@ -15,10 +15,10 @@ from evenhand.metrics.bootstrap import (
     cells_of,
     interval_from_counts,
     mean_interval,
+    rate_interval,
 )
 from evenhand.metrics.divergence import DIVERGENCES
 from evenhand.metrics.group import FROM_COUNTS
-from evenhand.metrics.measures import measure, value_of
 from evenhand.metrics.scores import auc, calibration_error
 
 UNKNOWN = Interval(np.nan, np.nan, np.nan)
@@ -57,22 +57,13 @@ class MetricTable:
         """
         answers, y = self._answers, self._answers.y
         one_group = len(answers.counts.groups) == 1
-        names = [metric.__name__ for metric in FROM_COUNTS]
-        known = [
-            name
-            for name in names
-            if not (one_group and name not in ("accuracy", "balanced_accuracy"))
-            and not (y is None and name != "discrimination")
-        ]
-        found = measure(answers, known, **self._resampling)
-        for name in names:
-            if name in found:
-                low, high = (
-                    np.nan if end is None else end for end in (found[name]["low"], found[name]["high"])
-                )
-                self._add(name, Interval(value_of(found, name), low, high), len(answers))
-            else:
+        for metric, rate in FROM_COUNTS.items():
+            name = metric.__name__
+            of_groups = name not in ("accuracy", "balanced_accuracy")
+            if (one_group and of_groups) or (y is None and name != "discrimination"):
                 self._add(name, UNKNOWN, 0)
+            else:
+                self._add(name, rate_interval(rate, answers.counts, **self._resampling), len(answers))
         self._by_group(
             "accuracy", answers.decisions == y, np.full(len(answers), y is not None), everybody=False
         )

@@ -100,13 +100,8 @@ def bootstrap_interval(
     groups = group_values(sensitive_features, len(truth))
 
     def on(people: Any) -> float:
-        return metric(
-            truth[people],
-            predicted[people],
-            sensitive_features=groups[people],
-            pos_label=pos_label,
-            **arguments,
-        )
+        known = {"sensitive_features": groups[people], "pos_label": pos_label, **arguments}
+        return metric(truth[people], predicted[people], **known)
 
     values = np.array([on(rng.integers(len(truth), size=len(truth))) for _ in range(n)])
     return percentiles(values, on(slice(None)), confidence)
@@ -141,14 +136,11 @@ def mean_interval(
     cell, n_cells = cells_of(values)
     counts = np.bincount(cell, minlength=n_cells)
     means = np.bincount(cell, weights=values, minlength=n_cells) / counts
-    return interval_from_counts(
-        counts,
-        lambda table: table @ means / len(values),
-        values.mean(),
-        n=n,
-        confidence=confidence,
-        random_state=random_state,
-    )
+
+    def mean(tables: Array) -> Array:
+        return np.asarray(tables @ means / len(values))
+
+    return interval_from_counts(counts, mean, values.mean(), n, confidence, random_state)
 
 
 def rate_interval(rate: Rate, counts: Counts, *, n: int, confidence: float, random_state: Any) -> Interval:
@@ -156,21 +148,17 @@ def rate_interval(rate: Rate, counts: Counts, *, n: int, confidence: float, rand
     estimate = float(rate(counts))
     if rate in LIMITS:
         return Interval(estimate, *LIMITS[rate](counts, confidence))
-    return interval_from_counts(
-        counts.table,
-        lambda tables: rate(counts._replace(table=tables)),
-        estimate,
-        n=n,
-        confidence=confidence,
-        random_state=random_state,
-    )
+
+    def resampled(tables: Array) -> Array:
+        return rate(counts._replace(table=tables))
+
+    return interval_from_counts(counts.table, resampled, estimate, n, confidence, random_state)
 
 
 def interval_from_counts(
     table: Array,
     statistic: Callable[[Array], Array],
     estimate: Any,
-    *,
     n: int,
     confidence: float,
     random_state: Any,

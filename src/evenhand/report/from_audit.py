@@ -11,10 +11,10 @@ from evenhand.auditing.table import rate_of
 from evenhand.code_version import Made, made
 from evenhand.metrics.group_rows import GroupRow
 from evenhand.metrics.measures import SHOWN, Measure
+from evenhand.report.persons import shown
 from evenhand.report.render import in_numbers, interval, write_html
 from evenhand.report.summarise import model_of, sentence, summary_of
 from evenhand.report.summary import Metrics, Persons, Study, Summary, Table
-from evenhand.report.values import shown
 
 _BY_GROUP = ("positive_rate", "true_positive_rate", "false_positive_rate", "accuracy", "flip_rate")
 _MOST_ROWS = 20  # of a table; people have a longer one of their own

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import date
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from evenhand.metrics import Answers
-from evenhand.report.summary import Person, Persons
-from evenhand.report.values import shown
+from evenhand.report.summary import Person, Persons, Value
 
 MOST_PERSONS = 500
 
@@ -25,9 +26,8 @@ def persons(
 
     `numbers` are their rows in the data set or its file, from 0, where these are not all of it.
     """
-    said, gaps, flips, decisions = (
-        answers.probabilities_by_group, answers.gaps(), answers.flips, answers.decisions_by_group
-    )  # fmt: skip
+    said, gaps, flips = answers.probabilities_by_group, answers.gaps(), answers.flips
+    decisions = answers.decisions_by_group
     assert said is not None
     assert gaps is not None
     assert flips is not None
@@ -53,3 +53,22 @@ def persons(
         "people": len(answers),
         "flips": int(flips.sum()),
     }
+
+
+def shown(value: Any) -> Value:
+    """Return a value of a table as the page and its JSON hold it; a missing one is None.
+
+    >>> [shown(value) for value in (11.0, 0.123456, pd.Timestamp("2024-03-02"), "cook", float("nan"))]
+    [11, 0.1235, '2024-03-02', 'cook', None]
+    """
+    if pd.api.types.is_scalar(value) and pd.isna(value):
+        return None
+    if isinstance(value, (bool, np.bool_)):
+        return str(value)
+    if isinstance(value, (int, float, np.integer, np.floating)):
+        number = float(value)
+        return int(number) if number.is_integer() else round(number, 4)
+    if isinstance(value, (date, np.datetime64)):
+        when = pd.Timestamp(value)
+        return f"{when:%Y-%m-%d}" if when == when.normalize() else f"{when:%Y-%m-%d %H:%M}"
+    return str(value)

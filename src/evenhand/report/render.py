@@ -15,7 +15,7 @@ from markupsafe import Markup
 
 from evenhand.atomic import write_text
 from evenhand.metrics.measures import SHARES, SHOWN, Measure
-from evenhand.report.summary import Metrics, Person, PublishedEntry, Study, Summary, check_summary
+from evenhand.report.summary import Metrics, Persons, PublishedEntry, Study, Summary, check_summary
 
 MOST_DATA = 900_000  # bytes of data in a page; Plotly takes five times as many
 # Marks that turn the direction of writing, or hide: shown by their number, since they can disguise a text.
@@ -61,25 +61,16 @@ def visible(value: Any) -> Any:
 def small_enough(summary: Summary, most: int = MOST_DATA) -> Summary:
     """Return the summary with fewer people listed, if all of them would make the page too large to send."""
     while len(embedded(_for_script(summary))) > most:
-        listed = [study for study in summary["studies"] if study["persons"] and study["persons"]["rows"]]
-        if not listed:
+        studies = list(summary["studies"])
+        listed = [len(study["persons"]["rows"]) if study["persons"] else 0 for study in studies]
+        at = listed.index(max(listed, default=0)) if any(listed) else None
+        people = None if at is None else studies[at]["persons"]
+        if at is None or people is None:
             break
-        largest = max(listed, key=lambda study: len(_listed(study)))
-        summary = {
-            **summary,
-            "studies": [_halved(study) if study is largest else study for study in summary["studies"]],
-        }
+        fewer: Persons = {**people, "rows": people["rows"][: listed[at] // 2]}
+        studies[at] = {**studies[at], "persons": fewer}
+        summary = {**summary, "studies": studies}
     return summary
-
-
-def _listed(study: Study) -> list[Person]:
-    return study["persons"]["rows"] if study["persons"] else []
-
-
-def _halved(study: Study) -> Study:
-    assert study["persons"] is not None
-    rows = study["persons"]["rows"]
-    return {**study, "persons": {**study["persons"], "rows": rows[: len(rows) // 2]}}
 
 
 def embedded(value: Any) -> str:
