@@ -1,4 +1,6 @@
+import dataclasses
 import pickle
+import re
 import zipfile
 
 import numba
@@ -7,12 +9,14 @@ import pandas as pd
 import pytest
 import skops.io
 from sklearn import config_context
+from sklearn.compose import ColumnTransformer
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import FunctionTransformer, StandardScaler
+from sklearn.preprocessing import FunctionTransformer, MinMaxScaler, StandardScaler
 
 from evenhand import CooperativeBandits, Correctness, Custom, GradientBandit, LogRatio, Parity, load, save
 from evenhand.baselines import ALFR, LFR, LR, ExponentiatedGradientClassifier, OxonFairClassifier, Rawlsian
+from evenhand.network import Network
 
 
 @pytest.fixture(scope="module")
@@ -67,7 +71,7 @@ def test_thresholds_too(data, tmp_path):
     test_baselines_too(data, tmp_path, OxonFairClassifier)
 
 
-@pytest.mark.parametrize("part", ["policies", "moments", "rates"])
+@pytest.mark.parametrize("part", ["policies", "moments", "averages", "rates", "numbers", "step"])
 def test_arrays_that_do_not_fit_are_refused_before_any_loop(data, tmp_path, part):
     """A stranger's file may claim any shape; the loops check none, so the door does."""
     X, y, s = data
@@ -78,13 +82,49 @@ def test_arrays_that_do_not_fit_are_refused_before_any_loop(data, tmp_path, part
     elif part == "moments":
         small = training.moments.gradient._replace(W1=np.zeros((2, 1, 1), np.float32))
         training.moments = training.moments._replace(gradient=small)
+    elif part == "averages":  # empty ones beside a full gradient: a loop would write past their end
+        empty = Network(
+            *(np.zeros((3, *(0 for _ in held.shape[1:])), np.float32) for held in training.policies)
+        )
+        training.moments = training.moments._replace(first=empty, second=empty)
+    elif part == "numbers":
+        training.policies.W1[0, 0, 0] = np.nan
+    elif part == "step":
+        training.step = -1
     else:
         training.rates = training.rates._replace(dual=np.zeros((1, 1, 1, 1)))
-    again = load(save(model, tmp_path / "m.skops"))
-    with pytest.raises(ValueError, match="The model is damaged: it holds an array of shape"):
-        again.partial_fit(X, y, sensitive_features=s)
+    with pytest.raises(ValueError, match=r"m\.skops is no model file, or is damaged"):
+        load(save(model, tmp_path / "m.skops"))
     with pytest.raises(ValueError, match="The model is damaged"):
-        again.probabilities_by_group(X)
+        model.partial_fit(X, y, sensitive_features=s)
+    with pytest.raises(ValueError, match="The model is damaged"):
+        model.probabilities_by_group(X)
+
+
+def test_a_file_that_claims_more_than_it_has_asks_for_no_memory(data, tmp_path):
+    X, y, s = data
+    good = save(CooperativeBandits(steps=10).fit(X, y, sensitive_features=s), tmp_path / "good.skops")
+    with pytest.raises(ValueError, match=r"holds [\d,]+ bytes, but expected at most 100; `max_bytes`"):
+        load(good, max_bytes=100)
+    with zipfile.ZipFile(good) as archive:
+        members = {name: archive.read(name) for name in archive.namelist()}
+    name = next(name for name in members if name.endswith(".npy"))
+    held = members[name]
+    claim = re.sub(rb"'shape': \([^)]*\)", b"'shape': (99999999999,)", held)[: len(held)]
+    with zipfile.ZipFile(tmp_path / "bomb.skops", "w") as archive:
+        for each, content in members.items():
+            archive.writestr(each, claim if each == name else content)
+    with pytest.raises(ValueError, match=r"bomb\.skops is no model file, or is damaged"):
+        load(tmp_path / "bomb.skops")
+
+
+def test_only_our_own_preprocessing_is_loaded(fitted, tmp_path):
+    deployed = load(fitted.model)
+    columns = ColumnTransformer([("x", MinMaxScaler(), [0])]).fit([[0.0], [1.0]])
+    for foreign in (columns, StandardScaler().fit([[0.0], [1.0]])):
+        changed = dataclasses.replace(deployed, preprocessor=foreign)
+        with pytest.raises(ValueError, match="is no model file, or is damaged"):
+            load(save(changed, tmp_path / "m.skops"))
 
 
 def test_foreign_requests_are_refused(data, tmp_path):

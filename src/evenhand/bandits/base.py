@@ -26,6 +26,7 @@ from evenhand.bandits.fitting import (
 )
 from evenhand.bandits.kernels.structs import People, Rows
 from evenhand.bandits.offpolicy import chances, finite, one_each
+from evenhand.bandits.sparse_input import check_sparse
 from evenhand.bandits.training import Training, TrainingDivergedError
 from evenhand.groups import sorted_unique
 from evenhand.metrics.collapse import LOOKED_AT, SHORT
@@ -70,10 +71,12 @@ class PolicyLearner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     # The doors -----------------------------------------------------------------------------------------
 
     def _contexts(self, X: Any, *, reset: bool) -> Any:
+        check_sparse(X)
         name_bad_columns(X)
         return validate_data(self, X, accept_sparse="csr", dtype=np.float32, order="C", reset=reset)
 
     def _contexts_and_labels(self, X: Any, y: Any, *, reset: bool) -> tuple[Any, Any]:
+        check_sparse(X)
         name_bad_columns(X)
         _no_missing_labels(y)
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float32, order="C", reset=reset)
@@ -209,6 +212,11 @@ class PolicyLearner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     # Reading policies out ------------------------------------------------------------------------------
 
+    def check_loaded(self) -> None:
+        """Raise if this model, read from a file, is damaged."""
+        if hasattr(self, "policies_"):
+            self._check_policies()
+
     def _check_policies(self) -> None:
         """Refuse a model whose arrays do not fit together: none of a stranger's must reach a loop."""
         n_groups = len(getattr(self, "groups_", ("everyone",)))
@@ -219,6 +227,12 @@ class PolicyLearner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         policies: Network = self._training.policies
         out = np.empty((n_people, *policies.b2.shape))
         kernels.probabilities(*policies, rows, out)
+        if not np.isfinite(out).all():
+            row = int(np.argmin(np.isfinite(out).all(axis=(1, 2))))
+            raise ValueError(
+                f"The policies give no finite probability in row {row}: its numbers are too large to compute "
+                "with. Scale the columns of X to unit deviation, or leave such rows out."
+            )
         return out
 
     def _by_group(self, X: Any) -> Floats:

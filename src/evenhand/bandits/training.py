@@ -93,29 +93,31 @@ class Training:
             self.rates = _no_rates(n_rate_terms, *self.policies.b2.shape)
 
     def check(self, n_features: int, n_actions: int, n_groups: int) -> None:
-        """Raise unless every array has the shape and type that the loops, which check nothing, rely on."""
-        n_hidden = self.policies.b1.shape[-1]
-        shapes = ((n_groups, n_features, n_hidden), (n_groups, n_hidden), (n_groups, n_actions, n_hidden))
-        full = (*shapes, (n_groups, n_actions))
-        n_terms = len(self.rates.rates)
-        rates = (n_terms, n_groups, n_actions + 1, n_actions)
-        wanted: list[tuple[Any, tuple[Any, ...], Any]] = [
-            (self.rates, (rates, rates, (n_groups, n_actions + 1)), np.float64),
-            (self.moments[3:], ((n_groups,), (1 + n_groups,)), np.int64),
-            (self.policies, full, self.policies.b1.dtype),
-        ]
+        """Raise unless every array has the shape, type and values on which loops rely: they check nothing."""
+        try:
+            fits = self._fits(n_features, n_actions, n_groups)
+        except (AttributeError, TypeError, IndexError) as error:  # a part is something else altogether
+            raise ValueError(f"The model is damaged: {error}.") from error
+        if not fits:
+            raise ValueError("The model is damaged: its step or its optimiser's counts are no counts.")
+
+    def _fits(self, n_features: int, n_actions: int, n_groups: int) -> bool:
+        n_hidden, kind = self.policies.b1.shape[-1], self.policies.b1.dtype
+        full = (
+            (n_groups, n_features, n_hidden), (n_groups, n_hidden), (n_groups, n_actions, n_hidden),
+            (n_groups, n_actions),
+        )  # fmt: skip
+        rates = (len(self.rates.rates), n_groups, n_actions + 1, n_actions)
+        # The optimiser's buffers are all there, or none: one full array beside empty ones is out of bounds.
+        kept = bool(self.moments.gradient.W1.size)
+        _same(self.policies, full, kind if kind in (np.float32, np.float64) else np.dtype(np.float32))
+        _same(self.rates, (rates, rates, (n_groups, n_actions + 1)), np.float64)
+        _same(self.moments[3:], ((n_groups,), (1 + n_groups,)), np.int64)
         for part, more in zip(self.moments[:3], (0, 1, 1), strict=True):
-            kept = bool(part.W1.size)
             sizes = tuple((n_groups + more, *(kept * size for size in shape[1:])) for shape in full)
-            wanted.append((part, sizes, self.policies.b1.dtype))
-        for arrays, expected, kind in wanted:
-            for array, shape in zip(arrays, expected, strict=True):
-                if array.shape != shape or array.dtype != kind or not array.flags.c_contiguous:
-                    raise ValueError(
-                        f"The model is damaged: it holds an array of shape {array.shape} of {array.dtype}, "
-                        f"but {n_features} features, {n_actions} labels and {n_groups} groups need {shape} "
-                        f"of {kind}."
-                    )
+            _same(part, sizes, kind)
+        counts = (self.step, *self.moments.updates.tolist(), *self.moments.pending.tolist())
+        return all(isinstance(count, int) and 0 <= count < 2**53 for count in counts)
 
     def run(
         self,
@@ -168,6 +170,18 @@ class Training:
                 self.history["reward"].append(accumulated)
                 self.history["mean_reward"].append(reward / count)
                 self.history["mean_divergence"].append(divergence / count)
+
+
+def _same(arrays: Any, shapes: tuple[tuple[int, ...], ...], kind: Any) -> None:
+    """Raise unless arrays have these shapes, this type, and finite values, one after another in memory."""
+    for array, shape in zip(arrays, shapes, strict=True):
+        if array.shape != shape or array.dtype != kind or not array.flags.c_contiguous:
+            raise ValueError(
+                f"The model is damaged: it holds an array of shape {array.shape} of {array.dtype}, but "
+                f"expected {shape} of {np.dtype(kind)}."
+            )
+        if not np.isfinite(array).all():
+            raise ValueError("The model is damaged: it holds numbers that are not finite.")
 
 
 def _like(policies: Network, *, kept: bool, more: int = 0) -> Network:

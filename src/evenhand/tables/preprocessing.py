@@ -11,11 +11,11 @@ import numpy.typing as npt
 import pandas as pd
 from scipy import sparse
 from sklearn.compose import ColumnTransformer
-from sklearn.impute import SimpleImputer
-from sklearn.pipeline import make_pipeline
+from sklearn.impute import MissingIndicator, SimpleImputer
+from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardScaler
 
-from evenhand.arrays import Array, Codes
+from evenhand.arrays import Array, Codes, Flags
 from evenhand.groups import encode_groups
 from evenhand.tables.columns import is_number
 from evenhand.tables.dataset import Dataset
@@ -23,6 +23,7 @@ from evenhand.tables.splits import Split
 
 # Below this share of nonzeros a sparse row is quicker than a dense one (benchmarks/training.py shows both).
 SPARSE_BELOW = 0.3
+FARTHEST = 1e20  # deviations from the mean: beyond, single precision may overflow
 _MOST_CATEGORIES = 100  # of one column; beyond that the rarest in the training part share one
 
 
@@ -130,6 +131,41 @@ def encode(preprocessor: ColumnTransformer, contexts: pd.DataFrame) -> Any:
         warnings.filterwarnings("ignore", message="Found unknown categories")
         features = preprocessor.transform(contexts)
     return features if isinstance(features, np.ndarray) else sparse.csr_array(features)
+
+
+def computable(features: Any) -> Flags:
+    """Return which rows a model can compute with: numbers that overflow after scaling are no features."""
+    if isinstance(features, np.ndarray):
+        return np.asarray((np.abs(features) <= FARTHEST).all(axis=1))
+    rows = np.repeat(np.arange(features.shape[0]), np.diff(features.indptr))
+    good = np.ones(features.shape[0], dtype=np.bool_)
+    good[rows[~(np.abs(features.data) <= FARTHEST)]] = False
+    return good
+
+
+def check_preprocessor(preprocessor: Any) -> None:
+    """Raise unless a preprocessor out of a file is one of ours, with arrays that fit and are finite."""
+    if type(preprocessor) is not ColumnTransformer:
+        raise ValueError(f"Got a preprocessor of the type {type(preprocessor).__name__}, which is not ours.")
+    for _, step, columns in preprocessor.transformers_:
+        parts = [part for _, part in step.steps] if type(step) is Pipeline else [step]
+        for part in parts:
+            _check_part(part, len(columns))
+
+
+def _check_part(part: Any, n_columns: int) -> None:
+    if type(part) is SimpleImputer:
+        more = 0 if part.indicator_ is None else len(part.indicator_.features_)
+        ours = type(part.indicator_) in (MissingIndicator, type(None)) and 0 <= more <= n_columns
+        numbers = [part.statistics_]
+    elif type(part) is StandardScaler:
+        ours, numbers = bool((part.scale_ > 0).all()), [part.mean_, part.scale_]
+    elif type(part) is OneHotEncoder:
+        ours, numbers = len(part.categories_) == n_columns, []
+    else:
+        ours, numbers = part == "drop" or getattr(part, "func", None) is as_float32, []
+    if not ours or any(part.ndim != 1 or not np.isfinite(part).all() for part in numbers):
+        raise ValueError(f"Got a {type(part).__name__} in the preprocessing that evenhand does not write.")
 
 
 def as_float32(columns: Any) -> npt.NDArray[np.float32]:

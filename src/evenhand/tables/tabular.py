@@ -18,7 +18,7 @@ from evenhand.arrays import Array, Floats
 from evenhand.tables.columns import kinds_of_columns, tidy_columns
 from evenhand.tables.files import read_table
 from evenhand.tables.matching import check_columns, check_reasons, read_contexts
-from evenhand.tables.preprocessing import encode, make_preprocessor
+from evenhand.tables.preprocessing import check_preprocessor, encode, make_preprocessor
 from evenhand.tables.roles import named_columns
 
 _ROUTED = {"sensitive_features": True}
@@ -181,6 +181,15 @@ class TabularClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def sensitive_names_(self) -> list[str] | None:
         """The names of several sensitive columns, whose combinations are the groups."""
         return getattr(self.estimator_, "sensitive_names_", None)
+
+    def check_loaded(self) -> None:
+        """Raise if this model, read from a file, is damaged."""
+        if hasattr(self, "preprocessor_"):
+            check_preprocessor(self.preprocessor_)
+            self.encode(pd.DataFrame({name: [None] for name in self.columns_}, dtype=object))
+        check = getattr(getattr(self, "estimator_", None), "check_loaded", None)
+        if check is not None:
+            check()
 
     def _ask(self, method: str, X: Any, sensitive_features: Any) -> Any:
         features = self.encode(X)

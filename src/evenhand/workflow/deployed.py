@@ -28,7 +28,7 @@ from evenhand.tables.matching import (
     spellings,
     text_of,
 )
-from evenhand.tables.preprocessing import encode
+from evenhand.tables.preprocessing import check_preprocessor, computable, encode
 from evenhand.wording import listed
 from evenhand.workflow.decisions import Decisions
 from evenhand.workflow.persistence import save
@@ -204,7 +204,13 @@ class Deployed:
         scored = reasons == ""
         said = np.empty((0, len(self.groups_), len(self.classes_)))  # encoding nobody is an error
         if scored.any():
-            said = self._said(contexts[scored])
+            features = encode(self.preprocessor, contexts[scored])
+            good = computable(features)
+            too_large = np.zeros(len(reasons), dtype=np.bool_)
+            too_large[np.flatnonzero(scored)[~good]] = True
+            reject(reasons, too_large, lambda at: "a number too large to compute with, once it is scaled")
+            scored = reasons == ""
+            said = self.model.probabilities_by_group(features[good])
         answers = Answers(
             self.classes_.tolist(), self.groups_.tolist(), codes[scored], said, pos_label=self.pos_label
         )
@@ -252,6 +258,13 @@ class Deployed:
         return codes
 
     # What it is --------------------------------------------------------------------------------------------
+
+    def check_loaded(self) -> None:
+        """Raise if this model, read from a file, is damaged: it decides about somebody without any value."""
+        check_preprocessor(self.preprocessor)
+        self.model.check_loaded()
+        nobody = pd.DataFrame({name: [None] for name in self.columns}, dtype=object)
+        self.probabilities_by_group(nobody)
 
     def _described(self) -> dict[str, str]:
         positive = "" if self.pos_label is None else f" (positive: {self.pos_label!r})"

@@ -5,11 +5,13 @@ skops is imported where it is used: it takes longer to import than all of evenha
 
 from __future__ import annotations
 
+import math
 import zipfile
 from pathlib import Path
 from pickle import PicklingError
 from typing import Any
 
+import numpy as np
 from sklearn import config_context
 from sklearn.base import BaseEstimator
 from sklearn.utils._metadata_requests import SIMPLE_METHODS
@@ -34,7 +36,12 @@ OWN_TYPES = (
 )  # fmt: skip
 # What `evenhand fit` saves lies above this file: it is named, not imported. The dtype is the imputer's.
 OWN_NAMES = ("evenhand.workflow.deployed.Deployed", "evenhand.tables.preprocessing.as_float32", "numpy.dtype")
+MOST_BYTES = 1 << 30  # of a model once it is unpacked
 TRUSTED = frozenset(f"{kind.__module__}.{kind.__qualname__}" for kind in OWN_TYPES).union(OWN_NAMES)
+
+
+class RefusedFileError(ValueError):
+    """A model file that is not loaded; the message says why."""
 
 
 def save(model: Any, path: str | Path) -> Path:
@@ -83,15 +90,17 @@ def _write(held: dict[str, Any], path: Path) -> None:
         raise _refusal(held["model"], f"the type {foreign[0]!r}")
 
 
-def load(path: str | Path) -> Any:
+def load(path: str | Path, *, max_bytes: int = MOST_BYTES) -> Any:
     """Read a model that `save` wrote; a file from a stranger runs no code.
 
-    Only evenhand's own types and those that skops trusts are built.
+    Only evenhand's own types and those that skops trusts are built, and their arrays are checked.
 
     Parameters
     ----------
     path : str or Path
         The file.
+    max_bytes : int, default 1 GiB
+        The most that the file may hold once it is unpacked.
 
     Returns
     -------
@@ -103,44 +112,69 @@ def load(path: str | Path) -> Any:
     FileNotFoundError
         If there is no such file.
     ValueError
-        If it is no model, is damaged, or holds any other type; nothing of it is built then.
+        If it is no model, is damaged, too large, or holds any other type; nothing of it is built then.
     """
-    import skops.io
-    from skops.io.exceptions import UntrustedTypesFoundException
-
     path = Path(path)
     if not path.is_file():
         raise FileNotFoundError(
             f"Got {str(path)!r}, but there is no such file; expected a model saved by evenhand."
         )
     try:
-        asked = skops.io.get_untrusted_types(file=path)
-        foreign = _foreign(asked)
-        if foreign:
-            raise ValueError(
-                f"{path.name} holds the type {foreign[0]!r}, but expected evenhand's and scikit-learn's own "
-                "estimators only: it was not loaded."
-            )
-        held = skops.io.load(path, trusted=asked)
-        if isinstance(held, dict) and "model" in held:
-            _ask_again(held["model"], held.get("requests", {}))
-    except (
-        zipfile.BadZipFile,
-        KeyError,
-        EOFError,
-        UntrustedTypesFoundException,
-        UnicodeDecodeError,
-        AttributeError,
-        TypeError,
-    ) as error:
-        raise ValueError(
+        return _loaded(path, max_bytes)
+    except RefusedFileError:
+        raise
+    except Exception as error:  # whatever a damaged file makes zip, JSON, NumPy, skops or scikit-learn raise
+        raise RefusedFileError(
             f"{path.name} is no model file, or is damaged; expected one saved by evenhand."
         ) from error
+
+
+def _loaded(path: Path, max_bytes: int) -> Any:
+    import skops.io
+
+    _check_sizes(path, max_bytes)
+    asked = skops.io.get_untrusted_types(file=path)
+    foreign = _foreign(asked)
+    if foreign:
+        raise RefusedFileError(
+            f"{path.name} holds the type {foreign[0]!r}, but expected evenhand's and scikit-learn's own "
+            "estimators only: it was not loaded."
+        )
+    held = skops.io.load(path, trusted=asked)
     if not isinstance(held, dict) or "evenhand" not in held or "model" not in held:
-        raise ValueError(
+        raise RefusedFileError(
             f"{path.name} is a skops file of something else; expected a model saved by evenhand."
         )
+    _ask_again(held["model"], held.get("requests", {}))
+    for _, part in _estimators(held["model"]):
+        if hasattr(part, "check_loaded"):
+            part.check_loaded()
     return held["model"]
+
+
+def _check_sizes(path: Path, max_bytes: int) -> None:
+    """Raise before anything is unpacked if the file claims to hold more than it may, or than it has."""
+    with zipfile.ZipFile(path) as archive:
+        members = archive.infolist()
+        total = sum(member.file_size for member in members)
+        if total > max_bytes:
+            raise RefusedFileError(
+                f"{path.name} holds {total:,} bytes, but expected at most {max_bytes:,}; `max_bytes` of "
+                "`evenhand.load` raises the limit."
+            )
+        for member in members:
+            if member.filename.endswith(".npy"):
+                with archive.open(member) as file:
+                    _check_header(file, member.file_size)
+
+
+def _check_header(file: Any, size: int) -> None:
+    """Raise if an array is said to be larger than its bytes, or to be made of Python objects."""
+    version = np.lib.format.read_magic(file)
+    read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+    shape, _, dtype = read(file)
+    if dtype.hasobject or math.prod(shape) * dtype.itemsize > size:
+        raise ValueError("an array is larger than its file")
 
 
 def _foreign(types: list[str]) -> list[str]:

@@ -1,0 +1,273 @@
+"""What hostile inputs and kills do: python experiments/reliability.py [models csr tables summaries kills workers].
+
+Prints one line per kind of trial and writes docs/generated/reliability.md when every kind was run. Exit code 1 if
+anything was lost, crashed, decided by NaN, or ended in a traceback.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import hashlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from hostile import BAD, NotFiniteError, damaged_csr, damaged_csv, damaged_json, damaged_model, tried
+from scipy import sparse
+
+from evenhand import CooperativeBandits, Correctness, Likelihood, LogRatio, Parity, load, save
+
+FOLDER = Path(tempfile.gettempdir()) / "evenhand-reliability"
+
+
+def people(n: int = 300, seed: int = 0) -> pd.DataFrame:
+    rng = np.random.default_rng(seed)
+    sex, skill = rng.choice(["f", "m"], n), rng.normal(size=n)
+    born = pd.Timestamp("1970-01-01") + pd.to_timedelta(rng.integers(0, 12_000, n), unit="D")
+    hired = np.where(skill + 0.5 * (sex == "m") + rng.normal(scale=0.3, size=n) > 0.3, "yes", "no")
+    return pd.DataFrame(
+        {"skill": skill.round(4), "born": born.strftime("%Y-%m-%d"), "job": rng.choice(["cook", "clerk"], n), "sex": sex, "hired": hired}
+    )  # fmt: skip
+
+
+def command(*arguments: Any) -> list[str]:
+    return [sys.executable, "-m", "evenhand", *map(str, arguments)]
+
+
+def in_process(*arguments: Any) -> int:
+    """Run a command here, and let what it does not explain escape; return its exit code."""
+    from typer.testing import CliRunner
+
+    from evenhand.cli import app
+
+    result = CliRunner().invoke(app, [str(argument) for argument in arguments])
+    if result.exception is not None and not isinstance(result.exception, SystemExit):
+        raise RuntimeError(f"{type(result.exception).__name__}: {result.exception}")
+    return result.exit_code
+
+
+def prepared() -> tuple[Path, Path, Path]:
+    """Return a table, a model fitted to it and a summary, made once."""
+    FOLDER.mkdir(exist_ok=True)
+    table, model, summary = FOLDER / "people.csv", FOLDER / "model.skops", FOLDER / "summary.json"
+    people().to_csv(table, index=False)
+    fit = command("fit", table, "--label", "hired", "--sensitive", "sex", "-o", model, "--summary", summary, "--weights", "0,3", "--epochs", "2")  # fmt: skip
+    subprocess.run(fit, check=True, capture_output=True)
+    return table, model, summary
+
+
+# Inputs ------------------------------------------------------------------------------------------------
+
+
+def finite(values: Any) -> None:
+    if not np.isfinite(values).all():
+        raise NotFiniteError
+
+
+def decided(out: Path) -> None:
+    if out.exists():
+        finite(pd.read_csv(out)["probability"])
+        out.unlink()
+
+
+def try_models(n: int, seed: int) -> Counter[str]:
+    table, fitted, _ = prepared()
+    rng = np.random.default_rng(seed)
+    X, y, s = rng.normal(size=(40, 5)), rng.choice(["no", "yes"], 40), rng.choice(["f", "m"], 40)
+    reward = Likelihood() + LogRatio() + Parity()
+    bandit = CooperativeBandits(reward=reward, steps=200, random_state=0).fit(X, y, sensitive_features=s)
+    trained = save(bandit.partial_fit(X, y, sensitive_features=s), FOLDER / "bandit.skops")
+
+    def use(content: bytes) -> None:
+        path, out = FOLDER / f"{os.getpid()}.skops", FOLDER / f"{os.getpid()}.csv"
+        path.write_bytes(content)
+        with contextlib.suppress(FileNotFoundError):
+            out.unlink()
+        model = load(path)
+        if hasattr(model, "partial_fit"):
+            finite(model.predict_proba(X, sensitive_features=s))
+            model.partial_fit(X, y, sensitive_features=s)
+            finite(model.predict_proba(X, sensitive_features=s))
+        else:
+            in_process("predict", path, table, "-o", out)
+            decided(out)
+
+    return tried(use, (damaged_model(fitted if rng.random() < 0.5 else trained, rng) for _ in range(n)))
+
+
+def try_csr(n: int, seed: int) -> Counter[str]:
+    rng = np.random.default_rng(seed)
+    X = sparse.csr_array((rng.random((40, 8)) < 0.2) * rng.normal(size=(40, 8)))
+    y, s = rng.choice(["no", "yes"], 40), rng.choice(["f", "m"], 40)
+    model = CooperativeBandits(reward=Correctness() + LogRatio(), steps=200, random_state=0)
+    model.fit(X, y, sensitive_features=s)
+
+    def use(bad: Any) -> None:
+        finite(model.predict_proba(bad, sensitive_features=s))
+        model.partial_fit(bad, y, sensitive_features=s)
+
+    return tried(use, [damaged_csr(X, rng) for _ in range(n)])
+
+
+def try_tables(n: int, seed: int) -> Counter[str]:
+    _, model, _ = prepared()
+    rng, text = np.random.default_rng(seed), people(40, seed=1).to_csv(index=False).encode()
+
+    def use(content: bytes) -> None:
+        path, out = FOLDER / f"{os.getpid()}.csv", FOLDER / f"{os.getpid()}.out.csv"
+        path.write_bytes(content)
+        in_process("predict", model, path, "-o", out)
+        decided(out)
+        in_process("audit", path, "--label", "hired", "--sensitive", "sex", "--predictions", "hired")
+
+    return tried(use, [damaged_csv(text, rng) for _ in range(n)])
+
+
+def try_summaries(n: int, seed: int) -> Counter[str]:
+    _, _, summary = prepared()
+    rng, whole = np.random.default_rng(seed), json.loads(summary.read_text())
+
+    def use(document: Any) -> None:
+        path = FOLDER / f"{os.getpid()}.json"
+        path.write_text(json.dumps(document))
+        in_process("report", path, "-o", path.with_suffix(".html"))
+
+    return tried(use, [damaged_json(whole, rng) for _ in range(n)])
+
+
+# Kills -------------------------------------------------------------------------------------------------
+
+
+def try_kills(n: int, seed: int) -> Counter[str]:
+    """Kill fit and predict at random moments, run them again, and compare with a run that nobody killed."""
+    table, model, _ = prepared()
+    rng, found = np.random.default_rng(seed), Counter[str]()
+    many = FOLDER / "many.csv"
+    people(20_000).to_csv(many, index=False)
+    jobs: dict[str, Callable[[Path], list[str]]] = {
+        "predict": lambda out: command("predict", model, many, "-o", out),
+        "fit": lambda out: command("fit", table, "--label", "hired", "--sensitive", "sex", "-o", out, "--epochs", "20"),
+    }  # fmt: skip
+    for name, job in jobs.items():
+        suffix = ".csv" if name == "predict" else ".skops"
+        began = time.monotonic()
+        subprocess.run(job(FOLDER / f"whole{suffix}"), check=True, capture_output=True)
+        seconds = time.monotonic() - began
+        wanted = _content(FOLDER / f"whole{suffix}")
+        for _ in range(n // len(jobs)):
+            with tempfile.TemporaryDirectory(dir=FOLDER) as folder:
+                out = Path(folder) / f"out{suffix}"
+                running = subprocess.Popen(job(out), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+                time.sleep(float(rng.uniform(0.3, 1.0)) * seconds)
+                running.send_signal(signal.SIGKILL)
+                running.wait()
+                again = subprocess.run(job(out), capture_output=True, check=False)
+                same = again.returncode == 0 and _content(out) == wanted
+            found["nothing lost" if same else "lost"] += 1
+    return found
+
+
+def _content(path: Path) -> str:
+    """Return what identifies a result: a file's bytes, or a model's weights."""
+    if path.suffix != ".skops":
+        return hashlib.sha256(path.read_bytes()).hexdigest()
+    return hashlib.sha256(b"".join(part.tobytes() for part in load(path).model.policies_)).hexdigest()
+
+
+def try_workers(n: int, seed: int) -> Counter[str]:
+    """Let a worker die in the middle of a sweep, on every engine, and count trials that are not there."""
+    found = Counter[str]()
+    for engine in ("processes", "dask", "ray"):
+        for number in range(n):
+            with tempfile.TemporaryDirectory() as folder:
+                source = _SWEEP.format(engine=engine, folder=folder, seed=seed + number)
+                ran = subprocess.run(
+                    [sys.executable, "-c", source], capture_output=True, text=True, check=False
+                )
+            said = ran.stdout.strip().splitlines()[-1:] or ["died"]
+            found[f"{engine}: {'nothing lost' if said == ['whole'] else 'lost'}"] += 1
+    return found
+
+
+_SWEEP = """
+import os, signal
+from pathlib import Path
+import numpy as np, pandas as pd
+from sklearn.linear_model import LogisticRegression
+from evenhand.protocol import Method, Sweep
+from evenhand.tables.dataset import Dataset
+
+class Mortal(LogisticRegression):
+    def __init__(self, number=0, C=1.0):
+        super().__init__(C=C)
+        self.number = number
+    def fit(self, X, y):
+        mark = Path({folder!r}) / f"died{{self.number}}"
+        if self.number % 4 == 1 and not mark.exists():
+            mark.touch()
+            os.kill(os.getpid(), signal.SIGKILL)
+        return super().fit(X, y)
+
+if __name__ == "__main__":
+    rng = np.random.default_rng({seed})
+    contexts = pd.DataFrame(rng.normal(size=(200, 3)), columns=list("abc"))
+    group = pd.DataFrame({{"sex": rng.choice(["f", "m"], 200)}})
+    label = pd.Series(np.where(contexts["a"] > 0, "yes", "no"), name="label")
+    people = Dataset("made-up", contexts, label, group, "yes")
+    grid = tuple({{"number": number}} for number in range(24))
+    sweep = Sweep([Method("mortal", lambda seed, **point: Mortal(**point), grid)], [people], seeds=1)
+    sweep.run(engine={engine!r}, workers=2)
+    done = len(sweep.trials) - len(sweep.failures())
+    store = sweep._opened[0] if hasattr(sweep, "_opened") else sweep.results
+    whole = all(store.succeeded(trial.key) for trial in sweep.trials)
+    print("whole" if whole and done == 24 else "not whole")
+"""
+
+KINDS: dict[str, tuple[Callable[[int, int], Counter[str]], int]] = {
+    "models": (try_models, 4_000),
+    "csr": (try_csr, 4_000),
+    "tables": (try_tables, 3_000),
+    "summaries": (try_summaries, 2_000),
+    "kills": (try_kills, 40),
+    "workers": (try_workers, 30),
+}
+
+
+def main() -> int:
+    options = argparse.ArgumentParser(description=__doc__)
+    options.add_argument("kinds", nargs="*", choices=[*KINDS, []], help="all of them by default")
+    options.add_argument("--count", type=int, help="how many of each kind")
+    options.add_argument("--seed", type=int, default=0)
+    given = options.parse_args()
+    bad, lines = 0, ["| tried | how many | what became of them |", "|---|---|---|"]
+    for kind in given.kinds or KINDS:
+        work, usual = KINDS[kind]
+        found = work(given.count or usual, given.seed)
+        told = ", ".join(f"{name} {count:,}" for name, count in sorted(found.items()))
+        lines.append(f"| {kind} | {found.total():,} | {told} |")
+        print(lines[-1], flush=True)
+        bad += sum(
+            count
+            for name, count in found.items()
+            if name in BAD or (name.endswith("lost") and "nothing" not in name)
+        )
+    if not given.kinds:
+        Path(__file__).parents[1].joinpath("docs/generated/reliability.md").write_text(
+            "\n".join(lines) + "\n"
+        )
+    return 1 if bad else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
