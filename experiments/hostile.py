@@ -7,6 +7,7 @@ meant for users has a missing check; one that decides by NaN has a missing check
 from __future__ import annotations
 
 import copy
+import faulthandler
 import io
 import json
 import os
@@ -70,6 +71,7 @@ def _in_child(work: Callable[[Any], None], items: Sequence[Any]) -> Counter[str]
     child = os.fork()
     if child == 0:
         os.close(read)
+        faulthandler.disable()  # a crash is counted, not described
         signal.signal(signal.SIGALRM, signal.SIG_DFL)
         resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
         for item in items:
