@@ -10,7 +10,7 @@ from __future__ import annotations
 import io
 import pickle
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -58,28 +58,19 @@ class _Frame:
         return pd.DataFrame({name: columns[position] for position, name in enumerate(names)})
 
 
-class _Manager:
+class _Manager(NamedTuple):
     """Stands for pandas' BlockManager: only holds the blocks and the axes."""
 
-    def __init__(self, blocks: tuple[Any, ...], axes: list[Any]) -> None:
-        self.blocks = blocks
-        self.axes = axes
+    blocks: tuple[Any, ...]
+    axes: list[Any]
 
 
 class _Named:
     """Stands for classes that are only named, never made."""
 
 
-def _block(values: np.ndarray[Any, Any], placement: Any, _dimensions: int) -> tuple[Any, Any]:
-    return values, placement
-
-
 def _new_index(_kind: type[_Named], state: dict[str, Any]) -> Any:
     return list(state["data"]) if "data" in state else range(state["start"], state["stop"], state["step"])
-
-
-def _empty_array(_kind: Any, _shape: Any, _typecode: Any) -> np.ndarray[Any, Any]:
-    return np.ndarray((0,), dtype="b")
 
 
 def _array(buffer: Any, dtype: np.dtype[Any], shape: tuple[int, ...], order: Any) -> np.ndarray[Any, Any]:
@@ -94,9 +85,9 @@ _ALLOWED: dict[tuple[str, str], Callable[..., Any]] = {
     ("builtins", "slice"): slice,
     ("numpy", "dtype"): np.dtype,
     ("numpy", "ndarray"): _Named,
-    ("numpy.core.multiarray", "_reconstruct"): _empty_array,
+    ("numpy.core.multiarray", "_reconstruct"): lambda _kind, _shape, _typecode: np.ndarray((0,), dtype="b"),
     ("numpy.core.numeric", "_frombuffer"): _array,
-    ("pandas._libs.internals", "_unpickle_block"): _block,
+    ("pandas._libs.internals", "_unpickle_block"): lambda values, placement, _dimensions: (values, placement),
     ("pandas.core.frame", "DataFrame"): _Frame,
     ("pandas.core.indexes.base", "Index"): _Named,
     ("pandas.core.indexes.base", "_new_Index"): _new_index,

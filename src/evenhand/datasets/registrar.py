@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -179,8 +180,8 @@ def _taken(grades: pd.DataFrame, people: pd.DataFrame) -> tuple[pd.DataFrame, li
 
 def _points(grade: pd.Series[Any]) -> pd.Series[float]:
     """Return grade points: numbers as they are, A to F with + and - on the four-point scale, at most 4."""
-    book = {letter + step: worth for letter in _LETTERS for step, worth in _STEPS.items()}
-    values = {name: min(4.0, max(0.0, _LETTERS[name[0]] + step)) for name, step in book.items()}
+    letters = product(_LETTERS.items(), _STEPS.items())
+    values = {name + sign: min(4.0, max(0.0, worth + step)) for (name, worth), (sign, step) in letters}
     points = pd.to_numeric(grade, errors="coerce")
     points = points.fillna(grade.astype(str).str.strip().str.upper().map(values)).astype(float)
     if points.notna().any():
@@ -193,8 +194,7 @@ def _when(term: pd.Series[Any]) -> pd.Series[Any]:
     """Return terms as something that sorts by time."""
     if pd.api.types.is_numeric_dtype(term) or pd.api.types.is_datetime64_any_dtype(term):
         return term
-    order = {text: _term_number(text) for text in term.unique()}
-    return term.map(order)
+    return term.map({text: _term_number(text) for text in term.unique()})
 
 
 def _term_number(term: Any) -> float:

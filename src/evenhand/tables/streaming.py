@@ -26,6 +26,7 @@ from evenhand.tables.files import kind_of_file, pyarrow_for
 
 CHUNK = 10_000
 _LONGEST_LINE = 10_000_000
+_ENDS = ("\n", "\r")  # of a line
 _SHOWN = 1_000  # signs of a damaged line that its reject shows
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 
@@ -132,8 +133,8 @@ class _Lines:
         if not line:
             raise StopIteration
         self._row.append(line)
-        if len(line) >= _LONGEST_LINE and not _ended(line):
-            while new and (rest := self._file.readline(_LONGEST_LINE)) and not _ended(rest):
+        if len(line) >= _LONGEST_LINE and not line.endswith(_ENDS):
+            while new and (rest := self._file.readline(_LONGEST_LINE)) and not rest.endswith(_ENDS):
                 pass
             raise csv.Error(f"line larger than the limit ({_LONGEST_LINE})")
         return line
@@ -147,10 +148,6 @@ class _Lines:
     def end_row(self) -> None:
         self.begins += len(self._row)
         self._row.clear()
-
-
-def _ended(line: str) -> bool:
-    return line.endswith(("\n", "\r"))
 
 
 def _damage(fields: list[str], wanted: int, encoding: str) -> str:
