@@ -6,7 +6,7 @@ import pytest
 from evenhand import metrics
 from evenhand.bandits.policy import expected_logit_gradient
 from evenhand.metrics.answers import Answers
-from evenhand.metrics.measures import SHOWN, measure, published_reward, share, value_of
+from evenhand.metrics.measures import SHOWN, group_rows, measure, published_reward, share, value_of
 
 
 def _said(n=200, groups=3, actions=2, seed=0):
@@ -84,3 +84,14 @@ def test_the_published_push_is_zero_and_the_cure_is_the_gradient_of_the_divergen
         noises.append(np.sqrt(mine @ steps))
     assert found["log_ratio_push"] == pytest.approx(np.mean(pushes))
     assert found["published_noise"] == pytest.approx(np.mean(noises))
+
+
+def test_groups_are_counted():
+    own = np.array([0, 0, 0, 1, 1])
+    y, decided = np.array(["y", "n", "y", "n", "n"]), np.array([1, 1, 0, 0, 0])
+    rows = group_rows(Answers(["n", "y"], ["a", "b", "nobody"], own, y=y, pos_label="y", decided=decided))
+    assert [row["group"] for row in rows] == ["a", "b"]
+    assert rows[0]["positive_rate"]["value"] == pytest.approx(2 / 3)
+    assert rows[0]["base_rate"]["value"] == pytest.approx(2 / 3)
+    assert rows[0]["true_positive_rate"]["value"] == 0.5
+    assert rows[1]["true_positive_rate"]["value"] is None

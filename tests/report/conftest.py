@@ -11,8 +11,7 @@ import pytest
 from evenhand import CooperativeBandits
 from evenhand.code_version import made
 from evenhand.metrics import Answers
-from evenhand.metrics.group_rows import group_rows
-from evenhand.metrics.measures import measure, published_reward
+from evenhand.metrics.measures import group_rows, measure, published_reward
 from evenhand.report.persons import persons
 from evenhand.report.summarise import model_of, summary_of
 

@@ -9,8 +9,7 @@ import pandas as pd
 import pytest
 
 from evenhand.metrics import Answers
-from evenhand.metrics.group_rows import group_rows
-from evenhand.metrics.measures import measure
+from evenhand.metrics.measures import group_rows, measure
 from evenhand.report.persons import persons
 
 LABELS = np.array(["A", "B", "C"])

@@ -1,10 +1,13 @@
 from __future__ import annotations
 
+from datetime import date, datetime
+
 import numpy as np
 import pandas as pd
+import pytest
 
 from evenhand.metrics import Answers
-from evenhand.report.persons import persons
+from evenhand.report.persons import persons, shown
 
 
 def test_persons_come_with_those_who_flip_first_then_the_largest_gap():
@@ -16,3 +19,34 @@ def test_persons_come_with_those_who_flip_first_then_the_largest_gap():
     assert found["rows"][0]["flips"]
     assert found["rows"][0]["features"] == [None]
     assert (found["people"], found["flips"]) == (3, 1)
+
+
+@pytest.mark.parametrize("missing", [None, float("nan"), np.float32("nan"), pd.NA, pd.NaT])
+def test_what_is_missing_is_none(missing):
+    assert shown(missing) is None
+
+
+@pytest.mark.parametrize(
+    "day",
+    [
+        date(2024, 3, 2),
+        datetime(2024, 3, 2),
+        np.datetime64("2024-03-02"),
+        pd.Timestamp("2024-03-02", tz="UTC"),
+    ],
+)
+def test_a_date_is_a_date(day):
+    assert shown(day) == "2024-03-02"
+
+
+def test_a_time_keeps_its_minutes():
+    assert shown(pd.Timestamp("2024-03-02 17:05:09")) == "2024-03-02 17:05"
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(11.0, 11), (np.int8(3), 3), (0.30000000000000004, 0.3), (True, "True"), ("1.0", "1.0")],
+)
+def test_numbers_are_short_and_text_stays(value, text):
+    assert shown(value) == text
+    assert type(shown(value)) is type(text)

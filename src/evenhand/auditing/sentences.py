@@ -152,10 +152,7 @@ def _with_interval(audit: Audit, metric: str) -> str:
 def _between_groups(audit: Audit, metric: str) -> str:
     rows = _of_groups(audit, metric).sort_values("value", kind="stable")
     least, most = rows.iloc[0], rows.iloc[-1]
-    lowest, highest = (
-        f"{share(least['value'])} of {least['group']}",
-        f"{share(most['value'])} of {most['group']}",
-    )
+    lowest, highest = (f"{share(end['value'])} of {end['group']}" for end in (least, most))
     if share(least["value"]) == share(most["value"]):
         return f"{share(least['value'])} of every group"
     if len(groups_here(audit)) < 3:

@@ -166,8 +166,8 @@ class Answers:
     @cached_property
     def counts(self) -> Counts:
         """People counted by group, true label (the decision, if no true labels are known) and decision."""
-        known = self.positive is not None and self.positive < len(self.labels)
-        pos_label = self.labels[self.positive] if known and self.positive is not None else self.pos_label
+        at = self.positive
+        pos_label = self.pos_label if at is None or at >= len(self.labels) else self.labels[at]
         decisions = self.decisions
         counts = count(decisions if self.y is None else self.y, decisions, self.own, pos_label)
         return counts._replace(groups=[self.groups[code] for code in counts.groups])

@@ -27,7 +27,6 @@ from evenhand.metrics.classifiers import (
     labels_of,
     model_columns,
     probabilities_by_group,
-    sparse_frame,
     takes_group,
 )
 from evenhand.metrics.gower import as_frame
@@ -185,7 +184,8 @@ class _Question(NamedTuple):
 
 
 def _question(model: Any, X: Any, sensitive_features: Any, random_state: int | None) -> _Question:
-    frame = sparse_frame(X) if sparse.issparse(X) else as_frame(X)
+    sparse_frame = pd.DataFrame.sparse.from_spmatrix  # type: ignore[attr-defined]
+    frame: pd.DataFrame = sparse_frame(X) if sparse.issparse(X) else as_frame(X)
     told = takes_group(model)
     groups = encode_groups(sensitive_features, len(frame))
     seen = model_columns(model, frame)

@@ -132,12 +132,6 @@ def as_fitted(model: Any, table: pd.DataFrame, X: Any) -> Any:
     return table.to_numpy() if nameless or not was_frame else table
 
 
-def sparse_frame(X: Any) -> pd.DataFrame:
-    """Return a sparse matrix as a table of sparse columns."""
-    frame: pd.DataFrame = pd.DataFrame.sparse.from_spmatrix(X)  # type: ignore[attr-defined]
-    return frame
-
-
 def labels_of(model: Any, said: Asked) -> list[Any]:
     """Return the names of a model's actions, in the order of its probabilities."""
     known = getattr(model, "classes_", None)

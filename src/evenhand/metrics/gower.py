@@ -161,13 +161,11 @@ def _features(frame: pd.DataFrame, weights: Any, categorical: Any) -> _Features:
 
 
 def _default_categories(frame: pd.DataFrame) -> list[Any]:
-    def holds_numbers(column: pd.Series[Any]) -> bool:
-        kind = column.dtype
-        return (pd.api.types.is_numeric_dtype(kind) and not pd.api.types.is_bool_dtype(kind)) or (
-            pd.api.types.is_datetime64_any_dtype(kind)
-        )
+    def is_category(kind: Any) -> bool:
+        numeric = pd.api.types.is_numeric_dtype(kind) and not pd.api.types.is_bool_dtype(kind)
+        return not (numeric or pd.api.types.is_datetime64_any_dtype(kind))
 
-    return [name for name in frame.columns if not holds_numbers(frame[name])]
+    return [name for name in frame.columns if is_category(frame[name].dtype)]
 
 
 def _numbers(column: pd.Series[Any]) -> Floats:

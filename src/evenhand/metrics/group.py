@@ -73,7 +73,7 @@ def positive_rates(
         raise ValueError(
             f"Got {len(counts.labels)} labels and no pos_label, but expected the positive one's name."
         )
-    shares = rates.decision_rates(counts)[:, counts.positive]
+    shares = rates.divide(*rates.decided(counts))[:, 0]
     return dict(zip(counts.groups, shares.tolist(), strict=True))
 
 

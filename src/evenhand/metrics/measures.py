@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any, TypedDict
+from typing import Any, NotRequired, TypedDict
 
 import numpy as np
 
 from evenhand.arrays import Array
 from evenhand.metrics.answers import Answers
 from evenhand.metrics.bootstrap import Interval, bootstrap_interval, mean_interval, rate_interval
-from evenhand.metrics.divergence import divergence
+from evenhand.metrics.divergence import kl
 from evenhand.metrics.group import FROM_COUNTS
 from evenhand.metrics.individual import disagreement
 from evenhand.metrics.scores import auc, rank_auc
@@ -23,6 +23,20 @@ class Measure(TypedDict):
     value: float | None
     low: float | None
     high: float | None
+
+
+class GroupRow(TypedDict):
+    """A group: how many people, how many of them labelled positive, and rates with their intervals."""
+
+    group: str
+    people: int
+    positives: NotRequired[int]
+    base_rate: NotRequired[Measure]
+    positive_rate: NotRequired[Measure]
+    true_positive_rate: NotRequired[Measure]
+    false_positive_rate: NotRequired[Measure]
+    accuracy: NotRequired[Measure]
+    flip_rate: NotRequired[Measure]
 
 
 # What a report shows, in this order: the name in a summary, the name on the page, and what it means.
@@ -44,7 +58,6 @@ SHOWN: dict[str, tuple[str, str]] = {
     "gap": ("gap", "mean divergence between the person's own policy and the farthest other"),
 }
 SHARES = ("flip_rate", "positive_rate")  # shown in percent
-
 
 _RATES = {metric.__name__: rate for metric, rate in FROM_COUNTS.items()}
 
@@ -166,10 +179,6 @@ def _balanced_accuracy(answers: Answers) -> float:
     return float(np.mean([right[answers.truth == label].mean() for label in np.unique(answers.truth)]))
 
 
-def _delta(answers: Answers) -> float:
-    return _accuracy(answers) - _discrimination(answers)
-
-
 def _consistency(answers: Answers, neighbours: Array | None, resampling: dict[str, Any] | None) -> Interval:
     if neighbours is None:
         raise ValueError("Got neighbours=None, but consistency needs each person's neighbours.")
@@ -190,7 +199,7 @@ def _auc(answers: Answers) -> float:
 _VALUES: dict[str, Callable[[Answers], float]] = {
     "accuracy": _accuracy,
     "discrimination": _discrimination,
-    "delta": _delta,
+    "delta": lambda answers: _accuracy(answers) - _discrimination(answers),
     "balanced_accuracy": _balanced_accuracy,
     "auc": _auc,
 }
@@ -201,7 +210,7 @@ _PER_PERSON: dict[str, Callable[[Answers], Array | None]] = {  # measures that a
 }
 
 
-def share(values: Array, random_state: Any = 0) -> Measure:
+def share(values: Array) -> Measure:
     """Return the share of True with its 95 % interval.
 
     >>> {name: round(value, 3) for name, value in share(np.zeros(100, dtype=bool)).items()}
@@ -209,7 +218,7 @@ def share(values: Array, random_state: Any = 0) -> Measure:
     """
     if len(values) == 0:
         return {"value": None, "low": None, "high": None}
-    return as_measure(mean_interval(values.astype(bool), random_state=random_state))
+    return as_measure(mean_interval(values.astype(bool)))
 
 
 def value_of(found: dict[str, Measure], name: str) -> float:
@@ -228,6 +237,37 @@ def as_measure(interval: Interval) -> Measure:
     return {"value": value, "low": low, "high": high}
 
 
+def group_rows(answers: Answers) -> list[GroupRow]:
+    """Return the group table: how many people, how many positive, and what was decided, with intervals.
+
+    Without a positive label there are no shares of it.
+
+    >>> y, decided, own = np.array(["n", "y"] * 4), np.array([0, 1] * 4), np.array([0, 0, 1, 1] * 2)
+    >>> answers = Answers(["n", "y"], ["f", "m"], own, y=y, pos_label="y", decided=decided)
+    >>> rows = group_rows(answers)
+    >>> rows[0]["group"], rows[0]["people"], rows[0]["positive_rate"]["value"]
+    ('f', 4, 0.5)
+    """
+    decided, flips = answers.positives, answers.flips
+    truth, right = answers.truth == answers.positive, answers.decided_own == answers.truth
+    rows: list[GroupRow] = []
+    for code in np.unique(answers.own):
+        here = answers.own == code
+        row: GroupRow = {"group": str(answers.groups[code]), "people": int(here.sum())}
+        if answers.pos_label is not None:
+            row |= {
+                "positives": int(truth[here].sum()),
+                "base_rate": share(truth[here]),
+                "positive_rate": share(decided[here]),
+                "true_positive_rate": share(decided[here & truth]),
+            }
+        row["accuracy"] = share(right[here])
+        if flips is not None:
+            row["flip_rate"] = share(flips[here])
+        rows.append(row)
+    return rows
+
+
 def published_reward(answers: Answers) -> dict[str, float]:
     """Measure, on this model's own policies, what the divergence term pushes the logits by, per unit of λ.
 
@@ -241,11 +281,8 @@ def published_reward(answers: Answers) -> dict[str, float]:
     said, own = answers.probabilities_by_group, answers.own
     if said is None:
         raise ValueError("Got no probabilities by group, but expected those of every group's policy.")
-    people = np.arange(len(said))
-    mine = np.clip(said[people, own], 1e-12, 1)
-    kl = divergence("kl")
-    others = range(said.shape[1])
-    n_others = max(1, said.shape[1] - 1)
+    mine = np.clip(said[np.arange(len(said)), own], 1e-12, 1)
+    others, n_others = range(said.shape[1]), max(1, said.shape[1] - 1)
     gap = sum(np.where(own == g, 0.0, kl(mine, said[:, g])) for g in others) / n_others
     ratio = (
         sum(np.where((own == g)[:, None], 0.0, np.log(mine / np.clip(said[:, g], 1e-12, 1))) for g in others)

@@ -38,12 +38,6 @@ def balanced_accuracy(counts: Counts) -> Floats:
     return divide(np.where(known, recall, 0).sum(axis=-1), known.sum(axis=-1))
 
 
-def decision_rates(counts: Counts) -> Floats:
-    """P(decision | group), as (..., groups, decisions)."""
-    joint = counts.table.sum(axis=-2)
-    return divide(joint, joint.sum(axis=-1, keepdims=True))
-
-
 def decided(counts: Counts) -> Shares:
     """Count, in every group, who got the decisions in question."""
     joint = counts.table.sum(axis=-2)

@@ -9,11 +9,10 @@ from evenhand.auditing import Audit
 from evenhand.auditing.sentences import widest_label
 from evenhand.auditing.table import rate_of
 from evenhand.code_version import Made, made
-from evenhand.metrics.group_rows import GroupRow
-from evenhand.metrics.measures import SHOWN, Measure
+from evenhand.metrics.measures import SHOWN, GroupRow, Measure
 from evenhand.report.persons import shown
 from evenhand.report.render import in_numbers, interval, write_html
-from evenhand.report.summarise import model_of, sentence, summary_of
+from evenhand.report.summarise import cell, model_of, sentence, summary_of
 from evenhand.report.summary import Metrics, Persons, Study, Summary, Table
 
 _BY_GROUP = ("positive_rate", "true_positive_rate", "false_positive_rate", "accuracy", "flip_rate")
@@ -165,15 +164,11 @@ def _tables(findings: dict[str, Any]) -> list[Table]:
             "title": title,
             "caption": caption,
             "columns": [name.replace("_", " ") for name in findings[part][0]],
-            "rows": [[_cell(value) for value in row.values()] for row in findings[part][:_MOST_ROWS]],
+            "rows": [[cell(value, 3) for value in row.values()] for row in findings[part][:_MOST_ROWS]],
         }
         for part, (title, caption) in titles.items()
         if findings[part]
     ]
-
-
-def _cell(value: Any) -> str:
-    return "–" if value is None else f"{value:.3f}" if isinstance(value, float) else str(value)
 
 
 def _measure(row: dict[str, Any]) -> Measure:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Any
 
 import pandas as pd
 
@@ -13,7 +12,7 @@ from evenhand.protocol.compare import TITLES, published
 from evenhand.protocol.reproduce import CRITERION_TABLES
 from evenhand.protocol.results import Results
 from evenhand.protocol.trial import PUBLISHED_METRICS, Trial
-from evenhand.report.summarise import model_of, summary_of
+from evenhand.report.summarise import cell, model_of, summary_of
 from evenhand.report.summary import Metrics, ModelEntry, Overview, PublishedEntry, Study, Summary, Table
 from evenhand.tables.dataset import Dataset
 from evenhand.wording import as_plain
@@ -141,12 +140,8 @@ def _table(name: str, table: pd.DataFrame) -> Table:
         "title": TITLES[name],
         "caption": "Mean over courses; simulated students in the sizes that the paper states.",
         "columns": list(_COLUMNS),
-        "rows": [[_cell(row[name]) for name in _COLUMNS] for row in as_plain(table.to_dict("records"))],
+        "rows": [[cell(row[name], 4) for name in _COLUMNS] for row in as_plain(table.to_dict("records"))],
     }
-
-
-def _cell(value: Any) -> str:
-    return "–" if value is None else f"{value:.4f}" if isinstance(value, float) else str(value)
 
 
 def _made(results: Results) -> Made:

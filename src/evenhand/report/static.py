@@ -26,13 +26,9 @@ def write_figures(summary: Summary, folder: Path, kind: str) -> list[Path]:
     folder.mkdir(parents=True, exist_ok=True)
     written = []
     # Text stays text in SVG and PDF; a fixed salt and no date make the same figure the same file.
-    settings: dict[Any, Any] = {
-        "svg.fonttype": "none",
-        "svg.hashsalt": "evenhand",
-        "pdf.fonttype": 42,
-        "font.size": 9,
-    }
-    settings |= {"axes.spines.top": False, "axes.spines.right": False, "text.parse_math": False}
+    settings: dict[Any, Any] = {"svg.fonttype": "none", "svg.hashsalt": "evenhand", "pdf.fonttype": 42}
+    settings |= {"font.size": 9, "text.parse_math": False}
+    settings |= {"axes.spines.top": False, "axes.spines.right": False}
     dates: dict[str, Any] = {"svg": {"Date": None}, "pdf": {"CreationDate": None}, "png": {}}
     with matplotlib.rc_context(settings):
         for number, study in enumerate(summary["studies"], start=1):
@@ -61,13 +57,8 @@ def _draw(axes: Any, study: Study) -> None:
     front = sorted(
         (point["discrimination"]["value"] or 0.0, point["accuracy"]["value"] or 0.0) for point in on_front
     )
-    axes.plot(
-        *zip(*front, strict=True),
-        color="#5a6274",
-        linestyle=":",
-        drawstyle="steps-post",
-        label="Pareto front",
-    )
+    dotted = {"color": "#5a6274", "linestyle": ":", "drawstyle": "steps-post", "label": "Pareto front"}
+    axes.plot(*zip(*front, strict=True), **dotted)
     published = [entry["metrics"] for entry in study["published"] if _known(entry["metrics"])]
     if published:
         axes.plot(

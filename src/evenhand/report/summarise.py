@@ -98,6 +98,11 @@ def sentence(study: Study, *, audited: bool = False) -> str:
     return text
 
 
+def cell(value: object, digits: int) -> str:
+    """Return a value as a table's text."""
+    return "–" if value is None else f"{value:.{digits}f}" if isinstance(value, float) else str(value)
+
+
 def _whole(study: Study, *, audited: bool) -> Study:
     whole: Study = {
         "published": [],

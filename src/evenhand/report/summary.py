@@ -9,8 +9,7 @@ from typing import Any, NotRequired, TypedDict
 from evenhand.atomic import write_text
 from evenhand.checks import one_of
 from evenhand.code_version import Made
-from evenhand.metrics.group_rows import GroupRow
-from evenhand.metrics.measures import Measure
+from evenhand.metrics.measures import GroupRow, Measure
 
 SCHEMA = "evenhand-summary-1"
 _LISTS = ("models", "published", "groups", "convergence", "submodels", "tables", "notes")

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any, TypedDict
 import numpy as np
 
 from evenhand.groups import codes_of
-from evenhand.metrics.group_rows import GroupRow
-from evenhand.metrics.measures import Measure
+from evenhand.metrics.measures import GroupRow, Measure
 from evenhand.workflow.table import source_of
 
 if TYPE_CHECKING:
