@@ -11,10 +11,10 @@ from evenhand.arrays import Codes
 from evenhand.checks import integer, number
 from evenhand.progress import Progress
 from evenhand.tables.dataset import Dataset
-from evenhand.tables.preprocessing import Parts, prepare
+from evenhand.tables.preprocessing import prepare
 from evenhand.tables.splits import Split
 from evenhand.tables.splits import split as split_people
-from evenhand.workflow.candidates import Candidate, Settings, TrainedSoFar, train_all
+from evenhand.workflow.candidates import Settings, TrainedSoFar, train_all
 from evenhand.workflow.defaults import PARITY_BOUND, WEIGHTS
 from evenhand.workflow.frontier import Frontier
 from evenhand.workflow.table import check_groups, on_columns, on_groups, open_table
@@ -122,10 +122,15 @@ def explore(
         given_rows = None if split is None else [part.tolist() for part in rows]
         made_with = (settings.parity_bound, settings.epochs, settings.seed, given_rows)
         before = TrainedSoFar(Path(resume), dataset.fingerprint, *made_with)
+    trained = []
+    with tell.stage("Training", 2 * len(settings.weights)) as done:
+        for candidate in train_all(parts, settings, jobs=n_jobs, before=before):
+            trained.append(candidate)
+            done(candidate.name)
     return Frontier(
         dataset=dataset,
         notes=notes,
-        trained=_trained(parts, settings, n_jobs, before, tell),
+        trained=sorted(trained, key=lambda one: (one.parity, one.divergence_weight)),
         parts=parts,
         test_rows=dataset.row_numbers[rows.test].tolist(),
         settings=settings,
@@ -156,17 +161,6 @@ def _checked(
         epochs="auto" if epochs == "auto" else number("epochs", epochs, low=0, open_low=True),
         seed=integer("random_state", random_state, low=0),
     )
-
-
-def _trained(
-    parts: Parts, settings: Settings, jobs: int, before: TrainedSoFar | None, tell: Progress
-) -> list[Candidate]:
-    trained = []
-    with tell.stage("Training", 2 * len(settings.weights)) as done:
-        for candidate in train_all(parts, settings, jobs=jobs, before=before):
-            trained.append(candidate)
-            done(candidate.name)
-    return sorted(trained, key=lambda candidate: (candidate.parity, candidate.divergence_weight))
 
 
 def _call(table: Any, given: dict[str, Any]) -> str:

@@ -73,8 +73,7 @@ def source_of(dataset: Dataset) -> Source:
 
 def check_written(*outputs: Path | None, inputs: Iterable[Path | None]) -> None:
     """Raise, before the work, if a file could not be written in the end, or only over another one."""
-    taken = [path for path in inputs if path is not None]
-    n_inputs = len(taken)
+    taken = [(path, "is an input") for path in inputs if path is not None]
     for path in outputs:
         if path is None:
             continue
@@ -82,11 +81,10 @@ def check_written(*outputs: Path | None, inputs: Iterable[Path | None]) -> None:
             raise IsADirectoryError(f"Got {path} to write to, which is a folder; expected a file.")
         if not path.parent.is_dir():
             raise FileNotFoundError(f"Got {path} to write to, but there is no folder {path.parent}.")
-        for place, other in enumerate(taken):
+        for other, why in taken:
             if same_file(path, other):
-                why = "is an input" if place < n_inputs else "another output goes to"
                 raise ValueError(f"Got {path} as output, which {why}; expected another file.")
-        taken.append(path)
+        taken.append((path, "another output goes to"))
 
 
 def same_file(one: Path, other: Path) -> bool:
@@ -116,16 +114,13 @@ def on_columns(dataset: Dataset) -> list[str]:
     own = encode_groups(dataset.sensitive_features, len(dataset)).codes
     telling = telling_columns(dataset.contexts, None, own)
     certain = [column for column in dataset.contexts.columns if column in {*telling.alone, *telling.more}]
-    return [_revealing(str(column), "reveals", name) for column in certain] + [
-        _revealing(str(column), "may reveal", name) for column in telling.perhaps
-    ]
-
-
-def _revealing(column: str, how: str, name: str) -> str:
-    return (
+    found = [(str(column), "reveals") for column in certain]
+    found += [(str(column), "may reveal") for column in telling.perhaps]
+    return [
         f"{column!r} {how} {name!r}, or a part of it. The flip rate doesn't show what is decided by such a "
         f"column. Leave it out with drop={[column]!r}, on the command line --drop {shlex.quote(column)}."
-    )
+        for column, how in found
+    ]
 
 
 def on_groups(dataset: Dataset, parts: Split) -> list[str]:
