@@ -24,5 +24,5 @@ def test_what_is_no_summary_is_refused(summary):
     study = {name: part for name, part in summary["studies"][0].items() if name != "groups"}
     with pytest.raises(ValueError, match="study 1 has no 'groups'"):
         check_summary(summary | {"studies": [study]})
-    with pytest.raises(ValueError, match="without name or metrics"):
+    with pytest.raises(ValueError, match="'models', 1 has no 'method'"):
         check_summary(summary | {"studies": [summary["studies"][0] | {"models": [{"name": "x"}]}]})

@@ -21,8 +21,8 @@ class Measure(TypedDict):
     """A value with its interval; None where it is unknown, so that it can be written as JSON."""
 
     value: float | None
-    low: float | None
-    high: float | None
+    low: NotRequired[float | None]
+    high: NotRequired[float | None]
 
 
 class GroupRow(TypedDict):
