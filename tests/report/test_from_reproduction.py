@@ -6,8 +6,8 @@ import pandas as pd
 import pytest
 
 from evenhand.datasets import Dataset
+from evenhand.protocol.compare import Results
 from evenhand.protocol.reproduce import CRITERION_TABLES
-from evenhand.protocol.results import Results
 from evenhand.report import read_summary, write_summary
 from evenhand.report.from_reproduction import summary_of_reproduction
 from evenhand.report.render import published_table, render

@@ -15,11 +15,11 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from evenhand.arrays import Codes, Floats
 from evenhand.bandits import kernels
 from evenhand.bandits.contexts import as_rows, name_bad_columns
-from evenhand.bandits.defaults import people_met
 from evenhand.bandits.fitting import (
     check_options,
     check_reward,
     options_of,
+    people_met,
     remedy_of,
     warn_if_collapsed,
     warn_of_terms,
@@ -35,7 +35,7 @@ from evenhand.rewards import Reward, pack_terms
 from evenhand.rewards.term import Setting
 from evenhand.wording import listed
 
-Callback = Callable[[int, Any], bool | None]
+Callback = Callable[[int, Any], bool | None] | None
 
 
 class PolicyLearner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -111,13 +111,9 @@ class PolicyLearner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
         pack_terms(self._reward(), self.divergence_weight, len(self.classes_))  # checks the reward first
         self._training = Training.begin(
-            n_features=n_features,
-            n_hidden=self.hidden,
-            n_actions=len(self.classes_),
-            n_groups=n_groups,
-            seed=seed,
-            shared_start=self.shared_start,
-        )
+            n_features=n_features, n_hidden=self.hidden, n_actions=len(self.classes_), n_groups=n_groups,
+            seed=seed, shared_start=self.shared_start,
+        )  # fmt: skip
 
     def _forget(self) -> None:
         """Begin a fit with no policies: one that fails must not leave the old ones under new labels."""
@@ -140,11 +136,11 @@ class PolicyLearner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 "a model has an action for these only."
             )
 
-    def _train(
-        self, rows: Rows, people: People, *, n_steps: int, decays: bool, order: str, callback: Callback | None
-    ) -> Self:
+    def _train(self, X: Any, people: People, *, decays: bool, callback: Callback = None) -> Self:
+        """Fit, with a schedule that `decays` over all epochs, or meet these people once in their order."""
         check_options(self)
         self._check_policies()
+        rows, n_steps = as_rows(X), self._total_steps(X.shape[0]) if decays else X.shape[0]
         training, reward, logged = self._training, self._reward(), len(people.actions) > 0
         check_reward(reward, training.policies.b2.shape, logged=logged)
         if logged and not len(people.propensities):
@@ -156,6 +152,7 @@ class PolicyLearner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         )
         if decays:
             warn_of_terms(reward, Setting(self.divergence_weight, len(self.classes_), horizon, sizes))
+        order = self.order if decays else "file"
         options = options_of(self, terms, n_steps=n_steps, decays=decays, order=order)
 
         def checkpoint(step: int) -> bool | None:

@@ -10,9 +10,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from evenhand import checks
 from evenhand.bandits.base import Callback
-from evenhand.bandits.contexts import as_rows
 from evenhand.bandits.deciding import GroupPolicies
-from evenhand.bandits.gradient import NO_ACTIONS, NOTHING, GradientBandit
+from evenhand.bandits.gradient import GradientBandit
 from evenhand.bandits.kernels.structs import People
 from evenhand.bandits.training import Training
 from evenhand.groups import column_names, encode_groups, group_values, sorted_unique
@@ -156,9 +155,7 @@ importance_clip, checkpoint_every, random_state
 
     # Learning ------------------------------------------------------------------------------------------
 
-    def fit(
-        self, X: Any, y: Any, *, sensitive_features: Any = None, callback: Callback | None = None
-    ) -> Self:
+    def fit(self, X: Any, y: Any, *, sensitive_features: Any = None, callback: Callback = None) -> Self:
         """Learn one policy per group from labels.
 
         Parameters
@@ -177,11 +174,7 @@ importance_clip, checkpoint_every, random_state
         self.sensitive_names_ = column_names(sensitive_features)
         self._enough_people(groups)
         self._begin(X.shape[1], len(self.groups_))
-        people = People(groups, labels, NO_ACTIONS, NOTHING, NOTHING)
-        n_steps = self._total_steps(X.shape[0])
-        return self._train(
-            as_rows(X), people, n_steps=n_steps, decays=True, order=self.order, callback=callback
-        )
+        return self._train(X, People(groups, labels), decays=True, callback=callback)
 
     def partial_fit(
         self, X: Any, y: Any, classes: Any = None, *, sensitive_features: Any = None, groups: Any = None
@@ -203,8 +196,7 @@ importance_clip, checkpoint_every, random_state
         X, y = self._contexts_and_labels(X, y, reset=first)
         self._first_time(first, classes, groups, sensitive_features, X)
         codes = self._codes(sensitive_features, X.shape[0])
-        people = People(codes, self._known_codes(y, "label"), NO_ACTIONS, NOTHING, NOTHING)
-        return self._train(as_rows(X), people, n_steps=X.shape[0], decays=False, order="file", callback=None)
+        return self._train(X, People(codes, self._known_codes(y, "label")), decays=False)
 
     def update(
         self,
@@ -237,7 +229,7 @@ importance_clip, checkpoint_every, random_state
         self._first_time(first, classes, groups, sensitive_features, X)
         codes = self._codes(sensitive_features, X.shape[0])
         people = self._log(X, actions, rewards, propensities, codes, own=True)
-        return self._train(as_rows(X), people, n_steps=X.shape[0], decays=False, order="file", callback=None)
+        return self._train(X, people, decays=False)
 
     def _first_time(self, first: bool, classes: Any, groups: Any, sensitive_features: Any, X: Any) -> None:
         self._settle_classes(first, classes)

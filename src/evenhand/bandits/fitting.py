@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from typing import Any
 
 import numpy as np
 
 from evenhand import checks
-from evenhand.bandits.defaults import step_size
+from evenhand.bandits.kernels.loop import ORDERS
+from evenhand.bandits.kernels.optimisers import SCHEDULES
 from evenhand.bandits.kernels.structs import Options, People
-from evenhand.bandits.training import COOPERATIONS, ESTIMATORS, OPTIMIZERS, ORDERS, SCHEDULES
 from evenhand.metrics.collapse import ALIKE_FROM, WRONG_FROM, CollapseWarning, one_decision
 from evenhand.rewards import Reward
 from evenhand.rewards.compiling import try_custom
@@ -20,14 +21,40 @@ from evenhand.rewards.term import Setting
 # The weight of cooperation from which policies move jointly. Below it the pull hardly hides what the labels
 # teach, and a small group is better served by an Adam of its own.
 JOINT_FROM = 5.0
+# Past 400,000 people larger tables overfit (experiments/tried.py); with fewer than 20,000, small ones learn
+# too little.
+EPOCHS, LEAST, MOST = 20, 20_000, 400_000
+RATE = 0.01
+
+
+def people_met(epochs: float | str, n_people: int) -> int:
+    """Return how many people a fit meets: so many epochs, or by 'auto' 20, within limits, everybody once.
+
+    >>> people_met("auto", 700), people_met("auto", 5_000), people_met("auto", 80_000), people_met(3, 700)
+    (20000, 100000, 400000, 2100)
+    """
+    if epochs == "auto":
+        return min(max(EPOCHS * n_people, LEAST), max(MOST, n_people))
+    return max(1, round(float(epochs) * n_people))
+
+
+def step_size(learning_rate: float | str, n_features: int) -> float:
+    """Return the learning rate, or by 'auto' 0.01 / √features.
+
+    Adam moves every weight alike: the more features there are, the further a step moves what a policy says.
+
+    >>> step_size("auto", 100), step_size(0.1, 100)
+    (0.001, 0.1)
+    """
+    return RATE / math.sqrt(n_features) if learning_rate == "auto" else float(learning_rate)
 
 
 def check_options(learner: Any) -> None:
     """Raise if a parameter of the estimator is not what it can be."""
     checks.integer("hidden", learner.hidden)
-    checks.one_of("estimator", learner.estimator, ESTIMATORS)
-    checks.one_of("cooperation", learner.cooperation, COOPERATIONS)
-    checks.one_of("optimizer", learner.optimizer, OPTIMIZERS)
+    checks.one_of("estimator", learner.estimator, ("expected", "sampled"))
+    checks.one_of("cooperation", learner.cooperation, ("mutual", "acting"))
+    checks.one_of("optimizer", learner.optimizer, ("sgd", "adam", "joint_adam"))
     checks.one_of("schedule", learner.schedule, SCHEDULES)
     checks.one_of("order", learner.order, ORDERS)
     if learner.learning_rate != "auto":

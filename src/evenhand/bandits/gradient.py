@@ -11,13 +11,9 @@ from evenhand import checks
 from evenhand.arrays import Codes, Floats
 from evenhand.bandits import offpolicy
 from evenhand.bandits.base import Callback, PolicyLearner, distinct_classes
-from evenhand.bandits.contexts import as_rows
 from evenhand.bandits.kernels.structs import People
 from evenhand.bandits.offpolicy import ValueEstimate
 from evenhand.rewards import Likelihood, Reward, Term, as_reward
-
-NOTHING = np.zeros(0)
-NO_ACTIONS = np.zeros(0, dtype=np.int64)
 
 
 class GradientBandit(PolicyLearner):
@@ -116,24 +112,20 @@ class GradientBandit(PolicyLearner):
     def _reward(self) -> Reward:
         return as_reward(Likelihood() if self.reward is None else self.reward)
 
-    def fit(self, X: Any, y: Any, *, callback: Callback | None = None) -> Self:
+    def fit(self, X: Any, y: Any, *, callback: Callback = None) -> Self:
         """Learn a policy from labels; `callback(step, bandit)` may return True to stop early."""
         self._forget()
         X, y = self._contexts_and_labels(X, y, reset=True)
-        people = _labelled(self._learn_classes(y))
+        labels = self._learn_classes(y)
         self._begin(X.shape[1], 1)
-        n_steps = self._total_steps(X.shape[0])
-        return self._train(
-            as_rows(X), people, n_steps=n_steps, decays=True, order=self.order, callback=callback
-        )
+        return self._train(X, People(_one_group(X), labels), decays=True, callback=callback)
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None) -> Self:
         """Meet these people once, in the given order; the first call needs every class there will ever be."""
         first = not hasattr(self, "policies_")
         X, y = self._contexts_and_labels(X, y, reset=first)
         self._first_time(first, classes, X.shape[1])
-        people = _labelled(self._known_codes(y, "label"))
-        return self._train(as_rows(X), people, n_steps=X.shape[0], decays=False, order="file", callback=None)
+        return self._train(X, People(_one_group(X), self._known_codes(y, "label")), decays=False)
 
     def fit_logged(
         self,
@@ -143,7 +135,7 @@ class GradientBandit(PolicyLearner):
         propensities: Any,
         *,
         classes: Any = None,
-        callback: Callback | None = None,
+        callback: Callback = None,
     ) -> Self:
         """Learn from another policy's log: who came, what was done, what it paid, how likely it was.
 
@@ -162,11 +154,8 @@ class GradientBandit(PolicyLearner):
         X = self._contexts(X, reset=True)
         self.classes_ = distinct_classes(actions if classes is None else classes)
         self._begin(X.shape[1], 1)
-        people = self._log(X, actions, rewards, propensities, np.zeros(X.shape[0], dtype=np.int64))
-        n_steps = self._total_steps(X.shape[0])
-        return self._train(
-            as_rows(X), people, n_steps=n_steps, decays=True, order=self.order, callback=callback
-        )
+        people = self._log(X, actions, rewards, propensities, _one_group(X))
+        return self._train(X, people, decays=True, callback=callback)
 
     def update(
         self, X: Any, actions: Any, rewards: Any, propensities: Any = None, *, classes: Any = None
@@ -175,9 +164,8 @@ class GradientBandit(PolicyLearner):
         first = not hasattr(self, "policies_")
         X = self._contexts(X, reset=first)
         self._first_time(first, classes, X.shape[1])
-        everyone = np.zeros(X.shape[0], dtype=np.int64)
-        people = self._log(X, actions, rewards, propensities, everyone, own=True)
-        return self._train(as_rows(X), people, n_steps=X.shape[0], decays=False, order="file", callback=None)
+        people = self._log(X, actions, rewards, propensities, _one_group(X), own=True)
+        return self._train(X, people, decays=False)
 
     def _first_time(self, first: bool, classes: Any, n_features: int) -> None:
         self._settle_classes(first, classes)
@@ -190,7 +178,7 @@ class GradientBandit(PolicyLearner):
 
     def predict(self, X: Any) -> Any:
         """Return the most probable action of each person."""
-        probabilities = self.predict_proba(X)
+        probabilities = self.predict_proba(X)  # raises if there are no classes yet
         return self.classes_[probabilities.argmax(1)]
 
     def sample_actions(self, X: Any, *, random_state: Any = None) -> tuple[Any, Floats]:
@@ -226,22 +214,18 @@ class GradientBandit(PolicyLearner):
         checks.one_of("method", method, offpolicy.METHODS)
         policy = self.predict_proba(X)
         X = self._contexts(X, reset=False)
-        log = self._log(X, actions, rewards, propensities, np.zeros(X.shape[0], dtype=np.int64))
+        log = self._log(X, actions, rewards, propensities, _one_group(X))
         if method in ("inverse_propensity", "self_normalised"):
             taken = policy[np.arange(len(policy)), log.actions]
             return offpolicy.inverse_propensity_value(
                 taken, log.rewards, log.propensities, clip=clip, self_normalised=method == "self_normalised"
             )
         predicted = offpolicy.cross_fitted_rewards(X, log.actions, log.rewards, policy.shape[1])
+        clip = 0 if method == "direct" else clip
         return offpolicy.doubly_robust_value(
-            policy,
-            log.actions,
-            log.rewards,
-            log.propensities,
-            predicted,
-            clip=0 if method == "direct" else clip,
+            policy, log.actions, log.rewards, log.propensities, predicted, clip=clip
         )
 
 
-def _labelled(labels: Codes) -> People:
-    return People(np.zeros(len(labels), dtype=np.int64), labels, NO_ACTIONS, NOTHING, NOTHING)
+def _one_group(X: Any) -> Codes:
+    return np.zeros(X.shape[0], dtype=np.int64)

@@ -11,26 +11,10 @@ import numpy as np
 
 from evenhand import network
 from evenhand.bandits import kernels
-from evenhand.bandits.kernels.loop import ORDERS
-from evenhand.bandits.kernels.optimisers import SCHEDULES
 from evenhand.bandits.kernels.structs import Moments, Options, People, Rows
 from evenhand.checks import JobFailedError
 from evenhand.network import Network
 from evenhand.rewards.rates import Rates
-
-ESTIMATORS = ("expected", "sampled")
-COOPERATIONS = ("mutual", "acting")
-OPTIMIZERS = ("sgd", "adam", "joint_adam")
-
-__all__ = [
-    "COOPERATIONS",
-    "ESTIMATORS",
-    "OPTIMIZERS",
-    "ORDERS",
-    "SCHEDULES",
-    "Training",
-    "TrainingDivergedError",
-]
 
 
 class TrainingDivergedError(JobFailedError, ArithmeticError):
@@ -53,23 +37,14 @@ class Training:
 
     @classmethod
     def begin(
-        cls,
-        *,
-        n_features: int,
-        n_hidden: int,
-        n_actions: int,
-        n_groups: int,
-        seed: int,
-        shared_start: bool,
+        cls, *, n_features: int, n_hidden: int, n_actions: int, n_groups: int, seed: int, shared_start: bool,
         dtype: Any = np.float32,
-    ) -> Training:
+    ) -> Training:  # fmt: skip
         """Draw the first policies, one per group or one for all, and clear the rest."""
         rng = np.random.default_rng(seed)
-        first = [
-            network.start(n_features, n_hidden, n_actions, rng)
-            for _ in range(1 if shared_start else n_groups)
-        ]
-        starts = first * n_groups if shared_start else first
+        n_drawn = 1 if shared_start else n_groups
+        drawn = [network.start(n_features, n_hidden, n_actions, rng) for _ in range(n_drawn)]
+        starts = drawn * (n_groups // n_drawn)
         policies = Network(*(np.stack(parts).astype(dtype) for parts in zip(*starts, strict=True)))
         return cls.of(policies, seed)
 
@@ -138,10 +113,8 @@ class Training:
         before = None if options.horizon else copy.deepcopy((self.policies, self.moments, self.rates))
         while self.step < options.end:
             # With nobody watching, the whole run is one call.
-            until = (
-                options.end if checkpoint is None else min(self.step - self.step % every + every, options.end)
-            )
-            n_steps = until - self.step
+            until = options.end if checkpoint is None else self.step - self.step % every + every
+            n_steps = min(until, options.end) - self.step
             history = np.zeros((-(-n_steps // every), 3))
             done = kernels.train(
                 self.policies, self.moments, rows, people, terms, self.rates, options,
@@ -154,12 +127,12 @@ class Training:
                     f"Training diverged at step {self.step + done + 1}: the reward or the policies are no "
                     f"longer finite numbers. {remedy}"
                 )
-            self._write_down(history, every)
+            self._write_down(history)
             self.step += done
             if checkpoint is not None and checkpoint(self.step):
                 break
 
-    def _write_down(self, history: Any, every: int) -> None:
+    def _write_down(self, history: Any) -> None:
         accumulated = self.history["reward"][-1] if self.history["reward"] else 0.0
         step = self.step
         for reward, divergence, count in history:
@@ -192,14 +165,9 @@ def _like(policies: Network, *, kept: bool, more: int = 0) -> Network:
 
 def _no_moments(policies: Network) -> Moments:
     """Return the optimiser's memory before any move; buffers come when they are needed."""
-    n_groups = len(policies.b2)
-    return Moments(
-        _like(policies, kept=False),
-        _like(policies, kept=False, more=1),
-        _like(policies, kept=False, more=1),
-        np.zeros(n_groups, np.int64),
-        np.zeros(1 + n_groups, np.int64),
-    )
+    updates, pending = (np.zeros(len(policies.b2) + more, np.int64) for more in (0, 1))
+    gradient, first, second = (_like(policies, kept=False, more=more) for more in (0, 1, 1))
+    return Moments(gradient, first, second, updates, pending)
 
 
 def _no_rates(n_terms: int, n_groups: int, n_actions: int) -> Rates:

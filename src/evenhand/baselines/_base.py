@@ -7,7 +7,6 @@ from collections.abc import Callable
 from typing import Any, Self
 
 import numpy as np
-from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.metrics import accuracy_score
 from sklearn.utils import Tags, check_random_state
@@ -19,7 +18,7 @@ from evenhand.groups import codes_of, column_names, encode_groups
 from evenhand.metrics.collapse import CollapseWarning, one_decision
 from evenhand.wording import listed
 
-Callback = Callable[[int, Any], bool | None]
+Callback = Callable[[int, Any], bool | None] | None
 
 
 class Baseline(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -40,9 +39,7 @@ class Baseline(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """`n_steps_` by the name that scikit-learn expects beside `max_iter`."""
         return int(self.n_steps_)
 
-    def fit(
-        self, X: Any, y: Any, *, sensitive_features: Any = None, callback: Callback | None = None
-    ) -> Self:
+    def fit(self, X: Any, y: Any, *, sensitive_features: Any = None, callback: Callback = None) -> Self:
         """Learn from people, their labels and their groups.
 
         Parameters
@@ -142,7 +139,7 @@ class Baseline(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return tags
 
 
-def wants_to_stop(callback: Callback | None, step: int, model: Any) -> bool:
+def wants_to_stop(callback: Callback, step: int, model: Any) -> bool:
     """Call the checkpoint callback, if there is one; True ends the training."""
     return callback is not None and bool(callback(step, model))
 
@@ -161,12 +158,7 @@ def two_columns(positive: Floats) -> Floats:
     return np.column_stack([1 - positive, positive])
 
 
-def is_sparse(X: Any) -> bool:
-    """Say whether rows are one of SciPy's sparse arrays or matrices."""
-    return bool(sparse.issparse(X))
-
-
 def dense(X: Any) -> Floats:
     """Return rows as an ordinary array."""
-    rows: Floats = X.toarray() if is_sparse(X) else np.asarray(X)
+    rows: Floats = X if isinstance(X, np.ndarray) else X.toarray()
     return rows

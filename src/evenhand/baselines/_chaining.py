@@ -42,18 +42,9 @@ def choose_from_chains(lower: Floats, upper: Floats, draws: Floats) -> Codes:
 
 @njit(nogil=True, cache=True)
 def play_rounds(
-    rows: Floats,
-    rewards: Floats,
-    presented: Codes,
-    draws: Floats,
-    start: int,
-    stop: int,
-    penalty: float,
-    delta: float,
-    coef: Floats,
-    inverse: Floats,
-    selected: Codes,
-) -> None:
+    rows: Floats, rewards: Floats, presented: Codes, draws: Floats, start: int, stop: int, penalty: float,
+    delta: float, coef: Floats, inverse: Floats, selected: Codes,
+) -> None:  # fmt: skip
     """Play rounds start … stop; change the arms' estimates `coef`, V⁻¹ in `inverse`, and `selected`."""
     n_groups, n_features = coef.shape
     images = np.empty((n_groups, n_features))

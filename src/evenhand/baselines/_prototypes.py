@@ -18,7 +18,6 @@ from numba import njit
 from scipy import sparse
 
 from evenhand.arrays import Codes, Floats
-from evenhand.baselines._base import is_sparse
 
 EPSILON = float(np.finfo(np.float64).eps)
 
@@ -49,7 +48,7 @@ class People(NamedTuple):
     @classmethod
     def gather(cls, X: Any, labels: Codes, codes: Codes) -> People:
         """Split people by group; rows with few nonzeros become sparse, and so quicker to multiply."""
-        if not is_sparse(X) and np.count_nonzero(X) < X.size / 3:
+        if not sparse.issparse(X) and np.count_nonzero(X) < X.size / 3:
             X = sparse.csr_array(X)
         own = [np.flatnonzero(codes == code) for code in range(codes.max() + 1)]
         rows = [X[people] for people in own]
@@ -120,7 +119,7 @@ def objective(
 
 def squared_lengths(X: Any) -> Floats:
     """Return ‖x‖² for every row, dense or sparse."""
-    squares = X.multiply(X) if is_sparse(X) else X * X
+    squares = X * X if isinstance(X, np.ndarray) else X.multiply(X)
     return np.asarray(squares.sum(axis=1), dtype=np.float64).ravel()
 
 
@@ -190,16 +189,9 @@ def _divide_by_sum(rows: Floats) -> None:
 
 @njit(nogil=True, cache=True)
 def _pull(
-    M: Floats,
-    residuals: Floats,
-    slopes: Floats,
-    label: Floats,
-    parity: Floats,
-    reconstruction: float,
-    halved: Floats,
-    out: Floats,
-    norms: Floats,
-) -> None:
+    M: Floats, residuals: Floats, slopes: Floats, label: Floats, parity: Floats, reconstruction: float,
+    halved: Floats, out: Floats, norms: Floats,
+) -> None:  # fmt: skip
     """Write the gradient by the products into `out`, and by the prototypes' squared lengths into `norms`.
 
     Its half through the reconstruction comes first, its half through the softmax last; where `out` has only

@@ -54,9 +54,7 @@ class ExponentiatedGradientClassifier(Baseline):
     def _uses_group(self) -> bool:
         return False
 
-    def fit(
-        self, X: Any, y: Any, *, sensitive_features: Any = None, callback: Callback | None = None
-    ) -> Self:
+    def fit(self, X: Any, y: Any, *, sensitive_features: Any = None, callback: Callback = None) -> Self:
         """Run fairlearn's ExponentiatedGradient, kept as `mitigator_`."""
         bound = number("difference_bound", self.difference_bound, low=0, open_low=True)
         eps, max_iter = number("eps", self.eps, low=0, open_low=True), integer("max_iter", self.max_iter)
@@ -122,9 +120,7 @@ class OxonFairClassifier(Baseline):
         self.estimator = estimator
         self.difference_bound = difference_bound
 
-    def fit(
-        self, X: Any, y: Any, *, sensitive_features: Any = None, callback: Callback | None = None
-    ) -> Self:
+    def fit(self, X: Any, y: Any, *, sensitive_features: Any = None, callback: Callback = None) -> Self:
         """Fit the estimator, kept as `estimator_`, then OxonFair's `offsets_`, one per group."""
         bound = number("difference_bound", self.difference_bound, low=0)
         X, labels, codes = self._admit(X, y, sensitive_features)

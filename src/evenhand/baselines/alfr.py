@@ -98,9 +98,7 @@ class ALFR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Baseline):  # type
     def _n_features_out(self) -> int:
         return len(self.encoder_.b2)
 
-    def fit(
-        self, X: Any, y: Any, *, sensitive_features: Any = None, callback: Callback | None = None
-    ) -> Self:
+    def fit(self, X: Any, y: Any, *, sensitive_features: Any = None, callback: Callback = None) -> Self:
         """Train the networks; see `Baseline.fit`."""
         widths = integer("n_representation", self.n_representation), integer("n_hidden", self.n_hidden)
         weights = Weights(

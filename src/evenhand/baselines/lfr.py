@@ -108,9 +108,7 @@ class LFR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Baseline):  # type:
     def _n_features_out(self) -> int:
         return len(self.prototypes_.label)
 
-    def fit(
-        self, X: Any, y: Any, *, sensitive_features: Any = None, callback: Callback | None = None
-    ) -> Self:
+    def fit(self, X: Any, y: Any, *, sensitive_features: Any = None, callback: Callback = None) -> Self:
         """Minimise the objective; see `Baseline.fit`."""
         integer("n_prototypes", self.n_prototypes)
         weights = Losses(
@@ -201,7 +199,9 @@ def _descend(
         if stopped:
             raise StopIteration
 
-    limits: dict[str, Any] = {"bounds": _bounds(start), "options": {"gtol": tol, "maxiter": max_iter}}
+    label, place, scale = (part.size for part in start)
+    bounds = [(0.0, 1.0)] * label + [(None, None)] * place + [(0.0, None)] * scale
+    limits: dict[str, Any] = {"bounds": bounds, "options": {"gtol": tol, "maxiter": max_iter}}
     minimize(flat_objective, _flatten(start), method="L-BFGS-B", jac=True, callback=after_step, **limits)
     return stopped
 
@@ -213,8 +213,3 @@ def _flatten(parameters: Prototypes) -> Floats:
 def _unflatten(flat: Floats, like: Prototypes) -> Prototypes:
     label, place, scale = np.split(flat.copy(), np.cumsum([part.size for part in like])[:-1])
     return Prototypes(label, place.reshape(like.place.shape), scale.reshape(like.scale.shape))
-
-
-def _bounds(start: Prototypes) -> list[tuple[float | None, float | None]]:
-    label, place, scale = (part.size for part in start)
-    return [(0.0, 1.0)] * label + [(None, None)] * place + [(0.0, None)] * scale

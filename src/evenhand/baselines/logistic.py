@@ -9,7 +9,7 @@ from scipy import sparse
 from sklearn.linear_model import LogisticRegression
 
 from evenhand.arrays import Codes, Floats
-from evenhand.baselines._base import Baseline, Callback, is_sparse, wants_to_stop
+from evenhand.baselines._base import Baseline, Callback, wants_to_stop
 
 
 class LR(Baseline):
@@ -43,9 +43,7 @@ class LR(Baseline):
     def _uses_group(self) -> bool:
         return self.aware
 
-    def fit(
-        self, X: Any, y: Any, *, sensitive_features: Any = None, callback: Callback | None = None
-    ) -> Self:
+    def fit(self, X: Any, y: Any, *, sensitive_features: Any = None, callback: Callback = None) -> Self:
         """Fit scikit-learn's LogisticRegression, kept as `estimator_`; see `Baseline.fit`."""
         X, labels, codes = self._admit(X, y, sensitive_features)
         self.estimator_ = LogisticRegression(C=self.C, max_iter=self.max_iter)
@@ -61,6 +59,6 @@ class LR(Baseline):
         if not self.aware:
             return X
         columns = np.eye(len(self.groups_))[codes]
-        if is_sparse(X):
-            return sparse.hstack([X, sparse.csr_array(columns)], format="csr")
-        return np.hstack([X, columns])
+        if isinstance(X, np.ndarray):
+            return np.hstack([X, columns])
+        return sparse.hstack([X, sparse.csr_array(columns)], format="csr")

@@ -78,9 +78,7 @@ class Rawlsian(Baseline):
         self.checkpoint_every = checkpoint_every
         self.random_state = random_state
 
-    def fit(
-        self, X: Any, y: Any, *, sensitive_features: Any = None, callback: Callback | None = None
-    ) -> Self:
+    def fit(self, X: Any, y: Any, *, sensitive_features: Any = None, callback: Callback = None) -> Self:
         """Play the rounds; see `Baseline.fit`."""
         penalty = number("regularization", self.regularization, low=0, open_low=True)
         delta = number("delta", self.delta, low=0, high=1, open_low=True)

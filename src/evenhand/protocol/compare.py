@@ -1,20 +1,26 @@
-"""Tables beside the published ones: ours with its interval over seeds, the paper's number, the difference."""
+"""What a reproduction comes to: tables beside the published ones, curves and words, as CSV and Markdown."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cache
 from importlib import resources
-from typing import Any
+from pathlib import Path
+from typing import Any, TypedDict
 
 import numpy as np
 import pandas as pd
 from scipy import stats
 
+from evenhand.atomic import write_text
 from evenhand.protocol.trial import METRICS, PUBLISHED_METRICS
+from evenhand.tables.dataset import Dataset
 
 TEST_TO_TRAIN = 0.15 / 0.70
 COLUMNS = ("dataset", "method", "metric", "ours", "low", "high", "published", "difference", "seeds")
+_BEST = ("dataset", "method", "criterion", "seed", *METRICS)
+_FAILURES = ("dataset", "seed", "method", "parameters", "error")
 TITLES = {
     "table1_discrimination": "Table 1: chosen by lowest discrimination",
     "table2_delta": "Table 2: chosen by highest accuracy − discrimination",
@@ -29,8 +35,6 @@ TITLES = {
 def published() -> pd.DataFrame:
     """Return the paper's tables as numbers: table, method, dataset, accuracy, discrimination, consistency.
 
-    Examples
-    --------
     >>> paper = published()
     >>> paper[paper["method"] == "CCB"]["accuracy"].iloc[0]
     np.float64(0.7544)
@@ -45,8 +49,6 @@ def interval(values: Sequence[float]) -> tuple[float, float, float]:
     Student's t, with the variance that Nadeau and Bengio (2003) give to repeated splits of the same people:
     splits overlap, and more of them tell less than as many independent samples would.
 
-    Examples
-    --------
     >>> tuple(round(float(value), 3) for value in interval([0.80, 0.82, 0.84]))
     (0.82, 0.756, 0.884)
     """
@@ -101,8 +103,6 @@ def by_major(found: pd.DataFrame) -> pd.DataFrame:
 def markdown(table: pd.DataFrame, metrics: Sequence[str] = METRICS) -> str:
     """Return a table for people: one line per data set and method; ours [low, high] (published, difference).
 
-    Examples
-    --------
     >>> line = dict(dataset="adult", method="LR", metric="accuracy", ours=0.8475, low=0.84, high=0.85,
     ...             published=0.8387, difference=0.0088, seeds=2)
     >>> print(markdown(pd.DataFrame([line]), ["accuracy"]))
@@ -129,3 +129,71 @@ def _cell(cell: dict[Any, Any]) -> str:
     if np.isfinite(cell["published"]):
         text += f" ({cell['published']:.4f}, {cell['difference']:+.4f})"
     return text
+
+
+class RewardCurve(TypedDict):
+    """The accumulated reward of one training run against steps."""
+
+    dataset: str
+    method: str
+    step: list[float]
+    reward: list[float]
+
+
+class GradientCurve(TypedDict):
+    """The smallest and the mean squared gradient norm so far against steps, with their slopes."""
+
+    dataset: str
+    method: str
+    step: list[float]
+    smallest: list[float]
+    mean: list[float]
+    slope_of_smallest: float
+    slope_of_mean: float
+
+
+@dataclass(frozen=True, eq=False)
+class Results:
+    """What came out of a reproduction."""
+
+    command: str  # what makes the same from a command line
+    seeds: int  # how many splits
+    out: Path  # the folder with the store
+    datasets: Sequence[Dataset] = ()  # the public ones
+    tables: dict[str, pd.DataFrame] = field(default_factory=dict)  # see `compare.beside`
+    best: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=list(_BEST)))  # see `Sweep.run`
+    sentences: Sequence[str] = ()  # what the tables say
+    curves: Sequence[RewardCurve] = ()
+    theorem: Sequence[GradientCurve] = ()
+    failures: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=list(_FAILURES)))
+
+    def __str__(self) -> str:
+        """Return all tables and sentences as Markdown."""
+        parts = [
+            "Each cell: ours [95 % interval over seeds] (published, difference). The published consistency "
+            "can't be matched exactly: its neighbour lists are off by one for about half of the people.",
+            *(f"## {TITLES[name]}\n\n{markdown(table)}" for name, table in self.tables.items()),
+        ]
+        if self.sentences:
+            parts.append("## In words\n\n" + "\n".join(f"- {sentence}" for sentence in self.sentences))
+        return "\n\n".join(parts)
+
+    def write_tables(self) -> None:
+        """Write `tables.md`, and one CSV per table and for the curves, the theorem and the failures."""
+        self.out.mkdir(parents=True, exist_ok=True)
+        texts = {f"{name}.csv": table.to_csv(index=False) for name, table in self.tables.items()}
+        texts |= {
+            "best.csv": self.best.to_csv(index=False),
+            "convergence.csv": _long(self.curves, ("reward",)),
+            "theorem.csv": _long(self.theorem, ("smallest", "mean")),
+            "failures.csv": self.failures.to_csv(index=False),
+            "tables.md": str(self) + "\n",
+        }
+        for name, text in texts.items():
+            write_text(self.out / name, text)
+
+
+def _long(curves: Sequence[Mapping[str, Any]], series: tuple[str, ...]) -> str:
+    columns = ["dataset", "method", "step", *series]
+    frames = [pd.DataFrame({name: curve[name] for name in columns}) for curve in curves]
+    return (pd.concat(frames) if frames else pd.DataFrame(columns=columns)).to_csv(index=False)

@@ -62,9 +62,6 @@ def died(reason: object) -> Result:
     return Result(None, f"The worker died {TRIES} times while it ran this trial: {reason}", 0.0)
 
 
-# Threads -----------------------------------------------------------------------------------------------
-
-
 def _threads(trials: Iterator[Trial], data: Data, workers: int, address: None) -> Iterator[Finished]:
     def run(trial: Trial) -> Finished:
         return trial, trial.run(data[trial.data])
@@ -73,9 +70,6 @@ def _threads(trials: Iterator[Trial], data: Data, workers: int, address: None) -
     with quietly():
         pool = joblib.Parallel(workers, backend="threading", return_as="generator_unordered")
         yield from pool(joblib.delayed(run)(trial) for trial in trials)
-
-
-# Processes ---------------------------------------------------------------------------------------------
 
 
 @functools.lru_cache(maxsize=8)
@@ -152,9 +146,6 @@ def _alone(folder: Path, trial: Trial) -> Result:
         return died(str(error).splitlines()[0])
     finally:
         pool.shutdown(kill_workers=True)
-
-
-# Clusters ----------------------------------------------------------------------------------------------
 
 
 def _import(name: str, extra: str) -> Any:

@@ -9,8 +9,7 @@ import numpy as np
 import pandas as pd
 
 from evenhand.datasets import Dataset
-from evenhand.protocol.compare import TITLES, published
-from evenhand.protocol.results import GradientCurve
+from evenhand.protocol.compare import TITLES, GradientCurve, published
 from evenhand.protocol.trial import SPLITS
 
 _CONSTANT_RATE = 0.01  # at most that share gets the rarer answer

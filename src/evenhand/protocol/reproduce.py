@@ -13,9 +13,8 @@ from evenhand.checks import integer, one_of
 from evenhand.datasets import MAJORS, Dataset, load, load_health, simulate_registrar
 from evenhand.progress import Progress
 from evenhand.protocol import findings
-from evenhand.protocol.compare import beside, by_major
+from evenhand.protocol.compare import GradientCurve, Results, RewardCurve, beside, by_major
 from evenhand.protocol.grids import Method, our_methods, paper_methods
-from evenhand.protocol.results import GradientCurve, Results, RewardCurve
 from evenhand.protocol.store import Store
 from evenhand.protocol.sweep import Sweep
 from evenhand.protocol.theorem import CURED, PUBLISHED, against_steps, theorem_methods
@@ -84,7 +83,9 @@ def reproduce(
         for sensitive, table in EDUCATION_TABLES.items() if "education" in chosen else ():
             shown.say(f"Education by {sensitive}: simulated students, in the sizes that the paper states.")
             courses = education_tasks(sensitive, list(MAJORS) if full else SMALL_MAJORS)
-            results = _with_education(results, courses, table, methods, store, how)
+            small = select_methods([*paper_methods(full=False), *our_methods(full=False)], methods)
+            sweep = Sweep(small, courses, seeds, split="stratified", store=store)
+            results = _with_education(results, sweep, table, how)
     if tables:
         results.write_tables()
         shown.say(f"The tables and the store are in {results.out}/")
@@ -96,30 +97,14 @@ def _with_public(results: Results, sweep: Sweep, how: dict[str, Any]) -> Results
     best = sweep.run(**how)
     theorem = study_of_gradients(sweep, best)
     best = best[~best["method"].isin((PUBLISHED, CURED))].reset_index(drop=True)
-    tables = tables_of(best, sweep)
-    return replace(
-        results,
-        datasets=sweep.datasets,
-        tables=tables,
-        best=best,
-        curves=convergence(sweep, best),
-        theorem=theorem,
-        sentences=in_words(best, tables, sweep.datasets, theorem, results.seeds),
-        failures=sweep.failures(),
-    )
+    tables, curves = tables_of(best, sweep), convergence(sweep, best)
+    found: dict[str, Any] = {"datasets": sweep.datasets, "tables": tables, "best": best, "curves": curves}
+    results = replace(results, **found, theorem=theorem, failures=sweep.failures())
+    return replace(results, sentences=in_words(results))
 
 
-def _with_education(
-    results: Results,
-    courses: list[Dataset],
-    table: str,
-    methods: Sequence[str] | None,
-    store: Store,
-    how: dict[str, Any],
-) -> Results:
-    """Run the sweep of the students' courses, with the small grids, and add its table."""
-    small = select_methods([*paper_methods(full=False), *our_methods(full=False)], methods)
-    sweep = Sweep(small, courses, results.seeds, split="stratified", store=store)
+def _with_education(results: Results, sweep: Sweep, table: str, how: dict[str, Any]) -> Results:
+    """Run the sweep of the students' courses, and add its table."""
     best = sweep.run(**how)
     by_discrimination = beside(by_major(best[best["criterion"] == "discrimination"]), table)
     failures = [found for found in (results.failures, sweep.failures()) if len(found)]
@@ -194,24 +179,18 @@ def study_of_gradients(sweep: Sweep, best: pd.DataFrame) -> list[GradientCurve]:
     return curves
 
 
-def in_words(
-    best: pd.DataFrame,
-    tables: dict[str, pd.DataFrame],
-    public: Sequence[Dataset],
-    theorem: list[GradientCurve],
-    seeds: int,
-) -> list[str]:
+def in_words(results: Results) -> list[str]:
     """Return what the tables of the public data sets say."""
-    facts = [findings.facts_of(dataset, seed=0, split="published") for dataset in public]
+    facts = [findings.facts_of(dataset, seed=0, split="published") for dataset in results.datasets]
     sentences = [
         *findings.constant_in_the_paper(facts),
-        *findings.constant_here(best),
-        *findings.agreement(tables["table1_discrimination"], "table1_discrimination", facts),
-        *findings.agreement(tables["table2_delta"], "table2_delta", facts),
-        *findings.theorem_in_words(theorem),
+        *findings.constant_here(results.best),
+        *findings.agreement(results.tables["table1_discrimination"], "table1_discrimination", facts),
+        *findings.agreement(results.tables["table2_delta"], "table2_delta", facts),
+        *findings.theorem_in_words(results.theorem),
     ]
-    fixed = _same_test_part(public)
-    if seeds > 1 and fixed:
+    fixed = _same_test_part(results.datasets)
+    if results.seeds > 1 and fixed:
         sentences.append(
             f"No intervals for {' and '.join(fixed)}: the published test part is the same for every seed, "
             "so seeds can't show how much another test part would change."

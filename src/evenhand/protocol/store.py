@@ -39,8 +39,6 @@ class StoreError(JobFailedError):
 def key_of(what: Any) -> str:
     """Return the hash of everything that determines a result.
 
-    Examples
-    --------
     >>> key_of({"seed": 0, "method": "LR"}) == key_of({"method": "LR", "seed": 0})
     True
     """
@@ -99,14 +97,7 @@ class Store:
     def write(self, key: str, what: Any, result: Result) -> None:
         """Keep a result, in a transaction of its own. A success that is there already stays.
 
-        Parameters
-        ----------
-        key : str
-            The hash of everything that determines it.
-        what : JSON values
-            What it is the result of, for people who open the file.
-        result : Result
-            What came of it.
+        `what`, in JSON values, says what it is the result of, to people who open the file.
         """
         trained = None if result.error else json.dumps(result.trained)
         self._execute("write", _WRITE, key, json.dumps(what), trained, result.error, float(result.seconds))

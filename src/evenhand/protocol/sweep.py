@@ -132,8 +132,7 @@ class Sweep:
                 for trial, result in run_trials(
                     running, data, engine=engine, workers=workers, address=address
                 ):
-                    what = {"dataset": trial.dataset, "seed": trial.seed, "method": trial.method.name}
-                    self.store.write(trial.key, what | {"parameters": trial.point}, result)
+                    self.store.write(trial.key, trial.names | {"parameters": trial.point}, result)
                     shown.done(trial.label, trial.work)
             self._check_whole(pending)
         return self.best()
@@ -152,9 +151,7 @@ class Sweep:
         """Return the best of each method, from what the store has."""
         rows = [
             {
-                "dataset": dataset,
-                "seed": seed,
-                "method": method,
+                **best.trial.names,
                 "criterion": criterion.name,
                 "parameters": json.dumps(best.trial.point),
                 "step": best.selected["step"],
@@ -162,9 +159,9 @@ class Sweep:
                 "validation_discrimination": best.selected["validation"]["discrimination"],
                 **best.selected["test"],
             }
-            for (dataset, seed, method) in self._by_method
+            for names in self._by_method
             for criterion in self.criteria
-            if (best := self.chosen(dataset, seed, method, criterion.name)) is not None
+            if (best := self.chosen(*names, criterion.name)) is not None
         ]
         if not rows:
             names = ("dataset", "seed", "method", "criterion", "parameters", "step", *METRICS)
@@ -187,13 +184,7 @@ class Sweep:
         """Return the trials that ended in an error, with it."""
         known = self.store.read(trial.key for trial in self.trials)
         rows = [
-            {
-                "dataset": trial.dataset,
-                "seed": trial.seed,
-                "method": trial.method.name,
-                "parameters": json.dumps(trial.point),
-                "error": known[trial.key].error,
-            }
+            {**trial.names, "parameters": json.dumps(trial.point), "error": known[trial.key].error}
             for trial in self.trials
             if trial.key in known and known[trial.key].error
         ]

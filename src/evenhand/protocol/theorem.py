@@ -31,8 +31,6 @@ def expected_gradient(model: CooperativeBandits, X: Any, y: Any, s: Any) -> Netw
 
     The reward must have no term that depends on more than the person's policies.
 
-    Examples
-    --------
     >>> rng = np.random.default_rng(0)
     >>> X, y, s = rng.normal(size=(50, 2)), np.arange(50) % 2, np.arange(50) // 25
     >>> model = CooperativeBandits(steps=10, random_state=0).fit(X, y, sensitive_features=s)

@@ -165,6 +165,11 @@ class Trial:
         """What a progress bar shows."""
         return f"{self.method.name} on {self.dataset}, seed {self.seed}"
 
+    @property
+    def names(self) -> dict[str, Any]:
+        """The columns that name it in tables and in the store."""
+        return {"dataset": self.dataset, "seed": self.seed, "method": self.method.name}
+
     def run(self, prepared: Prepared) -> Result:
         """Train once, score every checkpoint on validation, and measure the selected ones on test.
 
@@ -190,10 +195,8 @@ def train_and_select(
     for best in selector.best.values():
         if id(best.kept) not in tested:  # criteria often choose the same checkpoint
             answers = best.kept if isinstance(best.kept, Answers) else prepared.test.ask(best.kept)
-            tested[id(best.kept)] = (
-                measured(answers, prepared.neighbours),
-                submodels(answers, prepared.neighbours),
-            )
+            neighbours = prepared.neighbours
+            tested[id(best.kept)] = measured(answers, neighbours), submodels(answers, neighbours)
     chosen: dict[str, Selected] = {
         name: {
             "step": best.step,

@@ -8,9 +8,8 @@ from collections.abc import Mapping
 import pandas as pd
 
 from evenhand.code_version import Made, Source, code_version, made
-from evenhand.protocol.compare import TITLES, published
+from evenhand.protocol.compare import TITLES, Results, published
 from evenhand.protocol.reproduce import CRITERION_TABLES
-from evenhand.protocol.results import Results
 from evenhand.protocol.trial import PUBLISHED_METRICS, Trial
 from evenhand.report.summarise import cell, model_of, summary_of
 from evenhand.report.summary import Metrics, ModelEntry, Overview, PublishedEntry, Study, Summary, Table

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from evenhand.arrays import Codes, Flags, Floats
+from evenhand.arrays import Flags, Floats
 from evenhand.rewards.term import Reward, Seen, Setting, Weighted
 
 
@@ -73,37 +73,25 @@ class Pull(Weighted):
     @classmethod
     def rewards(cls, own: Packed, seen: Seen) -> Floats:
         """Return −weight · apart, mean over the other groups."""
-        found = np.zeros_like(seen.own)
+        found, others = np.zeros_like(seen.own), max(seen.said.shape[1] - 1, 1)
         for pair, listens in pairs(seen):
-            found -= (
-                np.where(listens[:, None], cls.apart(pair), 0) * own.weight / max(seen.said.shape[1] - 1, 1)
-            )
+            found -= np.where(listens[:, None], cls.apart(pair), 0) * own.weight / others
         return found
 
     @classmethod
     def listening(cls, own: Packed, seen: Seen) -> Floats:
         """Return every listening policy's logit gradient, (people, groups, actions); the actor's is 0."""
-        found = [
-            np.where(listens[:, None], cls.heard(pair), 0) * own.weight / max(seen.said.shape[1] - 1, 1)
-            for pair, listens in pairs(seen)
-        ]
-        return np.stack(found, axis=1)
+        heard = [np.where(listens[:, None], cls.heard(pair), 0) for pair, listens in pairs(seen)]
+        found: Floats = np.stack(heard, axis=1) * own.weight / max(seen.said.shape[1] - 1, 1)
+        return found
 
 
 def pairs(seen: Seen) -> list[tuple[Pair, Flags]]:
     """Return, for each group, its policy beside everybody's own, and whose own it is not."""
-    n_actions, everyone = seen.said.shape[2], np.arange(len(seen.groups))
-
-    def chosen(actions: Codes) -> Flags:
-        return np.asarray(actions[:, None] == np.arange(n_actions))
-
-    return [
-        (
-            Pair(
-                seen.own, seen.said[:, g], seen.logs[everyone, seen.groups], seen.logs[:, g],
-                chosen(seen.actions), chosen(seen.draws[:, g]), seen.expected,
-            ),
-            seen.groups != g,
-        )
-        for g in range(seen.said.shape[1])
-    ]  # fmt: skip
+    actions, own_logs = np.arange(seen.said.shape[2]), seen.logs[np.arange(len(seen.groups)), seen.groups]
+    found = []
+    for g in range(seen.said.shape[1]):
+        taken, heard = seen.actions[:, None] == actions, seen.draws[:, g, None] == actions
+        pair = Pair(seen.own, seen.said[:, g], own_logs, seen.logs[:, g], taken, heard, seen.expected)
+        found.append((pair, seen.groups != g))
+    return found

@@ -13,7 +13,7 @@ import joblib
 
 from evenhand.atomic import write_text
 from evenhand.bandits.cooperative import CooperativeBandits
-from evenhand.bandits.defaults import people_met
+from evenhand.bandits.fitting import people_met
 from evenhand.code_version import code_version
 from evenhand.metrics.answers import Answers
 from evenhand.metrics.asking import respond

@@ -27,9 +27,9 @@ class People(NamedTuple):
 
     groups: Codes
     labels: Codes
-    actions: Codes  # a log's actions; empty when labels teach
-    rewards: Floats
-    propensities: Floats
+    actions: Codes = np.zeros(0, dtype=np.int64)  # a log's actions; empty when labels teach
+    rewards: Floats = np.zeros(0)
+    propensities: Floats = np.zeros(0)
 
 
 class Options(NamedTuple):
