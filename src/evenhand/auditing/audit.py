@@ -118,16 +118,9 @@ def audit(
         raise ValueError(f"Got X of {len(frame)} people and y of {len(truth)}; expected as many.")
     groups = _groups_by_name(sensitive_features, frame)
     rng = generator(random_state)
-    if hasattr(model_or_predictions, "predict"):
-        answers = _ask(model_or_predictions, X, truth, groups, threshold, int(rng.integers(2**31)))
-    else:
-        given = {"sensitive_features": groups, "pos_label": pos_label, "threshold": threshold}
-        answers = read_predictions(model_or_predictions, truth, **given)
+    answers = _answers(model_or_predictions, X, truth, groups, pos_label, threshold, rng)
     if frame is not None and len(frame) != len(answers):
         raise ValueError(f"Got X of {len(frame)} people and {len(answers)} predictions.")
-    if pos_label is None and len(answers.labels) == 2:
-        pos_label = answers.labels[1]
-    answers = replace(answers, y=truth, pos_label=pos_label)
     table = MetricTable(answers, n=n_bootstrap, confidence=confidence, random_state=rng)
     notes = [*table.decisions(), *table.scores(), *answers.note.splitlines()]
     table.persons(epsilon)
@@ -154,6 +147,21 @@ def audit(
     }
     people = people_apart(frame, answers, divergence, n_listed)
     return Audit(table.frame(), people, pairs, subgroups, notes, about)
+
+
+def _answers(
+    model: Any, X: Any, y: Array | None, groups: Any, pos_label: Any, threshold: float | None,
+    rng: np.random.Generator,
+) -> Answers:  # fmt: skip
+    """Return what a model, or bare predictions, say about everybody, with the truth beside it."""
+    if hasattr(model, "predict"):
+        answers = _ask(model, X, y, groups, threshold, int(rng.integers(2**31)))
+    else:
+        given = {"sensitive_features": groups, "pos_label": pos_label, "threshold": threshold}
+        answers = read_predictions(model, y, **given)
+    if pos_label is None and len(answers.labels) == 2:
+        pos_label = answers.labels[1]
+    return replace(answers, y=y, pos_label=pos_label)
 
 
 def _ask(model: Any, X: Any, y: Array | None, groups: Any, threshold: float | None, seed: int) -> Answers:
