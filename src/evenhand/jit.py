@@ -5,8 +5,28 @@
 
 from __future__ import annotations
 
-from functools import partial
+import warnings
+from collections.abc import Callable
+from typing import Any
 
 from numba import njit
 
-jit = partial(njit, nogil=True, cache=True, error_model="numpy")
+
+def jit(**options: Any) -> Callable[[Callable[..., Any]], Any]:
+    """Return a decorator that compiles a function, and keeps its machine code if there is a folder for it."""
+    how: dict[str, Any] = {"nogil": True, "cache": True, "error_model": "numpy"} | options
+
+    def compiled(function: Callable[..., Any]) -> Any:
+        try:
+            return njit(**how)(function)
+        except RuntimeError as error:
+            if "cannot cache" not in str(error):
+                raise
+            warnings.warn(
+                "Machine code can't be kept: neither evenhand's folder nor the home folder is writable, "
+                "so every process compiles its loops again. Set NUMBA_CACHE_DIR to a folder of yours.",
+                stacklevel=2,
+            )
+            return njit(**how | {"cache": False})(function)
+
+    return compiled

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 
@@ -51,3 +52,16 @@ def test_a_closed_pipe_is_no_traceback(fitted):
 
 def test_terminals_get_no_control_characters():
     assert printable("a\x1b[31m\u202eb\nc") == "a\\x1b[31m\\u202eb\nc"
+
+
+@pytest.mark.parametrize("command", ["fit", "audit"])
+def test_a_console_of_few_signs_shows_what_it_can(command):
+    surroundings = os.environ | {"PYTHONIOENCODING": "cp1252", "PYTHONUTF8": "0"}
+    ran = subprocess.run(
+        [sys.executable, "-m", "evenhand", command, "--help"],
+        capture_output=True,
+        env=surroundings,
+        check=False,
+    )
+    assert ran.returncode == 0, ran.stderr
+    assert b"--sensitive" in ran.stdout

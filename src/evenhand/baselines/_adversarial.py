@@ -6,9 +6,9 @@ import math
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 
 from evenhand.arrays import Codes
+from evenhand.jit import jit
 from evenhand.network import Array, Network, backward, forward, input_gradient, softmax, start
 
 
@@ -146,7 +146,7 @@ class Adam:
         _adam(self.flat, self.gradient, self.first, self.second, np.float32(rate))
 
 
-@njit(nogil=True, cache=True)
+@jit(error_model="python")
 def _adam(flat: Any, gradient: Any, first: Any, second: Any, rate: np.float32) -> None:
     keep, keep_square = np.float32(0.9), np.float32(0.999)
     lose, lose_square, tiny = np.float32(0.1), np.float32(0.001), np.float32(1e-8)

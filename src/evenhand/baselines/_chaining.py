@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 
 from evenhand.arrays import Codes, Floats
+from evenhand.jit import jit
 
 
-@njit(nogil=True, cache=True)
+@jit(error_model="python")
 def chain_length(order: Codes, lower: Floats, upper: Floats, n_left: int) -> int:
     """Return how many of the first `n_left`, ordered by falling upper end, are linked to the first."""
     floor = lower[order[0]]
@@ -21,7 +21,7 @@ def chain_length(order: Codes, lower: Floats, upper: Floats, n_left: int) -> int
     return length
 
 
-@njit(nogil=True, cache=True)
+@jit(error_model="python")
 def choose_from_chains(lower: Floats, upper: Floats, draws: Floats) -> Codes:
     """Return one position per draw, each uniform within the top chain of those not yet chosen.
 
@@ -40,7 +40,7 @@ def choose_from_chains(lower: Floats, upper: Floats, draws: Floats) -> Codes:
     return chosen
 
 
-@njit(nogil=True, cache=True)
+@jit(error_model="python")
 def play_rounds(
     rows: Floats, rewards: Floats, presented: Codes, draws: Floats, start: int, stop: int, penalty: float,
     delta: float, coef: Floats, inverse: Floats, selected: Codes,
@@ -72,7 +72,7 @@ def play_rounds(
         _learn(rows[person], rewards[person], images[arm], squares[arm], coef[arm], inverse[arm])
 
 
-@njit(nogil=True, cache=True)
+@jit(error_model="python")
 def _learn(x: Floats, reward: float, image: Floats, square: float, coef: Floats, inverse: Floats) -> None:
     """Add one person to an arm by Sherman and Morrison's formula; image is V⁻¹x, square is xᵀV⁻¹x."""
     surprise = reward

@@ -14,10 +14,10 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 from scipy import sparse
 
 from evenhand.arrays import Codes, Floats
+from evenhand.jit import jit
 
 EPSILON = float(np.finfo(np.float64).eps)
 
@@ -165,7 +165,7 @@ def _softmax(logits: Floats) -> Floats:
     return logits
 
 
-@njit(nogil=True, cache=True)
+@jit(error_model="python")
 def _subtract_largest(rows: Floats) -> None:
     for n in range(len(rows)):
         row = rows[n]
@@ -176,7 +176,7 @@ def _subtract_largest(rows: Floats) -> None:
             row[k] -= largest
 
 
-@njit(nogil=True, cache=True)
+@jit(error_model="python")
 def _divide_by_sum(rows: Floats) -> None:
     for n in range(len(rows)):
         row = rows[n]
@@ -187,7 +187,7 @@ def _divide_by_sum(rows: Floats) -> None:
             row[k] /= total
 
 
-@njit(nogil=True, cache=True)
+@jit(error_model="python")
 def _pull(
     M: Floats, residuals: Floats, slopes: Floats, label: Floats, parity: Floats, reconstruction: float,
     halved: Floats, out: Floats, norms: Floats,

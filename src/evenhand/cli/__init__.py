@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+import sys
 from importlib import import_module
 from typing import Annotated, Any
 
@@ -72,5 +74,8 @@ def before_command(
 
 
 def main() -> None:
-    """Run the command line."""
+    """Run the command line; on a console without λ, a question mark stands for it."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")
     app()

@@ -237,7 +237,7 @@ def _span(features: _Features, scales: Floats, k: int) -> float:
     people = others[:: max(1, len(others) // 32)]
     farthest = kernel.farthest_neighbour(*features, scales, people, others, k)
     most = float(kernel.FARTHEST) * float(weights.sum() / weights.max())
-    return min(most, float(kernel.FARTHEST) / min(1.0, max(1e-9, 2 * farthest)))
+    return float(min(most, float(kernel.FARTHEST) / min(1.0, max(1e-9, 2 * farthest))))
 
 
 def _coarsen(features: _Features, scales: Floats, span: float) -> tuple[Any, Any, float]:

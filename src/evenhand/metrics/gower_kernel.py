@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
 from evenhand.arrays import Flags, Floats
+from evenhand.jit import jit
 
 BLOCK = 256
 STAGE = 8  # Features between two looks at whether a block can still hold a neighbour.
@@ -25,7 +25,7 @@ FARTHEST = np.uint16(32767)  # Two of them still fit into 16 bits: sums are cut 
 Integers = npt.NDArray[np.integer[Any]]
 
 
-@njit(nogil=True, cache=True)
+@jit(error_model="python")
 def similar_first(coarse: Integers, costs: Integers, n_numbers: int) -> Integers:
     """Order people so that every block of BLOCK holds similar ones, by halving along the widest feature."""
     n_features, n = coarse.shape
@@ -56,7 +56,7 @@ def similar_first(coarse: Integers, costs: Integers, n_numbers: int) -> Integers
     return order
 
 
-@njit(nogil=True, cache=True)
+@jit(error_model="python")
 def lay_out(coarse: Integers, order: Integers) -> tuple[Integers, Integers, Integers]:
     """Return the blocks (blocks, features, BLOCK) and their boxes: low and high (features, blocks).
 
@@ -75,7 +75,7 @@ def lay_out(coarse: Integers, order: Integers) -> tuple[Integers, Integers, Inte
     return blocks, low, high
 
 
-@njit(nogil=True, cache=True)
+@jit(error_model="python")
 def box_distances(
     query: Integers, low: Integers, high: Integers, costs: Integers, n_numbers: int, out: Integers
 ) -> None:
@@ -97,7 +97,7 @@ def box_distances(
                 out[b] = min(np.uint16(out[b] + cost), FARTHEST)
 
 
-@njit(nogil=True, cache=True)
+@jit(error_model="python")
 def coarse_distances(
     query: Integers,
     block: Integers,
@@ -161,7 +161,7 @@ def coarse_distances(
     return True
 
 
-@njit(nogil=True, cache=True)
+@jit(error_model="python")
 def exact_distance(
     numbers: Floats, codes: Integers, weights: Floats, scales: Floats, i: int, j: int, enough: float
 ) -> float:
@@ -186,7 +186,7 @@ def exact_distance(
     return total / weight if weight > 0 else 1.0
 
 
-@njit(nogil=True, cache=True)
+@jit(error_model="python")
 def farthest_neighbour(
     numbers: Floats,
     codes: Integers,
@@ -207,7 +207,7 @@ def farthest_neighbour(
     return farthest
 
 
-@njit(nogil=True, cache=True)
+@jit(error_model="python")
 def search(
     numbers: Floats,
     codes: Integers,
