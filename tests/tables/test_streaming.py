@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from evenhand.tables import streaming
 from evenhand.tables.csv_format import line_of_row, unguarded
 from evenhand.tables.files import read_table
 from evenhand.tables.streaming import read_chunks, safe_cell, writing
@@ -315,3 +316,22 @@ def test_a_file_that_is_not_kept_leaves_the_one_before(tmp_path, kind):
         out.keep = False
     assert path.read_text() == "before"
     assert [entry.name for entry in tmp_path.iterdir()] == [path.name]
+
+
+def test_reading_stays_linear_however_damaged_a_file_is(tmp_path, monkeypatch):
+    """Every line opens a quote that the next one closes and opens again: each row would read to the end."""
+    monkeypatch.setattr(streaming, "_MOST_AGAIN", 1000)
+    read = [0]
+    real = streaming._Lines.__next__
+
+    def counted(lines):
+        read[0] += 1
+        return real(lines)
+
+    monkeypatch.setattr(streaming._Lines, "__next__", counted)
+    path = tmp_path / "p.csv"
+    path.write_text("x,y\n" + 'a","b\n' * 2000 + "1,2\n")
+    chunks = list(streaming.read_chunks(path))
+    assert sum(len(chunk.rejects) for chunk in chunks) == 2000
+    assert [row for chunk in chunks for row in chunk.rows.to_numpy().tolist()] == [["1", "2"]]
+    assert read[0] < 2000 * (streaming._MOST_LINES + 5)

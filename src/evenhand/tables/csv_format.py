@@ -99,15 +99,17 @@ def read_header(path: Path, file: TextIO) -> Header:
         raise ValueError(f"{path}, line {line} is empty; expected column names.")
     if len(names) > 1 and not names[0].strip():
         names[0] = _INDEX
+    seen: set[str] = set()
     for position, name in enumerate(names, start=1):
         if not name.strip():
             raise ValueError(
                 f"{path}, line {line}: column {position} has no name; expected a name for every column."
             )
-        if names.index(name) != position - 1:
+        if name in seen:
             raise ValueError(
                 f"{path}, line {line}: the column {name!r} comes twice; expected each name once."
             )
+        seen.add(name)
     return Header(separator, names, line - 1 + reader.line_num)
 
 

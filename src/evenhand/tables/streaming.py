@@ -27,6 +27,8 @@ from evenhand.tables.files import kind_of_file, pyarrow_for
 CHUNK = 10_000
 _LONGEST_LINE = 10_000_000
 _ENDS = ("\n", "\r")  # of a line
+_MOST_AGAIN = 200_000  # lines read a second time; in a file with more damage, a row has at most
+_MOST_LINES = 100  # lines: reading stays linear
 _SHOWN = 1_000  # signs of a damaged line that its reject shows
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 
@@ -123,6 +125,7 @@ class _Lines:
         self._file = file
         self._row: list[str] = []
         self._again: deque[str] = deque()
+        self._given_back = 0
 
     def __iter__(self) -> Iterator[str]:
         return self
@@ -133,6 +136,8 @@ class _Lines:
         if not line:
             raise StopIteration
         self._row.append(line)
+        if self._given_back > _MOST_AGAIN and len(self._row) > _MOST_LINES:
+            raise csv.Error(f"row of more than the limit ({_MOST_LINES} lines, in so damaged a file)")
         if len(line) >= _LONGEST_LINE and not line.endswith(_ENDS):
             while new and (rest := self._file.readline(_LONGEST_LINE)) and not rest.endswith(_ENDS):
                 pass
@@ -141,6 +146,7 @@ class _Lines:
 
     def begin_again(self) -> str:
         """Give the lines of the row back, but for its first, which is returned."""
+        self._given_back += len(self._row)
         self._again.extendleft(reversed(self._row[1:]))
         del self._row[1:]
         return self._row[0]
