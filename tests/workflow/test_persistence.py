@@ -14,7 +14,17 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, MinMaxScaler, StandardScaler
 
-from evenhand import CooperativeBandits, Correctness, Custom, GradientBandit, LogRatio, Parity, load, save
+from evenhand import (
+    CooperativeBandits,
+    Correctness,
+    Custom,
+    GradientBandit,
+    LogRatio,
+    Parity,
+    load,
+    save,
+    tabular,
+)
 from evenhand.baselines import ALFR, LFR, LR, ExponentiatedGradientClassifier, OxonFairClassifier, Rawlsian
 from evenhand.network import Network
 
@@ -271,3 +281,15 @@ def test_a_failed_save_leaves_the_model_before_and_a_users_own_files(data, tmp_p
     assert path.read_bytes() == before
     assert own.read_text() == "mine"
     assert {entry.name for entry in tmp_path.iterdir()} == {path.name, own.name}
+
+
+@pytest.mark.parametrize("column", ["number", "category"])
+def test_a_table_of_one_kind_of_column_is_loaded_again(tmp_path, column):
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"x": rng.normal(size=60) if column == "number" else rng.choice(["a", "b"], 60)})
+    y, s = rng.choice(["no", "yes"], 60), rng.choice(["f", "m"], 60)
+    model = tabular(CooperativeBandits(steps=50, random_state=0)).fit(X, y, sensitive_features=s)
+    again = load(save(model, tmp_path / "m.skops"))
+    np.testing.assert_array_equal(
+        again.predict(X, sensitive_features=s), model.predict(X, sensitive_features=s)
+    )

@@ -148,6 +148,8 @@ def check_preprocessor(preprocessor: Any) -> None:
     if type(preprocessor) is not ColumnTransformer:
         raise ValueError(f"Got a preprocessor of the type {type(preprocessor).__name__}, which is not ours.")
     for _, step, columns in preprocessor.transformers_:
+        if len(columns) == 0:  # such a step is never fitted, and never asked
+            continue
         parts = [part for _, part in step.steps] if type(step) is Pipeline else [step]
         for part in parts:
             _check_part(part, len(columns))
