@@ -214,7 +214,7 @@ class Mortal(LogisticRegression):
         self.number = number
     def fit(self, X, y):
         mark = Path({folder!r}) / f"died{{self.number}}"
-        if self.number % 4 == 1 and not mark.exists():
+        if self.number % 10 == 1 and not mark.exists():
             mark.touch()
             os.kill(os.getpid(), signal.SIGKILL)
         return super().fit(X, y)
@@ -229,8 +229,7 @@ if __name__ == "__main__":
     sweep = Sweep([Method("mortal", lambda seed, **point: Mortal(**point), grid)], [people], seeds=1)
     sweep.run(engine={engine!r}, workers=2)
     done = len(sweep.trials) - len(sweep.failures())
-    store = sweep._opened[0] if hasattr(sweep, "_opened") else sweep.results
-    whole = all(store.succeeded(trial.key) for trial in sweep.trials)
+    whole = all(sweep.store.succeeded(trial.key) for trial in sweep.trials)
     print("whole" if whole and done == 24 else "not whole")
 """
 

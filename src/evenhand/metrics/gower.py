@@ -116,7 +116,7 @@ def gower_neighbours(
 
 
 def as_frame(X: Any) -> pd.DataFrame:
-    """Return X as a pandas DataFrame, a row a person; an array's columns are named by position."""
+    """Return X as a pandas DataFrame, one row per person; an array's columns are named by position."""
     if sparse.issparse(X):
         raise TypeError("Got a sparse matrix, but expected a table or dense array of the original features.")
     if not isinstance(X, pd.DataFrame) and hasattr(X, "to_pandas"):
