@@ -7,10 +7,12 @@ anything was lost, crashed, decided by NaN, or ended in a traceback.
 from __future__ import annotations
 
 import argparse
+import atexit
 import contextlib
 import hashlib
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -28,7 +30,9 @@ from scipy import sparse
 
 from evenhand import CooperativeBandits, Correctness, Likelihood, LogRatio, Parity, load, save
 
-FOLDER = Path(tempfile.gettempdir()) / "evenhand-reliability"
+# One per process, so that two runs at a time do not share files; children that are forked use their parent's.
+FOLDER = Path(tempfile.gettempdir()) / f"evenhand-reliability-{os.getpid()}"
+atexit.register(shutil.rmtree, FOLDER, ignore_errors=True)
 
 
 def people(n: int = 300, seed: int = 0) -> pd.DataFrame:
