@@ -166,7 +166,7 @@ def _check_part(part: Any, n_columns: int) -> None:
         ours, numbers = len(part.categories_) == n_columns, []
     else:
         ours, numbers = part == "drop" or getattr(part, "func", None) is as_float32, []
-    if not ours or any(part.ndim != 1 or not np.isfinite(part).all() for part in numbers):
+    if not ours or any(array.ndim != 1 or not np.isfinite(array).all() for array in numbers):
         raise ValueError(f"Got a {type(part).__name__} in the preprocessing that evenhand does not write.")
 
 
