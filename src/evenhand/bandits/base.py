@@ -1,20 +1,17 @@
-"""What GradientBandit and CooperativeBandits share: the doors, the training run, and reading policies out."""
+"""What GradientBandit and CooperativeBandits share: the training run, and reading policies out."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, Self
 
 import numpy as np
-import pandas as pd
-from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import check_random_state
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
-from evenhand.arrays import Codes, Floats
+from evenhand.arrays import Floats
 from evenhand.bandits import kernels
-from evenhand.bandits.contexts import as_rows, name_bad_columns
+from evenhand.bandits.contexts import as_rows
+from evenhand.bandits.doors import Callback, Doors
 from evenhand.bandits.fitting import (
     check_options,
     check_reward,
@@ -25,20 +22,14 @@ from evenhand.bandits.fitting import (
     warn_of_terms,
 )
 from evenhand.bandits.kernels.structs import People, Rows
-from evenhand.bandits.offpolicy import chances, finite, one_each
-from evenhand.bandits.sparse_input import check_sparse
 from evenhand.bandits.training import Training, TrainingDivergedError
-from evenhand.groups import sorted_unique
 from evenhand.metrics.collapse import LOOKED_AT, SHORT
 from evenhand.network import Network
 from evenhand.rewards import Reward, pack_terms
 from evenhand.rewards.term import Setting
-from evenhand.wording import listed
-
-Callback = Callable[[int, Any], bool | None] | None
 
 
-class PolicyLearner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class PolicyLearner(Doors):
     """One softmax policy per group, trained from rewards. Subclasses say which groups there are."""
 
     hidden: int
@@ -60,49 +51,8 @@ class PolicyLearner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     cooperation: str = "acting"
     shared_start: bool = True
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags
-
     def _reward(self) -> Reward:
         raise NotImplementedError
-
-    # The doors -----------------------------------------------------------------------------------------
-
-    def _contexts(self, X: Any, *, reset: bool) -> Any:
-        check_sparse(X)
-        name_bad_columns(X)
-        return validate_data(self, X, accept_sparse="csr", dtype=np.float32, order="C", reset=reset)
-
-    def _contexts_and_labels(self, X: Any, y: Any, *, reset: bool) -> tuple[Any, Any]:
-        check_sparse(X)
-        name_bad_columns(X)
-        _no_missing_labels(y)
-        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float32, order="C", reset=reset)
-        check_classification_targets(pd.unique(y))
-        return X, y
-
-    def _learn_classes(self, labels: Any) -> Codes:
-        codes, found = pd.factorize(labels)  # hashing is quicker than np.unique's sorting
-        order = np.argsort(found)
-        self.classes_ = found[order]
-        if len(self.classes_) < 2:
-            raise ValueError(
-                f"y has one class only, {self.classes_[0]!r}, but expected at least two to tell apart."
-            )
-        ranks = np.empty(len(found), dtype=np.int64)
-        ranks[order] = np.arange(len(found))
-        return ranks[codes]
-
-    def _known_codes(self, values: Any, what: str) -> Codes:
-        values = np.asarray(values)
-        at: Codes = np.searchsorted(self.classes_, values).clip(max=len(self.classes_) - 1)
-        unknown = values[self.classes_[at] != values]
-        if len(unknown):
-            known = listed(self.classes_.tolist())
-            raise ValueError(f"Got {what} {unknown[:1].tolist()[0]!r}, but fit saw only the classes {known}.")
-        return at.astype(np.int64)
 
     # Training ------------------------------------------------------------------------------------------
 
@@ -114,27 +64,6 @@ class PolicyLearner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             n_features=n_features, n_hidden=self.hidden, n_actions=len(self.classes_), n_groups=n_groups,
             seed=seed, shared_start=self.shared_start,
         )  # fmt: skip
-
-    def _forget(self) -> None:
-        """Begin a fit with no policies: one that fails must not leave the old ones under new labels."""
-        self.__dict__.pop("policies_", None)
-
-    def _settle_classes(self, first: bool, classes: Any) -> None:
-        """Take the classes of a first partial_fit or update; later ones may leave them out or repeat them."""
-        if classes is None:
-            if first:
-                raise ValueError(
-                    "Got no classes in the first call, but expected every class there will ever be."
-                )
-            return
-        came = distinct_classes(classes)
-        if first:
-            self.classes_ = came
-        elif came.tolist() != self.classes_.tolist():
-            raise ValueError(
-                f"Got classes={came.tolist()}, but expected those known so far, {self.classes_.tolist()}: "
-                "a model has an action for these only."
-            )
 
     def _train(self, X: Any, people: People, *, decays: bool, callback: Callback = None) -> Self:
         """Fit, with a schedule that `decays` over all epochs, or meet these people once in their order."""
@@ -184,23 +113,6 @@ class PolicyLearner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _total_steps(self, n_people: int) -> int:
         return people_met(self.epochs, n_people) if self.steps is None else int(self.steps)
 
-    def _log(
-        self, X: Any, actions: Any, rewards: Any, propensities: Any, groups: Codes, *, own: bool = False
-    ) -> People:
-        """Return feedback on actions taken; only a log of this policy's `own` may lack propensities."""
-        if propensities is None and not own:
-            raise ValueError(
-                "Got no propensities, but expected the probability with which each action was taken: the "
-                "log is another policy's."
-            )
-        n_people = X.shape[0]
-        one_each("actions", actions, n_people)
-        codes = self._known_codes(actions, "action")
-        paid = finite("rewards", rewards, n_people)
-        taken = np.zeros(0) if propensities is None else chances(propensities, n_people)
-        labels = np.full(n_people, -1, dtype=np.int64)
-        return People(groups, labels, codes, paid, taken)
-
     def _own_propensities(self, rows: Rows, people: People) -> People:
         """Return a log that this very policy made, with the probabilities it took its actions with."""
         everyone = np.arange(len(people.actions))
@@ -236,26 +148,3 @@ class PolicyLearner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self, "policies_")
         X = self._contexts(X, reset=False)
         return self._all_probabilities(as_rows(X), X.shape[0])
-
-    def _sample(self, probabilities: Floats, random_state: Any) -> tuple[Any, Floats]:
-        draws = check_random_state(random_state).uniform(size=(len(probabilities), 1))
-        codes = (probabilities.cumsum(1) < draws).sum(1).clip(max=probabilities.shape[1] - 1)
-        return self.classes_[codes], probabilities[np.arange(len(codes)), codes]
-
-
-def _no_missing_labels(y: Any) -> None:
-    """Raise if labels are missing, of any type: scikit-learn names missing numbers only."""
-    if y is not None:
-        missing = int(np.sum(pd.isna(np.asarray(y, dtype=object))))
-        if missing:
-            raise ValueError(
-                f"Input y contains NaN: {missing} labels are missing, but expected one per person."
-            )
-
-
-def distinct_classes(classes: Any) -> Any:
-    """Return the classes a first partial_fit or update was given, sorted; fewer than two is an error."""
-    found = sorted_unique(np.asarray(classes).astype(object))[0]
-    if len(found) < 2:
-        raise ValueError(f"Got classes={found.tolist()}, but expected at least two different ones.")
-    return np.unique(np.asarray(classes))

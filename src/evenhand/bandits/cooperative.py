@@ -9,8 +9,9 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from evenhand import checks
-from evenhand.bandits.base import Callback
+from evenhand.bandits.base import PolicyLearner
 from evenhand.bandits.deciding import GroupPolicies
+from evenhand.bandits.doors import Callback
 from evenhand.bandits.gradient import GradientBandit
 from evenhand.bandits.kernels.structs import People
 from evenhand.bandits.training import Training
@@ -19,7 +20,7 @@ from evenhand.network import Network
 from evenhand.rewards import Likelihood, LogRatio, Reward, Term, as_reward
 
 
-class CooperativeBandits(GroupPolicies):
+class CooperativeBandits(PolicyLearner, GroupPolicies):
     """One gradient bandit per group; each person is decided by their own group's, and the bandits cooperate.
 
     The default reward is `Likelihood() + LogRatio()`: learn the labels, and pay for every nat by which the

@@ -9,15 +9,18 @@ from sklearn.metrics import accuracy_score
 
 from evenhand import checks
 from evenhand.arrays import Codes, Floats
-from evenhand.bandits.base import PolicyLearner
+from evenhand.bandits.doors import Doors
 from evenhand.groups import codes_of
 from evenhand.wording import listed
 
 
-class GroupPolicies(PolicyLearner):
-    """What CooperativeBandits does once it is fitted; `groups_` names the groups."""
+class GroupPolicies(Doors):
+    """What a learner of one policy per group does once it is fitted; `groups_` names the groups."""
 
     groups_: Any
+
+    def _by_group(self, X: Any) -> Floats:
+        raise NotImplementedError
 
     def probabilities_by_group(self, X: Any) -> Floats:
         """Return what each group's policy says about each person: (people, groups, actions)."""

@@ -10,7 +10,8 @@ from sklearn.utils.validation import check_is_fitted
 from evenhand import checks
 from evenhand.arrays import Codes, Floats
 from evenhand.bandits import offpolicy
-from evenhand.bandits.base import Callback, PolicyLearner, distinct_classes
+from evenhand.bandits.base import PolicyLearner
+from evenhand.bandits.doors import Callback, distinct_classes
 from evenhand.bandits.kernels.structs import People
 from evenhand.bandits.offpolicy import ValueEstimate
 from evenhand.rewards import Likelihood, Reward, Term, as_reward

@@ -1,0 +1,127 @@
+"""The doors of every learner: what comes in is checked and turned into numbers, actions go out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils import check_random_state
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import validate_data
+
+from evenhand.arrays import Codes, Floats
+from evenhand.bandits.contexts import name_bad_columns
+from evenhand.bandits.kernels.structs import People
+from evenhand.bandits.offpolicy import chances, finite, one_each
+from evenhand.bandits.sparse_input import check_sparse
+from evenhand.groups import sorted_unique
+from evenhand.wording import listed
+
+Callback = Callable[[int, Any], bool | None] | None
+
+
+class Doors(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """Contexts, labels and logs in, checked; sampled actions out."""
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+    def _contexts(self, X: Any, *, reset: bool) -> Any:
+        check_sparse(X)
+        name_bad_columns(X)
+        return validate_data(self, X, accept_sparse="csr", dtype=np.float32, order="C", reset=reset)
+
+    def _contexts_and_labels(self, X: Any, y: Any, *, reset: bool) -> tuple[Any, Any]:
+        check_sparse(X)
+        name_bad_columns(X)
+        _no_missing_labels(y)
+        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float32, order="C", reset=reset)
+        check_classification_targets(pd.unique(y))
+        return X, y
+
+    def _learn_classes(self, labels: Any) -> Codes:
+        codes, found = pd.factorize(labels)  # hashing is quicker than np.unique's sorting
+        order = np.argsort(found)
+        self.classes_ = found[order]
+        if len(self.classes_) < 2:
+            raise ValueError(
+                f"y has one class only, {self.classes_[0]!r}, but expected at least two to tell apart."
+            )
+        ranks = np.empty(len(found), dtype=np.int64)
+        ranks[order] = np.arange(len(found))
+        return ranks[codes]
+
+    def _known_codes(self, values: Any, what: str) -> Codes:
+        values = np.asarray(values)
+        at: Codes = np.searchsorted(self.classes_, values).clip(max=len(self.classes_) - 1)
+        unknown = values[self.classes_[at] != values]
+        if len(unknown):
+            known = listed(self.classes_.tolist())
+            raise ValueError(f"Got {what} {unknown[:1].tolist()[0]!r}, but fit saw only the classes {known}.")
+        return at.astype(np.int64)
+
+    def _forget(self) -> None:
+        """Begin a fit with no policies: one that fails must not leave the old ones under new labels."""
+        self.__dict__.pop("policies_", None)
+
+    def _settle_classes(self, first: bool, classes: Any) -> None:
+        """Take the classes of a first partial_fit or update; later ones may leave them out or repeat them."""
+        if classes is None:
+            if first:
+                raise ValueError(
+                    "Got no classes in the first call, but expected every class there will ever be."
+                )
+            return
+        came = distinct_classes(classes)
+        if first:
+            self.classes_ = came
+        elif came.tolist() != self.classes_.tolist():
+            raise ValueError(
+                f"Got classes={came.tolist()}, but expected those known so far, {self.classes_.tolist()}: "
+                "a model has an action for these only."
+            )
+
+    def _log(
+        self, X: Any, actions: Any, rewards: Any, propensities: Any, groups: Codes, *, own: bool = False
+    ) -> People:
+        """Return feedback on actions taken; only a log of this policy's `own` may lack propensities."""
+        if propensities is None and not own:
+            raise ValueError(
+                "Got no propensities, but expected the probability with which each action was taken: the "
+                "log is another policy's."
+            )
+        n_people = X.shape[0]
+        one_each("actions", actions, n_people)
+        codes = self._known_codes(actions, "action")
+        paid = finite("rewards", rewards, n_people)
+        taken = np.zeros(0) if propensities is None else chances(propensities, n_people)
+        labels = np.full(n_people, -1, dtype=np.int64)
+        return People(groups, labels, codes, paid, taken)
+
+    def _sample(self, probabilities: Floats, random_state: Any) -> tuple[Any, Floats]:
+        draws = check_random_state(random_state).uniform(size=(len(probabilities), 1))
+        codes = (probabilities.cumsum(1) < draws).sum(1).clip(max=probabilities.shape[1] - 1)
+        return self.classes_[codes], probabilities[np.arange(len(codes)), codes]
+
+
+def _no_missing_labels(y: Any) -> None:
+    """Raise if labels are missing, of any type: scikit-learn names missing numbers only."""
+    if y is not None:
+        missing = int(np.sum(pd.isna(np.asarray(y, dtype=object))))
+        if missing:
+            raise ValueError(
+                f"Input y contains NaN: {missing} labels are missing, but expected one per person."
+            )
+
+
+def distinct_classes(classes: Any) -> Any:
+    """Return the classes a first partial_fit or update was given, sorted; fewer than two is an error."""
+    found = sorted_unique(np.asarray(classes).astype(object))[0]
+    if len(found) < 2:
+        raise ValueError(f"Got classes={found.tolist()}, but expected at least two different ones.")
+    return np.unique(np.asarray(classes))
