@@ -54,7 +54,7 @@ def test_it_is_what_fit_does(frontier, fitted, tmp_path):
     for part in ("validation", "metrics", "groups", "model"):
         assert frontier.model.card[part] == from_command.card[part]
     summary = read_summary(frontier.to_json(tmp_path / "s.json"))
-    for part in ("models", "groups", "persons", "submodels", "published_reward"):
+    for part in ("models", "groups", "persons", "submodels"):
         assert summary["studies"][0][part] == read_summary(fitted.summary)["studies"][0][part]
 
 

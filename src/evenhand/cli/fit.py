@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -88,29 +87,30 @@ def run(
     if criterion is not None:
         one_of("--criterion", criterion, CRITERIA)
     # Imported here: `evenhand fit --help` needs none of it.
+    from evenhand.workflow.candidates import kept_until_done
     from evenhand.workflow.choosing import NoModelWithinBoundsError, Wanted
     from evenhand.workflow.exploring import explore
     from evenhand.workflow.table import check_written
 
     check_written(output, *_cards(output).values(), report, summary, inputs=[data])
-    kept = output.with_name(f".{output.name}.unfinished")
-    frontier = explore(
-        data, label=label, sensitive=sensitive, positive=positive, drop=drop or (),
-        categorical=categorical or (), encoding=encoding, weights=grid,
-        parity_bound=PARITY_BOUND if max_discrimination is None else max_discrimination / 2, epochs=times,
-        random_state=seed, n_jobs=jobs, resume=kept, progress=Notes(quiet=as_json), command=command_line(),
-    )  # fmt: skip
     wanted = Wanted(max_discrimination=max_discrimination, max_flip=max_flip, criterion=criterion)
-    say("Measuring on the test part …")
-    try:
-        choice = frontier.choice(**wanted)
-    except NoModelWithinBoundsError:
-        shutil.rmtree(kept, ignore_errors=True)
-        _show_what_was_trained(frontier, wanted, as_json)
-        raise
-    whole = frontier.summary(**wanted) if report or summary else None
-    written = _write(choice, whole, output, report, summary)
-    shutil.rmtree(kept, ignore_errors=True)
+    with kept_until_done(output.with_name(f".{output.name}.unfinished")) as kept:
+        frontier = explore(
+            data, label=label, sensitive=sensitive, positive=positive, drop=drop or (),
+            categorical=categorical or (), encoding=encoding, weights=grid,
+            parity_bound=PARITY_BOUND if max_discrimination is None else max_discrimination / 2, epochs=times,
+            random_state=seed, n_jobs=jobs, resume=kept, progress=Notes(quiet=as_json),
+            command=command_line(),
+        )  # fmt: skip
+        say("Measuring on the test part …")
+        try:
+            choice = frontier.choice(**wanted)
+        except NoModelWithinBoundsError:
+            _show_what_was_trained(frontier, wanted, as_json)
+            raise
+        written = _write_model(choice, output)
+    if report or summary:
+        written |= _write_report(frontier.summary(**wanted), report, summary)
     if as_json:
         print_json(
             {"chosen": choice.candidate.name, "criterion": choice.criterion, "bounds": choice.bounds,
@@ -140,12 +140,9 @@ def _cards(output: Path) -> dict[str, Path]:
     return {kind: output.with_name(f"{stem}.card.{kind}") for kind in ("md", "json")}
 
 
-def _write(
-    choice: Choice, whole: Summary | None, output: Path, report: Path | None, summary: Path | None
-) -> dict[str, Path]:
-    """Write all that was asked for; return the files by what they are."""
+def _write_model(choice: Choice, output: Path) -> dict[str, Path]:
+    """Write the model and its card; return the files by what they are."""
     from evenhand.atomic import write_text
-    from evenhand.report import write_html, write_summary
     from evenhand.workflow.card import to_markdown
 
     card = choice.model.card
@@ -153,11 +150,14 @@ def _write(
     for kind, path in _cards(output).items():
         text = to_markdown(card) if kind == "md" else json.dumps(card, indent=2)
         written[f"card_{kind}"] = write_text(path, text)
-    if whole is not None and summary is not None:
-        written["summary"] = write_summary(whole, summary)
-    if whole is not None and report is not None:
-        written["report"] = write_html(whole, report)
     return written
+
+
+def _write_report(whole: Summary, report: Path | None, summary: Path | None) -> dict[str, Path]:
+    from evenhand.report import write_html, write_summary
+
+    writes = (("summary", summary, write_summary), ("report", report, write_html))
+    return {what: write(whole, path) for what, path, write in writes if path is not None}
 
 
 def _entries(frontier: Frontier, chosen: Candidate | None) -> list[dict[str, Any]]:

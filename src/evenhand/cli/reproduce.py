@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 from typing import Annotated
 
@@ -17,10 +16,11 @@ from evenhand.protocol.engines import run_trials
 from evenhand.protocol.reproduce import reproduce
 from evenhand.protocol.trial import published_split
 from evenhand.report.from_frontier import study_of
-from evenhand.report.from_reproduction import summary_of_reproduction
+from evenhand.report.from_reproduction import published_study, summary_of_reproduction
 from evenhand.report.render import write_html
 from evenhand.report.static import FORMATS, write_figures
 from evenhand.report.summary import Study, write_summary
+from evenhand.workflow.candidates import kept_until_done
 from evenhand.workflow.exploring import explore
 
 EXAMPLES = (
@@ -80,19 +80,21 @@ def run(
 
 def _detail(dataset: Dataset, out: Path) -> Study:
     rows = published_split(dataset, 0)
-    kept = out / f".{dataset.name}.unfinished"
-    frontier = explore(
-        dataset,
-        weights=WEIGHTS,
-        epochs=min(20.0, _STEPS / len(rows.train)),
-        split=rows,
-        resume=kept,
-        progress=to_stderr(),
-    )
-    choice = frontier.choice()
-    study = study_of(frontier, choice)
-    shutil.rmtree(kept, ignore_errors=True)
-    return {**study, "decided_by": f"{choice.candidate.name}, seed 0"}
+    with kept_until_done(out / f".{dataset.name}.unfinished") as kept:
+        frontier = explore(
+            dataset,
+            weights=WEIGHTS,
+            epochs=min(20.0, _STEPS / len(rows.train)),
+            split=rows,
+            resume=kept,
+            progress=to_stderr(),
+        )
+        choice = frontier.choice()
+        return {
+            **study_of(frontier, choice),
+            "published_reward": published_study(frontier, choice),
+            "decided_by": f"{choice.candidate.name}, seed 0",
+        }
 
 
 def _names(text: str | None) -> list[str] | None:

@@ -9,17 +9,14 @@ import numpy as np
 from sklearn.linear_model import LogisticRegression
 
 from evenhand.arrays import Floats
-from evenhand.bandits.cooperative import CooperativeBandits
-from evenhand.metrics.measures import Measure, measure, published_reward
+from evenhand.metrics.measures import Measure, measure
 from evenhand.report.persons import persons
 from evenhand.report.summarise import model_of, summary_of
-from evenhand.report.summary import ModelEntry, RewardStudy, Study, Summary
+from evenhand.report.summary import ModelEntry, Study, Summary
 from evenhand.workflow.candidates import answers_of
 from evenhand.workflow.choosing import Choice
 from evenhand.workflow.frontier import Frontier
 from evenhand.workflow.table import PERSON_NUMBER, with_dates
-
-PUBLISHED_WEIGHT = 10.0
 
 Measured = Callable[[Floats], dict[str, Measure]]
 
@@ -33,7 +30,7 @@ def summary_of_frontier(frontier: Frontier, choice: Choice) -> Summary:
 
 
 def study_of(frontier: Frontier, choice: Choice) -> Study:
-    """Return the study of one data set: its models, groups, curve, submodels, people and published reward."""
+    """Return the study of one data set: its models, groups, curve, submodels and people."""
     dataset, parts, chosen = frontier.dataset, frontier.parts, choice.candidate
     test, answers = parts.test, answers_of(chosen.model, parts.test, parts.pos_label)
     said: Floats = np.asarray(answers.probabilities_by_group)
@@ -70,7 +67,6 @@ def study_of(frontier: Frontier, choice: Choice) -> Study:
         ],
         "submodels": _submodels(frontier, choice, said, measured),
         "persons": persons(with_dates(test.contexts, dataset.dates), answers, numbers=frontier.test_rows),
-        "published_reward": _published(frontier, choice, measured),
         "notes": [*frontier.notes, "Chosen on the validation part; every number here is from the test part."],
     }
 
@@ -88,25 +84,3 @@ def _submodels(frontier: Frontier, choice: Choice, said: Floats, measured: Measu
     ]
     swapped = choice.candidate.model.reversed().probabilities_by_group(frontier.parts.test.X)
     return [*rows, model_of("reversed", measured(swapped))]
-
-
-def _published(frontier: Frontier, choice: Choice, measured: Measured) -> RewardStudy:
-    """Train the published reward on the same people, and measure its push where policies still differ."""
-    settings, parts, loosest = frontier.settings, frontier.parts, frontier.trained[0]
-    model = CooperativeBandits.published(
-        PUBLISHED_WEIGHT, epochs=settings.epochs, random_state=settings.seed
-    ).fit(parts.train.X, parts.train.y, sensitive_features=parts.train.s)
-    chosen = choice.candidate
-    entry = model_of(
-        chosen.name, choice.test, family=chosen.family, divergence_weight=chosen.divergence_weight
-    )
-    published = measured(model.probabilities_by_group(parts.test.X))
-    pushes = published_reward(answers_of(loosest.model, parts.test, parts.pos_label))
-    return {
-        "divergence": pushes["divergence"],
-        "published_push": pushes["published_push"],
-        "published_noise": pushes["published_noise"],
-        "log_ratio_push": pushes["log_ratio_push"],
-        "on": f"the policies trained with {loosest.name}, which still differ",
-        "models": [model_of(f"published reward, λ = {PUBLISHED_WEIGHT:g}", published), entry],
-    }

@@ -7,15 +7,30 @@ from collections.abc import Mapping
 
 import pandas as pd
 
+from evenhand.bandits.cooperative import CooperativeBandits
 from evenhand.code_version import Made, Source, code_version, made
+from evenhand.metrics.measures import measure, published_reward
 from evenhand.protocol.compare import TITLES, Results, published
 from evenhand.protocol.reproduce import CRITERION_TABLES
 from evenhand.protocol.trial import PUBLISHED_METRICS, Trial
 from evenhand.report.summarise import cell, model_of, summary_of
-from evenhand.report.summary import Metrics, ModelEntry, Overview, PublishedEntry, Study, Summary, Table
+from evenhand.report.summary import (
+    Metrics,
+    ModelEntry,
+    Overview,
+    PublishedEntry,
+    RewardStudy,
+    Study,
+    Summary,
+    Table,
+)
 from evenhand.tables.dataset import Dataset
 from evenhand.wording import as_plain
+from evenhand.workflow.candidates import answers_of
+from evenhand.workflow.choosing import Choice
+from evenhand.workflow.frontier import Frontier
 
+PUBLISHED_WEIGHT = 10.0
 _COLUMNS = ("dataset", "method", "metric", "ours", "low", "high", "published", "difference")
 
 
@@ -106,6 +121,36 @@ def _with_detail(study: Study, detail: Study | None) -> Study:
         "persons": detail["persons"],
         "published_reward": detail["published_reward"],
         "decided_by": detail["decided_by"],
+    }
+
+
+def published_study(frontier: Frontier, choice: Choice) -> RewardStudy:
+    """Train the published reward on the same people, and measure its push where policies still differ."""
+    settings, parts, loosest, chosen = (
+        frontier.settings,
+        frontier.parts,
+        frontier.trained[0],
+        choice.candidate,
+    )
+    model = CooperativeBandits.published(
+        PUBLISHED_WEIGHT, epochs=settings.epochs, random_state=settings.seed
+    ).fit(parts.train.X, parts.train.y, sensitive_features=parts.train.s)
+    pushes = published_reward(answers_of(loosest.model, parts.test, parts.pos_label))
+    return {
+        "divergence": pushes["divergence"],
+        "published_push": pushes["published_push"],
+        "published_noise": pushes["published_noise"],
+        "log_ratio_push": pushes["log_ratio_push"],
+        "on": f"the policies trained with {loosest.name}, which still differ",
+        "models": [
+            model_of(
+                f"published reward, λ = {PUBLISHED_WEIGHT:g}",
+                measure(answers_of(model, parts.test, parts.pos_label)),
+            ),
+            model_of(
+                chosen.name, choice.test, family=chosen.family, divergence_weight=chosen.divergence_weight
+            ),
+        ],
     }
 
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import json
+import shutil
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -93,6 +95,22 @@ class TrainedSoFar:
 
     def _path(self, weight: float, parity: bool) -> Path:
         return self.folder / f"{self._key}-{weight!r}{'-parity' if parity else ''}.skops"
+
+
+@contextmanager
+def kept_until_done(folder: Path) -> Iterator[Path]:
+    """Give a folder for `TrainedSoFar` that is gone once the block ends, well or not.
+
+    It stays where the same work can go on from it: after a kill, and when disk or memory ran out.
+    """
+    try:
+        yield folder
+    except (OSError, MemoryError):
+        raise
+    except Exception:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
+    shutil.rmtree(folder, ignore_errors=True)
 
 
 def train_all(

@@ -1,0 +1,61 @@
+"""What a `fit` that fails leaves behind: the model if it was chosen, and no hidden folder."""
+
+from __future__ import annotations
+
+import pytest
+
+from evenhand import CooperativeBandits, TrainingDivergedError, load
+from evenhand.report import read_summary
+from evenhand.workflow import candidates
+from evenhand.workflow.frontier import Frontier
+from factories import FIT, evenhand
+
+OPTIONS = ("--label", "hired", "--sensitive", "sex", *FIT)
+
+
+def test_a_users_own_report_has_no_model_of_the_published_reward(fitted, tmp_path, monkeypatch):
+    def published(*_, **__):
+        raise TrainingDivergedError("diverged")
+
+    monkeypatch.setattr(CooperativeBandits, "published", published)
+    out = evenhand(
+        "fit", fitted.people, "-o", tmp_path / "m.skops", *OPTIONS, "--summary", tmp_path / "s.json"
+    )
+    assert out.exit_code == 0, out.output
+    assert read_summary(tmp_path / "s.json")["studies"][0]["published_reward"] is None
+    assert "published reward" not in fitted.report.read_text(encoding="utf-8")
+
+
+def test_a_report_that_fails_costs_neither_the_model_nor_its_card(fitted, tmp_path, monkeypatch):
+    def summary(*_, **__):
+        raise ValueError("no report today")
+
+    monkeypatch.setattr(Frontier, "summary", summary)
+    out = evenhand(
+        "fit", fitted.people, "-o", tmp_path / "m.skops", *OPTIONS, "--report", tmp_path / "r.html"
+    )
+    assert out.exit_code == 2
+    assert "no report today" in out.stderr
+    assert load(tmp_path / "m.skops").card == load(fitted.model).card | {
+        "made": load(tmp_path / "m.skops").card["made"]
+    }
+    assert sorted(entry.name for entry in tmp_path.iterdir()) == ["m.card.json", "m.card.md", "m.skops"]
+
+
+@pytest.mark.parametrize(
+    ("error", "stays"), [(TrainingDivergedError("it diverged"), False), (OSError("disk full"), True)]
+)
+def test_a_run_that_ended_leaves_no_hidden_folder(fitted, tmp_path, monkeypatch, error, stays):
+    train, trained = candidates._train, []
+
+    def failing(*point):
+        if trained:
+            raise error
+        trained.append(point)
+        return train(*point)
+
+    monkeypatch.setattr(candidates, "_train", failing)
+    out = evenhand("fit", fitted.people, "-o", tmp_path / "m.skops", *OPTIONS)
+    assert out.exit_code == 1
+    assert str(error) in out.stderr
+    assert [entry.name for entry in tmp_path.iterdir()] == [".m.skops.unfinished"] * stays
