@@ -1,7 +1,8 @@
-"""People in a file: a label that hangs on two features and a little on the group, dates, gaps and codes."""
+"""Made-up people: as arrays, as a table and as a data set; and the command line."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -10,9 +11,31 @@ import pandas as pd
 from typer.testing import CliRunner, Result
 
 from evenhand.cli import app
+from evenhand.datasets import Dataset
+
+
+def make_arrays(
+    n: int = 400,
+    features: int = 4,
+    *,
+    groups: Sequence[Any] = ("f", "m"),
+    shares: Sequence[float] | None = None,
+    labels: Sequence[Any] = ("no", "yes"),
+    bar: float = 0.7,
+    seed: int = 0,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return contexts, labels and groups: labels lean on the last group itself, and one feature is its proxy."""
+    rng = np.random.default_rng(seed)
+    s = rng.choice(groups, n, p=shares)
+    X = rng.normal(size=(n, features))
+    last = s == groups[-1]
+    X[:, 1] += last
+    score = X[:, 0] + 0.7 * X[:, 1] + 0.8 * last + 0.5 * rng.normal(size=n)
+    return X, np.where(score > bar, labels[1], labels[0]), s
 
 
 def make_people(n: int = 400, seed: int = 0) -> pd.DataFrame:
+    """Return a table: a label that hangs on two columns and a little on the group, dates, gaps and codes."""
     rng = np.random.default_rng(seed)
     sex = rng.choice(["f", "m"], n)
     skill = rng.normal(size=n)
@@ -29,6 +52,14 @@ def make_people(n: int = 400, seed: int = 0) -> pd.DataFrame:
             "hired": np.where(hired, "yes", "no"),
         }
     )
+
+
+def make_dataset(n: int = 400, seed: int = 0, name: str = "people", **more: Any) -> Dataset:
+    """Return the same people as a data set: two numbers, one of them with gaps, and a category."""
+    table = make_people(n, seed)
+    born = pd.to_datetime(table["born"], format="%d.%m.%Y").dt.year.astype(float)
+    contexts = pd.DataFrame({"born": born, "skill": table["skill"], "job": table["job"].astype("category")})
+    return Dataset(name, contexts, table["hired"], table[["sex"]], pos_label="yes", **more)
 
 
 class Fitted(NamedTuple):

@@ -1,13 +1,11 @@
 import numpy as np
 
 from evenhand import CooperativeBandits, audit
+from factories import make_arrays
 
 
 def test_people_who_flip_are_listed_first_and_then_the_largest_gaps():
-    rng = np.random.default_rng(0)
-    s = rng.choice(["f", "m"], 600)
-    X = rng.normal(size=(600, 3))
-    y = np.where(X[:, 0] + 0.8 * (s == "m") > 0, "yes", "no")
+    X, y, s = make_arrays(600)
     model = CooperativeBandits(0, random_state=0).fit(X, y, sensitive_features=s)
     people = audit(model, X, y, sensitive_features=s, n_listed=200).people
     flips, gaps = people["flips"].to_numpy(), people["gap"].to_numpy()

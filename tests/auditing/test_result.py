@@ -4,16 +4,15 @@ import json
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pandas as pd
 import pytest
 from sklearn.linear_model import LogisticRegression
 
 from evenhand.auditing import Audit, audit
+from factories import make_arrays
 
-RNG = np.random.default_rng(0)
-X = pd.DataFrame({"man": RNG.integers(0, 2, 300), "age": RNG.integers(18, 80, 300)})
-Y = (X["age"] + 20 * X["man"] > 60).to_numpy().astype(int)
+SKILLS, Y, MEN = make_arrays(300, groups=(0, 1), labels=(0, 1))
+X = pd.DataFrame({"man": MEN, "skill": SKILLS[:, 0]})
 
 
 @pytest.fixture(scope="module")
@@ -54,7 +53,7 @@ def test_frames_hold_positions_and_what_people_read_counts_from_one(found: Audit
 
 
 def test_a_feature_may_be_called_person() -> None:
-    named = X.rename(columns={"age": "person"})
+    named = X.rename(columns={"skill": "person"})
     found = audit(LogisticRegression().fit(named, Y), named, Y, sensitive_features="man", n_bootstrap=50)
     for person in found.to_dict()["people"]:
         assert person["person "] == named["person"][person["person"] - 1]
@@ -79,12 +78,12 @@ def test_an_unknown_metric_lists_the_known(found: Audit) -> None:
 
 
 def test_one_group_is_said(found: Audit) -> None:
-    alone = audit(Y, X[["age"]], Y, sensitive_features=["all"] * 300, n_bootstrap=20)
+    alone = audit(Y, X[["skill"]], Y, sensitive_features=["all"] * 300, n_bootstrap=20)
     assert "There is only one group" in alone.summary()
 
 
 def test_names_that_are_no_json_become_text() -> None:
     day = pd.Timestamp("2020-01-01")
     groups: Any = [day] * 150 + [pd.Timestamp("2021-01-01")] * 150
-    as_json = audit(Y, X[["age"]], Y, sensitive_features=groups, n_bootstrap=20).to_json()
+    as_json = audit(Y, X[["skill"]], Y, sensitive_features=groups, n_bootstrap=20).to_json()
     assert "2020-01-01 00:00:00" in json.loads(as_json)["about"]["groups"]

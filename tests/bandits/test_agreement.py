@@ -6,18 +6,11 @@ import numpy as np
 import pytest
 
 from evenhand import Agreement, CooperativeBandits, Likelihood
-
-
-def world(n=1000, seed=0):
-    rng = np.random.default_rng(seed)
-    s = rng.choice(["f", "m"], n)
-    X = rng.normal(size=(n, 4))
-    y = np.where(X[:, 0] + 0.7 * (s == "m") + rng.normal(size=n) > 0.7, "yes", "no")
-    return X, y, s
+from factories import make_arrays
 
 
 def fitted(agreement, **options):
-    X, y, s = world()
+    X, y, s = make_arrays(1000)
     model = CooperativeBandits(reward=Likelihood() + agreement, random_state=0, **options)
     return model.fit(X, y, sensitive_features=s), X, s
 

@@ -8,18 +8,12 @@ import pytest
 from evenhand import CooperativeBandits, Correctness, GradientBandit
 from evenhand.bandits import base as learner
 from evenhand.baselines import CollapseWarning
-
-
-def world(n=1000, share=0.5, seed=0):
-    rng = np.random.default_rng(seed)
-    X = rng.normal(size=(n, 2))
-    y = np.where(X[:, 0] + rng.normal(size=n) > np.quantile(X[:, 0], 1 - share), "yes", "no")
-    return X, y, rng.choice(["f", "m"], n)
+from factories import make_arrays
 
 
 @pytest.mark.parametrize("seed", [0, 1])  # the second decides otherwise for two people
 def test_unscaled_columns_are_named(seed):
-    X, y, s = world(seed=seed)
+    X, y, s = make_arrays(1000, 2, seed=seed)
     X = X * [15_000, 10] + [45_000, 40]  # incomes and ages
     with pytest.warns(
         CollapseWarning, match=r"decides '\w+' for \d+ of 1000 people, but \d\d% .*scale them"
@@ -33,7 +27,7 @@ def test_unscaled_columns_are_named(seed):
 
 
 def test_a_reward_that_learns_no_rare_label_is_named():
-    X, y, _ = world(share=0.3)
+    X, y, _ = make_arrays(1000, 2, bar=1.6)
     model = GradientBandit(Correctness(gains=[[1, -1], [0, -1]]), random_state=0)
     with pytest.warns(CollapseWarning, match=r"GradientBandit decides 'no'.*Likelihood\(\)") as seen:
         model.fit(X, y)

@@ -26,22 +26,13 @@ from evenhand import (
     load,
     save,
 )
+from factories import make_arrays
 
 
 @pytest.mark.filterwarnings("ignore::evenhand.baselines.CollapseWarning")  # some labels are noise
 @parametrize_with_checks([CooperativeBandits()])
 def test_scikit_learn(estimator, check):
     check(estimator)
-
-
-def biased_world(n=4000, seed=0):
-    """Labels lean on the group itself, and one feature is its proxy."""
-    rng = np.random.default_rng(seed)
-    s = rng.choice(["f", "m"], n)
-    X = rng.normal(size=(n, 4))
-    X[:, 1] += s == "m"
-    y = np.where(X[:, 0] + 0.7 * X[:, 1] + 0.8 * (s == "m") + 0.5 * rng.normal(size=n) > 0.7, "yes", "no")
-    return X, y, s
 
 
 def outcome(model, X, y, s):
@@ -53,7 +44,7 @@ def outcome(model, X, y, s):
 
 
 def fitted(**options):
-    X, y, s = biased_world()
+    X, y, s = make_arrays(4000)
     return CooperativeBandits(random_state=0, **options).fit(X, y, sensitive_features=s), X, y, s
 
 
@@ -94,7 +85,7 @@ def test_policies_that_move_jointly_learn_as_one_however_large_the_weight(weight
 
 
 def test_policies_move_jointly_from_a_weight_of_5_on():
-    X, y, s = biased_world(500)
+    X, y, s = make_arrays(500)
     jointly, alone = (
         CooperativeBandits(5, optimizer=optimizer, epochs=3, random_state=0).fit(X, y, sensitive_features=s)
         for optimizer in ("joint_adam", "adam")
@@ -112,7 +103,7 @@ def test_policies_move_jointly_from_a_weight_of_5_on():
     ],
 )
 def test_policies_move_by_themselves_where_joint_moves_would_not_help(options):
-    X, y, s = biased_world(500)
+    X, y, s = make_arrays(500)
     jointly, alone = (
         CooperativeBandits(random_state=0, epochs=3, **{"optimizer": optimizer, **options}).fit(
             X, y, sensitive_features=s
@@ -123,7 +114,7 @@ def test_policies_move_by_themselves_where_joint_moves_would_not_help(options):
 
 
 def test_learning_rate_follows_the_features():
-    X, y, s = biased_world(300)  # four features
+    X, y, s = make_arrays(300)  # four features
     given = CooperativeBandits(learning_rate=0.005, random_state=0).fit(X, y, sensitive_features=s)
     auto = CooperativeBandits(random_state=0).fit(X, y, sensitive_features=s)
     np.testing.assert_array_equal(given.policies_.W1, auto.policies_.W1)
@@ -205,7 +196,7 @@ def test_crossed_columns_four_groups_and_five_labels():
 
 
 def test_sensitive_columns_are_known_by_their_names(tmp_path):
-    X, y, s = biased_world(600)
+    X, y, s = make_arrays(600)
     s = pd.DataFrame({"sex": (s == "f").astype(int), "old": np.random.default_rng(1).integers(0, 2, 600)})
     swapped = s[["old", "sex"]]
     first = CooperativeBandits(0, random_state=0).partial_fit(X, y, ["no", "yes"], sensitive_features=s)
@@ -229,7 +220,7 @@ def test_sensitive_columns_are_known_by_their_names(tmp_path):
 
 
 def test_routing_grid_search_and_pipeline():
-    X, y, s = biased_world(600)
+    X, y, s = make_arrays(600)
     with config_context(enable_metadata_routing=True):
         bandits = CooperativeBandits(random_state=0)
         bandits.set_fit_request(sensitive_features=True).set_score_request(sensitive_features=True)
@@ -242,7 +233,7 @@ def test_routing_grid_search_and_pipeline():
 
 
 def test_names_of_columns_are_kept():
-    X, y, s = biased_world(300)
+    X, y, s = make_arrays(300)
     frame = pd.DataFrame(X, columns=list("abcd"))
     model = CooperativeBandits(epochs=1, random_state=0).fit(frame, y, sensitive_features=s)
     assert model.feature_names_in_.tolist() == list("abcd")
@@ -253,7 +244,7 @@ def test_names_of_columns_are_kept():
 
 
 def test_online_feedback_with_fairness():
-    X, y, s = biased_world(6000)
+    X, y, s = make_arrays(6000)
     rng = np.random.default_rng(0)
     model = CooperativeBandits(reward=LogRatio(weight=0.5), learning_rate=0.05, random_state=0)
     for batch in np.split(np.arange(6000), 30):
@@ -273,7 +264,7 @@ def test_online_feedback_with_fairness():
 
 
 def test_partial_fit_with_groups_named_ahead():
-    X, y, s = biased_world(400)
+    X, y, s = make_arrays(400)
     women = s == "f"
     model = CooperativeBandits(random_state=0)
     model.partial_fit(
@@ -287,7 +278,7 @@ def test_partial_fit_with_groups_named_ahead():
 
 
 def test_later_calls_bring_no_new_classes_or_groups():
-    X, y, s = biased_world(40)
+    X, y, s = make_arrays(40)
     model = CooperativeBandits(random_state=0).fit(X, y, sensitive_features=s)
     model.partial_fit(X, y, classes=["yes", "no"], sensitive_features=s, groups=["m"])
     before = model.policies_.W1.copy()
@@ -313,7 +304,7 @@ def test_later_calls_bring_no_new_classes_or_groups():
     ],
 )
 def test_options_may_change_between_calls(changes):
-    X, y, s = biased_world(300)
+    X, y, s = make_arrays(300)
     model = CooperativeBandits(optimizer="sgd", batch_size=1, random_state=0)
     model.partial_fit(X, y, classes=["no", "yes"], sensitive_features=s)
     model.set_params(**changes).partial_fit(X, y, sensitive_features=s)
@@ -329,7 +320,7 @@ def test_options_may_change_between_calls(changes):
 
 
 def test_moments_of_another_kind_of_moves_are_forgotten():
-    X, y, s = biased_world(640)
+    X, y, s = make_arrays(640)
     model = CooperativeBandits(0, random_state=0)
     model.partial_fit(X, y, classes=["no", "yes"], sensitive_features=s)
     before = model.policies_.W1.copy()
@@ -341,7 +332,7 @@ def test_moments_of_another_kind_of_moves_are_forgotten():
 
 
 def test_an_open_batch_closes_when_batches_become_smaller():
-    X, y, s = biased_world(640)
+    X, y, s = make_arrays(640)
     model = CooperativeBandits(random_state=0, epochs=1, checkpoint_every=20)
     model.fit(X, y, sensitive_features=s, callback=lambda step, model: True)  # stopped with 20 people waiting
     moves = model._training.moments.updates[0]
@@ -350,7 +341,7 @@ def test_an_open_batch_closes_when_batches_become_smaller():
 
 
 def test_what_was_learned_survives_a_call_that_diverges():
-    X, y, s = biased_world(300)
+    X, y, s = make_arrays(300)
     model = CooperativeBandits(random_state=0, epochs=1).fit(X, y, sensitive_features=s)
     before = model.predict_proba(X, sensitive_features=s)
     with pytest.raises(TrainingDivergedError):
@@ -365,7 +356,7 @@ def test_what_was_learned_survives_a_call_that_diverges():
 
 @pytest.mark.parametrize("options", [{}, {"hidden": 0}])
 def test_a_fit_that_fails_leaves_no_old_policies_under_new_labels(options):
-    X, y, s = biased_world(300)
+    X, y, s = make_arrays(300)
     model = CooperativeBandits(epochs=1, random_state=0).fit(X, y, sensitive_features=s)
     alone = s if options else np.where(np.arange(300) == 0, "c", s)
     with pytest.raises(ValueError, match="Group 'c' has 1 person|Got hidden=0"):
@@ -375,7 +366,7 @@ def test_a_fit_that_fails_leaves_no_old_policies_under_new_labels(options):
 
 
 def test_same_seed_same_model_and_checkpoints_change_nothing():
-    X, y, s = biased_world(500)
+    X, y, s = make_arrays(500)
     one = CooperativeBandits(random_state=7, epochs=3).fit(X, y, sensitive_features=s)
     two = CooperativeBandits(random_state=7, epochs=3, checkpoint_every=100)
     two.fit(X, y, sensitive_features=s, callback=lambda step, model: None)
@@ -408,7 +399,7 @@ def test_mean_divergence_falls_with_its_weight():
     ],
 )
 def test_bad_input_is_named(change, message):
-    X, y, s = biased_world(300)
+    X, y, s = make_arrays(300)
     given = {"y": y, "s": s, "options": {}} | change
     model = CooperativeBandits(epochs=1, random_state=0, **given["options"])
     if message is None:
@@ -427,7 +418,7 @@ def test_deciding_needs_known_groups():
 
 
 def test_a_model_fitted_without_groups_says_so():
-    X, y, s = biased_world(40)
+    X, y, s = make_arrays(40)
     model = CooperativeBandits(epochs=1, random_state=0).fit(X, y)
     with pytest.raises(ValueError, match="Got group 'f' .*, but the model was fitted without sensitive_feat"):
         model.predict(X, sensitive_features=s)

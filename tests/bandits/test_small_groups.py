@@ -6,16 +6,11 @@ import pytest
 from evenhand import CooperativeBandits, Likelihood, LogRatio, Parity
 from evenhand.bandits import base as learner
 from evenhand.rewards import pack_terms
+from factories import make_arrays
 
 
 def world(share, seed, n=3000):
-    """Labels lean on the group, and one feature is its proxy."""
-    rng = np.random.default_rng(seed)
-    s = np.where(rng.random(n) < share, "few", "many")
-    X = rng.normal(size=(n, 5))
-    X[:, 1] += s == "many"
-    y = np.where(X[:, 0] + 0.7 * X[:, 1] + 0.8 * (s == "many") + 0.5 * rng.normal(size=n) > 0.7, "yes", "no")
-    return X, y, s
+    return make_arrays(n, 5, groups=("few", "many"), shares=(share, 1 - share), seed=seed)
 
 
 def rates(reward, X, y, s, seed):

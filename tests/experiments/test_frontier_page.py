@@ -3,12 +3,11 @@ from __future__ import annotations
 import importlib
 import json
 
-import numpy as np
 import pandas as pd
 import pytest
 
-from evenhand.datasets import Dataset
 from evenhand.report.render import render
+from factories import make_dataset
 
 SEEDS = 4
 
@@ -25,12 +24,7 @@ def words():
 
 @pytest.fixture(scope="module")
 def dataset():
-    rng = np.random.default_rng(0)
-    labels = pd.Series(rng.choice(["bad", "good"], 200, p=[0.3, 0.7]), name="credit")
-    sexes = pd.DataFrame({"sex": rng.choice(["f", "m"], 200)})
-    return Dataset(
-        "german", pd.DataFrame({"age": rng.integers(18, 80, 200)}), labels, sexes, pos_label="good"
-    )
+    return make_dataset(200, name="german")
 
 
 def _trial(method, seed, criterion, accuracy, discrimination, point, positive_rate=0.6):

@@ -16,12 +16,11 @@ from sklearn.svm import LinearSVC
 from evenhand.metrics.asking import respond
 from evenhand.metrics.group_columns import sensitive_columns
 from evenhand.metrics.individual import flip_rate
+from factories import make_arrays
 
-RNG = np.random.default_rng(0)
 N = 120
-SEX = RNG.choice(["f", "m"], N)
-SCORE = RNG.random(N)
-Y = np.where(SCORE + 0.3 * (SEX == "m") > 0.6, "yes", "no")
+X, Y, SEX = make_arrays(N)
+SCORE, OLD = 1 / (1 + np.exp(-X[:, 0])), X[:, 1] > 0
 
 
 def people() -> pd.DataFrame:
@@ -85,7 +84,7 @@ def test_the_column_is_found_by_what_it_tells(sensitive: Any) -> None:
 
 
 def test_crossed_columns_are_set_together() -> None:
-    X = people().assign(old=RNG.random(N) < 0.5)
+    X = people().assign(old=OLD)
     model = make_pipeline(encoded(), LogisticRegression()).fit(X, Y)
     said = respond(model, X, sensitive_features=X[["sex", "old"]])
     assert said.columns == ["sex", "old"]

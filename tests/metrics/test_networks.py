@@ -12,16 +12,15 @@ from evenhand import CooperativeBandits
 from evenhand.baselines import LR
 from evenhand.metrics.classifiers import probabilities_by_group
 from evenhand.metrics.networks import freeze
+from factories import make_arrays
 
 LABELS, GROUPS = np.array(["no", "yes"]), np.array(["f", "m"])
 
 
 @pytest.fixture
 def people() -> tuple[Any, Any, Any]:
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(200, 3)).astype(np.float32)
-    s = rng.choice(GROUPS, 200)
-    return X, np.where(X[:, 0] + (s == "m") > 0.5, "yes", "no"), s
+    X, y, s = make_arrays(200)
+    return X.astype(np.float32), y, s
 
 
 @pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])

@@ -9,14 +9,12 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 
 from evenhand.baselines import ExponentiatedGradientClassifier, OxonFairClassifier
+from factories import make_arrays
 
 
 @pytest.fixture
 def people():
-    rng = np.random.default_rng(0)
-    s = rng.integers(0, 2, 600)
-    X = rng.normal(size=(600, 3)) + 0.5 * s[:, None]
-    return X, (X.sum(axis=1) + rng.normal(size=600) > 1).astype(int), s
+    return make_arrays(600, groups=(0, 1), labels=(0, 1))
 
 
 def test_fairlearn(people):

@@ -12,6 +12,7 @@ import pytest
 
 from evenhand.baselines import LFR
 from evenhand.baselines._prototypes import Losses, People, Prototypes, objective
+from factories import make_arrays
 
 A_X, A_Y, A_Z = 0.3, 1.1, 2.0
 K, FEATURES = 4, 6
@@ -19,10 +20,7 @@ K, FEATURES = 4, 6
 
 @pytest.fixture
 def people():
-    rng = np.random.default_rng(0)
-    X, s = rng.normal(size=(200, FEATURES)), rng.integers(0, 2, 200)
-    y = (X[:, 0] + s + rng.normal(size=200) > 0.5).astype(np.int64)
-    return X, y, s.astype(np.int64)
+    return make_arrays(200, FEATURES, groups=(0, 1), labels=(0, 1))
 
 
 def ours(X, y, s, label, place):

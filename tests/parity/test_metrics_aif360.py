@@ -14,15 +14,13 @@ import pytest
 from sklearn.neighbors import NearestNeighbors
 
 from evenhand.metrics import consistency, discrimination
+from factories import make_arrays
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")
     aif360 = pytest.importorskip("aif360.sklearn.metrics", exc_type=ImportError)
 
-RNG = np.random.default_rng(0)
-X = RNG.normal(size=(200, 4))
-DECIDED = (X[:, 0] + RNG.normal(size=200) > 0).astype(int)
-GROUP = RNG.integers(0, 2, 200)
+X, DECIDED, GROUP = make_arrays(200, groups=(0, 1), labels=(0, 1))
 
 
 def test_consistency_differs_by_the_person_among_their_own_neighbours() -> None:

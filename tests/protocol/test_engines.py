@@ -20,7 +20,7 @@ from evenhand.protocol.trial import Prepared, Result, Trial, make_ready
 pytestmark = pytest.mark.filterwarnings("default::ResourceWarning", "default::DeprecationWarning")
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def data(dataset: Any) -> dict[str, Prepared]:
     return {"d": make_ready(dataset, 0, "random")}
 
@@ -28,7 +28,7 @@ def data(dataset: Any) -> dict[str, Prepared]:
 def all_trials() -> list[Trial]:
     methods = [*paper_methods(full=False), *our_methods(full=False)]
     return [
-        Trial(f"{method.name} {at}", "d", "made-up", 0, method, point, CRITERIA)
+        Trial(f"{method.name} {at}", "d", "people", 0, method, point, CRITERIA)
         for method in methods
         for at, point in enumerate(method.points(400))
     ]
@@ -47,7 +47,7 @@ def trained(found: dict[str, Result]) -> dict[str, Any]:
     return {key: result.trained for key, result in found.items()}
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def expected(data: dict[str, Prepared]) -> dict[str, Any]:
     return trained(by_key(run_trials(all_trials(), data, engine="threads", workers=1)))
 
@@ -79,7 +79,7 @@ class Mortal(LogisticRegression):  # type: ignore[misc]
 def mortal(folder: Path, *, always: bool = False) -> Trial:
     point = {"mark": str(folder / "died"), "always": always}
     method = Method("mortal", lambda seed, **point: Mortal(**point))
-    return Trial(f"mortal, always={always}", "d", "made-up", 0, method, point, CRITERIA)
+    return Trial(f"mortal, always={always}", "d", "people", 0, method, point, CRITERIA)
 
 
 def test_processes_give_the_same_bits_and_a_death_costs_a_retry_and_nothing_else(
@@ -167,7 +167,7 @@ def test_a_failing_trial_has_its_traceback(data: dict[str, Prepared]) -> None:
     def broken(seed: int) -> Any:
         raise RuntimeError("no such luck")
 
-    trial = Trial("b", "d", "made-up", 0, Method("broken", broken), {}, CRITERIA)
+    trial = Trial("b", "d", "people", 0, Method("broken", broken), {}, CRITERIA)
     ((tried, result),) = run_trials([trial], data)
     assert tried is trial
     assert result.trained is None

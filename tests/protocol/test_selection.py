@@ -18,6 +18,7 @@ from evenhand.protocol.selection import (
     Selector,
     scores_of,
 )
+from factories import make_arrays
 
 
 def judged(y: Any, s: Any, n_groups: int = 2) -> Judged:
@@ -111,10 +112,7 @@ def test_nothing_is_kept_where_nothing_is_better() -> None:
 
 
 def test_asking_each_group_alone_decides_the_same():
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(200, 4)).astype(np.float32)
-    s = rng.integers(0, 3, 200)
-    y = (X[:, 0] + s > 1).astype(np.int64)
+    X, y, s = make_arrays(200, groups=range(3), labels=(0, 1))
     model = CooperativeBandits(0, epochs=5, random_state=0).fit(X, y, sensitive_features=s)
     people = people_of(X, y, s, 3)
     quick, whole = people.scores(model, flips=False), people.scores(model)
@@ -124,9 +122,7 @@ def test_asking_each_group_alone_decides_the_same():
 
 
 def test_one_policy_for_all_flips_nobody():
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(100, 2)).astype(np.float32)
-    s, y = rng.integers(0, 2, 100), (X[:, 0] > 0).astype(np.int64)
+    X, y, s = make_arrays(100, groups=(0, 1), labels=(0, 1))
     bandit = GradientBandit(epochs=5, random_state=0).fit(X, y)
     people = people_of(X, y, s)
     assert people.scores(bandit).flip_rate == 0

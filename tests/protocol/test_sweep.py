@@ -75,7 +75,7 @@ def test_what_determines_a_result_changes_its_key(dataset: Dataset) -> None:
 
     other = Dataset(
         dataset.name,
-        dataset.contexts + {"a": 1, "b": 0, "c": 0, "job": ""},
+        dataset.contexts.assign(born=dataset.contexts["born"] + 1),
         dataset.label,
         dataset.sensitive,
         "yes",
@@ -118,7 +118,7 @@ def test_bad_sweeps_are_refused(dataset: Dataset) -> None:
         Sweep([], [dataset])
     with pytest.raises(ValueError, match="Got the method 'tree' twice"):
         Sweep([TREE, TREE], [dataset])
-    with pytest.raises(ValueError, match="Got the data set 'made-up' twice"):
+    with pytest.raises(ValueError, match="Got the data set 'people' twice"):
         Sweep([TREE], [dataset, dataset])
     with pytest.raises(ValueError, match="Got seeds=0"):
         Sweep([TREE], [dataset], seeds=0)
@@ -131,7 +131,7 @@ def test_bad_sweeps_are_refused(dataset: Dataset) -> None:
 _RUN = """
 import sys, time
 sys.path.insert(0, {folder!r})
-from conftest import made_up
+from factories import make_dataset
 from sklearn.tree import DecisionTreeClassifier
 from evenhand.protocol.grids import Method, grid
 from evenhand.protocol.sweep import Sweep
@@ -144,14 +144,14 @@ class Slow(DecisionTreeClassifier):
         return super().fit(X, y)
 
 method = Method("slow", lambda seed, **point: Slow(random_state=seed, **point), grid(max_depth=list(range(1, 41))))
-table = Sweep([method], [made_up()], store={store!r}).run(workers=2)
+table = Sweep([method], [make_dataset()], store={store!r}).run(workers=2)
 table.to_csv({out!r})
 """
 
 
 def start(folder: Path, store: str = "s.sqlite", out: str = "out.csv") -> subprocess.Popen[bytes]:
     names = {"store": str(folder / store), "out": str(folder / out), "log": str(folder / "log")}
-    code = _RUN.format(folder=str(Path(__file__).parent), **names)
+    code = _RUN.format(folder=str(Path(__file__).parents[1]), **names)
     return subprocess.Popen([sys.executable, "-c", code])
 
 

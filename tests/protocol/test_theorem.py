@@ -17,12 +17,12 @@ from evenhand.protocol.theorem import (
     theorem_methods,
 )
 from evenhand.protocol.trial import make_ready, train_and_select
+from factories import make_arrays
 
 
-def people(groups: int, seed: int = 0) -> tuple[Any, Any, Any]:
-    rng = np.random.default_rng(seed)
-    X = rng.normal(size=(60, 3)).astype(np.float32)
-    return X, rng.integers(0, 2, 60), np.arange(60) % groups
+def people(groups: int) -> tuple[Any, Any, Any]:
+    X, y, s = make_arrays(60, 3, groups=range(groups), labels=(0, 1))
+    return X.astype(np.float32), y, s
 
 
 def fitted(reward: str, cooperation: str, groups: int) -> tuple[CooperativeBandits, tuple[Any, Any, Any]]:

@@ -148,7 +148,7 @@ def test_a_group_that_training_never_sees_is_named_before_any_trial(dataset: Dat
     sensitive.loc[only_outside_training(dataset, 2), "sex"] = "x"
     rare = replace(dataset, sensitive=sensitive)
     wanted = (
-        "Data set 'made-up', seed 0, split='random': the training part has nobody from these groups, but "
+        "Data set 'people', seed 0, split='random': the training part has nobody from these groups, but "
         "the others have (so many): 'x' (2). Merge rare groups, or use split='stratified'."
     )
     with pytest.raises(ValueError, match=re.escape(wanted)):
@@ -163,7 +163,7 @@ def test_a_group_that_training_never_sees_is_named_before_any_trial(dataset: Dat
 
 def test_a_group_of_one_person_cannot_be_saved_by_stratifying(dataset: Dataset) -> None:
     sensitive = dataset.sensitive.copy()
-    sensitive.loc[int((sensitive["sex"] == "m").argmax()), "sex"] = "g"
+    sensitive.loc[3, "sex"] = "g"  # who is not in the training part then
     alone = replace(dataset, sensitive=sensitive)
     with pytest.raises(ValueError, match=r"'g' \(1\)\. Merge rare groups\.$"):
         make_ready(alone, 0, "stratified")
@@ -174,7 +174,7 @@ def test_a_label_that_training_never_sees_is_named(dataset: Dataset, common: str
     label = pd.Series(common, index=dataset.label.index, name="hired", dtype=object)
     label[only_outside_training(dataset, 3)] = {"no": "yes", "yes": "no"}[common]
     wanted = (
-        f"Data set 'made-up', seed 0, split='random': the labels in the training part are {common!r}, but "
+        f"Data set 'people', seed 0, split='random': the labels in the training part are {common!r}, but "
         "expected the positive one, 'yes', and another. Use another seed, or more people."
     )
     with pytest.raises(ValueError, match=re.escape(wanted)):

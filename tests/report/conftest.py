@@ -14,6 +14,7 @@ from evenhand.metrics import Answers
 from evenhand.metrics.measures import group_rows, measure, published_reward
 from evenhand.report.persons import persons
 from evenhand.report.summarise import model_of, summary_of
+from factories import make_arrays
 
 HOSTILE = "</script><script>window.hacked=1</script>"
 IMAGE = '<img src=x onerror="window.hacked=1">'
@@ -22,15 +23,18 @@ FORMULA = '=HYPERLINK("http://x")'
 
 
 @pytest.fixture(scope="session")
+def people() -> tuple[pd.DataFrame, np.ndarray]:
+    """A group in numbers, one feature and a label."""
+    X, y, s = make_arrays(groups=(0, 1))
+    return pd.DataFrame({"man": s, "skill": X[:, 0]}), y
+
+
+@pytest.fixture(scope="session")
 def summary() -> dict[str, Any]:
-    rng = np.random.default_rng(0)
     n = 300
-    s = rng.choice(["f", IMAGE], n)
-    X = rng.normal(size=(n, 2)).astype(np.float32)
-    labels = np.array(["no", HOSTILE])
-    y = labels[(X[:, 0] + 0.8 * (s == "f") + rng.normal(scale=0.5, size=n) > 0).astype(int)]
-    contexts = pd.DataFrame(X.round(3), columns=["skill", HOSTILE]).assign(
-        town=rng.choice([TURNED, FORMULA], n)
+    X, y, s = make_arrays(n, 3, groups=(IMAGE, "f"), labels=("no", HOSTILE))
+    contexts = pd.DataFrame(X[:, :2].round(3), columns=["skill", HOSTILE]).assign(
+        town=np.where(X[:, 2] > 0, TURNED, FORMULA)
     )
     models, chosen = [], None
     for weight in (0.0, 1.0, 10.0):

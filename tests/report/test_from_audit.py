@@ -13,14 +13,6 @@ from evenhand.report.from_audit import summary_of_audit, write_audit
 from evenhand.report.render import render
 
 
-@pytest.fixture(scope="module")
-def people():
-    rng = np.random.default_rng(0)
-    X = pd.DataFrame({"man": rng.integers(2, size=400), "skill": rng.normal(size=400)})
-    y = np.where(X["skill"] + X["man"] + rng.normal(size=400) > 0.5, "yes", "no")
-    return X, y
-
-
 def _summary(found):
     how = made("python", seeds=[0], data=[])
     return summary_of_audit(found, name="people", label="hired", sensitive="man", how=how)

@@ -7,21 +7,17 @@ import pytest
 
 from evenhand import Correctness, Custom, GradientBandit
 from evenhand.rewards.compiling import compile_custom, try_custom
+from factories import make_arrays
 
 CAP = 0.0
 GAINS = np.zeros(2)
 settings = ModuleType("settings")
-
-
-def world(n=200):
-    X = np.random.default_rng(0).normal(size=(n, 3))
-    return X, (X[:, 0] > 0).astype(int)
+WORLD = make_arrays(200, labels=(0, 1))[:2]
 
 
 def weights(function):
-    return (
-        GradientBandit(Correctness() + Custom(function), epochs=1, random_state=0).fit(*world()).policies_.W1
-    )
+    bandit = GradientBandit(Correctness() + Custom(function), epochs=1, random_state=0)
+    return bandit.fit(*WORLD).policies_.W1
 
 
 def of_a_number(action, label, group, policies, rates):
@@ -112,7 +108,7 @@ def test_a_log_has_label_minus_1():
             raise ValueError("no label")
         return 0.0
 
-    X, y = world()
+    X, y = WORLD
     bandit = GradientBandit(Custom(needs_a_label), epochs=1, random_state=0)
     with pytest.raises(ValueError, match="label=-1, group=0 .* no label"):
         bandit.fit_logged(X, y, np.ones(len(X)), np.full(len(X), 0.5))

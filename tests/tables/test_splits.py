@@ -13,25 +13,7 @@ from evenhand.datasets import Dataset, load_adult, load_german
 from evenhand.protocol import published_split
 from evenhand.tables.preprocessing import make_preprocessor, prepare
 from evenhand.tables.splits import Split, split
-
-
-def people(n: int = 200, seed: int = 0, test_rows: Any = None) -> Dataset:
-    random = np.random.default_rng(seed)
-    contexts = pd.DataFrame(
-        {
-            "age": random.normal(40, 10, n),
-            "pay": np.where(random.random(n) < 0.2, np.nan, random.exponential(1e6, n)),
-            "job": pd.Categorical(random.choice(list("abc"), n)),
-        }
-    )
-    return Dataset(
-        "people",
-        contexts,
-        pd.Series(random.choice(["no", "yes"], n, p=[0.8, 0.2]), name="hired"),
-        pd.DataFrame({"sex": random.choice(["f", "m"], n)}),
-        "yes",
-        test_rows=test_rows,
-    )
+from factories import make_dataset
 
 
 @given(n=st.integers(10, 500), seed=st.integers(0, 2**32))
@@ -72,7 +54,7 @@ def test_a_stratified_split_keeps_every_share(strata: list[str], seed: int) -> N
 
 @pytest.mark.parametrize("by", ["label", "group", "both"])
 def test_stratified_by_name(by: str) -> None:
-    dataset = people(1_000)
+    dataset = make_dataset(1_000)
     values = {
         "label": dataset.label,
         "group": dataset.sensitive_features,
@@ -114,14 +96,14 @@ def test_zero_people() -> None:
 
 def test_the_published_test_part_is_kept_and_validation_comes_from_the_rest() -> None:
     test_rows = np.arange(200) >= 150
-    parts = published_split(people(test_rows=test_rows), seed=0)
+    parts = published_split(make_dataset(200, test_rows=test_rows), seed=0)
     assert parts.test.tolist() == list(range(150, 200))
     assert sorted(np.concatenate(parts)) == list(range(200))
     assert (len(parts.train), len(parts.validation)) == (124, 26)
 
 
 def test_without_a_published_part_the_papers_fractions_hold() -> None:
-    ours, plain = published_split(people(), seed=3), split(200, seed=3)
+    ours, plain = published_split(make_dataset(200), seed=3), split(200, seed=3)
     assert all(np.array_equal(one, other) for one, other in zip(ours, plain, strict=True))
 
 
@@ -132,24 +114,24 @@ def test_published_parts_of_the_real_data() -> None:
 
 
 def test_numbers_are_z_scored_and_categories_one_hot_by_hand() -> None:
-    dataset = people()
+    dataset = make_dataset(1_000)
     parts = split(dataset, seed=0)
     ready = prepare(dataset, parts)
     train, test = (dataset.contexts.iloc[rows] for rows in (parts.train, parts.test))
     names = list(ready.preprocessor.get_feature_names_out())
-    assert names == ["age", "pay", "missingindicator_pay", "job_a", "job_b", "job_c"]
-    age = (test["age"] - train["age"].mean()) / train["age"].std(ddof=0)
-    filled = train["pay"].fillna(train["pay"].mean())
-    pay = (test["pay"].fillna(train["pay"].mean()) - filled.mean()) / filled.std(ddof=0)
-    np.testing.assert_allclose(ready.test.X[:, 0], age, rtol=1e-4, atol=1e-5)
-    np.testing.assert_allclose(ready.test.X[:, 1], pay, rtol=1e-4, atol=1e-5)
-    assert ((ready.test.X[:, 2] > 0) == test["pay"].isna()).all()
-    for position, job in enumerate("abc", start=3):
+    assert names == ["born", "skill", "missingindicator_skill", "job_<b>boss", "job_clerk", "job_cook"]
+    born = (test["born"] - train["born"].mean()) / train["born"].std(ddof=0)
+    filled = train["skill"].fillna(train["skill"].mean())
+    skill = (test["skill"].fillna(train["skill"].mean()) - filled.mean()) / filled.std(ddof=0)
+    np.testing.assert_allclose(ready.test.X[:, 0], born, rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(ready.test.X[:, 1], skill, rtol=1e-4, atol=1e-5)
+    assert ((ready.test.X[:, 2] > 0) == test["skill"].isna()).all()
+    for position, job in enumerate(("<b>boss", "clerk", "cook"), start=3):
         assert (ready.test.X[:, position] == (test["job"] == job)).all()
 
 
 def test_the_parts_hold_their_own_people() -> None:
-    dataset = people()
+    dataset = make_dataset()
     parts = split(dataset, seed=0)
     ready = prepare(dataset, parts)
     for part, rows in zip((ready.train, ready.validation, ready.test), parts, strict=True):
@@ -172,8 +154,8 @@ def spoiled(dataset: Dataset, rows: np.ndarray[Any, Any]) -> Dataset:
     """Return the data set with other values, a new category and more missing numbers in these rows."""
     contexts = dataset.contexts.copy()
     contexts["job"] = contexts["job"].astype(object)
-    contexts.loc[rows, "age"] = 1e9
-    contexts.loc[rows, "pay"] = np.nan
+    contexts.loc[rows, "born"] = 1e9
+    contexts.loc[rows, "skill"] = np.nan
     contexts.loc[rows, "job"] = "never seen"
     contexts["job"] = contexts["job"].astype("category")
     return Dataset(dataset.name, contexts, dataset.label, dataset.sensitive, dataset.pos_label)
@@ -181,7 +163,7 @@ def spoiled(dataset: Dataset, rows: np.ndarray[Any, Any]) -> Dataset:
 
 @pytest.mark.parametrize("others", [("test",), ("validation", "test")])
 def test_no_leak_the_other_parts_never_move_a_training_statistic(others: tuple[str, ...]) -> None:
-    dataset = people()
+    dataset = make_dataset()
     parts = split(dataset, seed=0)
     rows = np.concatenate([getattr(parts, other) for other in others])
     before, after = prepare(dataset, parts), prepare(spoiled(dataset, rows), parts)
@@ -198,7 +180,7 @@ def test_no_leak_the_other_parts_never_move_a_training_statistic(others: tuple[s
 
 
 def test_a_training_value_does_move_them() -> None:
-    dataset = people()
+    dataset = make_dataset()
     parts = split(dataset, seed=0)
     before, after = prepare(dataset, parts), prepare(spoiled(dataset, parts.train[:5]), parts)
     assert before.test.X.shape != after.test.X.shape or not np.array_equal(before.test.X, after.test.X)

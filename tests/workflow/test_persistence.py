@@ -27,12 +27,12 @@ from evenhand import (
 )
 from evenhand.baselines import ALFR, LFR, LR, ExponentiatedGradientClassifier, OxonFairClassifier, Rawlsian
 from evenhand.network import Network
+from factories import make_arrays
 
 
 @pytest.fixture(scope="module")
 def data():
-    rng = np.random.default_rng(0)
-    return rng.normal(size=(200, 3)), rng.choice(["no", "yes"], 200), rng.choice(["f", "m"], 200)
+    return make_arrays(200)
 
 
 def test_a_model_comes_back_and_goes_on(data, tmp_path):
