@@ -10,6 +10,7 @@ if "PYTEST_XDIST_WORKER" in os.environ:
     os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 
+import hypothesis
 import pytest
 
 from evenhand.datasets.sources import (
@@ -19,6 +20,10 @@ from evenhand.datasets.sources import (
     has_private,
 )
 from factories import FIT, Fitted, evenhand, make_people
+
+# No test is timed: the first call compiles, and a busy machine is no defect.
+hypothesis.settings.register_profile("untimed", deadline=None)
+hypothesis.settings.load_profile("untimed")
 
 
 @pytest.fixture(autouse=True)

@@ -72,7 +72,7 @@ def test_expected_score_is_zero():
         np.testing.assert_allclose(part, 0, atol=1e-14)
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(st.lists(st.floats(-5, 5), min_size=3, max_size=3), st.floats(-1e3, 1e3))
 def test_a_reward_blind_to_the_action_adds_no_expected_gradient(rewards, constant):
     network, x = make(13)

@@ -14,13 +14,13 @@ def scramble_by_hand(seed: int, counter: int) -> int:
     return x ^ (x >> 31)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(st.integers(0, 2**63 - 1), st.integers(0, 2**62))
 def test_scramble_equals_whole_number_arithmetic(seed, counter):
     assert int(scramble(np.uint64(seed), counter)) == scramble_by_hand(seed, counter)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.integers(1, 500), st.integers(0, 2**62))
 def test_shuffled_is_a_permutation(n, key):
     assert sorted(shuffled(i, n, np.uint64(key)) for i in range(n)) == list(range(n))

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from evenhand.baselines._chaining import choose_from_chains, play_rounds
@@ -26,7 +26,6 @@ def obvious_chain(ends, left):
         chain = more
 
 
-@settings(deadline=None)
 @given(intervals, st.randoms(use_true_random=False))
 def test_each_choice_is_in_the_top_chain_of_those_left(ends, random):
     lower, upper = (np.array(side) for side in zip(*ends, strict=True))
@@ -38,7 +37,6 @@ def test_each_choice_is_in_the_top_chain_of_those_left(ends, random):
     assert not left
 
 
-@settings(deadline=None)
 @given(intervals)
 def test_everyone_in_the_top_chain_can_be_chosen_and_no_one_else(ends):
     lower, upper = (np.array(side) for side in zip(*ends, strict=True))

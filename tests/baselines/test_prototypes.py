@@ -78,7 +78,7 @@ def differentiable(parameters, X, labels, codes, weighted, smoothing):
 
 @given(seed=st.integers(0, 10_000), n_groups=st.integers(1, 3), smoothing=st.sampled_from([0.0, 0.1]))
 @pytest.mark.parametrize("weighted", [True, False])
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 def test_gradient_equals_automatic_differentiation(weighted, seed, n_groups, smoothing):
     X, labels, codes, parameters = make(seed, n_groups)
     wanted, wanted_gradient = value_and_grad(differentiable)(

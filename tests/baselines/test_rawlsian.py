@@ -83,7 +83,7 @@ def test_intervals_shrink_with_what_is_known(planted):
 
 
 @given(seed=st.integers(0, 2**31 - 1), k=st.integers(1, 40), rounds=st.integers(1, 3000))
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 def test_an_interval_wholly_below_the_chain_is_never_chosen(seed, k, rounds):
     rng = np.random.default_rng(seed)
     X, s = rng.normal(size=(300, 2)), rng.integers(0, 2, 300)

@@ -39,7 +39,7 @@ def oracle(rows: list[tuple[int, int, str, float]], target: str) -> dict[int, tu
     return found
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(ROWS)
 def test_contexts_are_the_last_grades_before_the_first_attempt(
     rows: list[tuple[int, int, str, float]],
@@ -56,7 +56,7 @@ def test_contexts_are_the_last_grades_before_the_first_attempt(
         assert grades == expected[who][1]
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(ROWS, st.integers(0, 12))
 def test_nothing_from_the_same_term_or_later_moves_a_context(
     rows: list[tuple[int, int, str, float]], other: int

@@ -61,7 +61,7 @@ def people(seed: int, n: int, *, whole: bool, holes: float) -> pd.DataFrame:
     return frame.mask(rng.random(frame.shape) < holes) if holes else frame
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     seed=st.integers(0, 2**32 - 1),
     n=st.integers(3, 40),

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from evenhand.metrics.divergence import DIVERGENCES
@@ -19,7 +19,6 @@ from evenhand.metrics.individual import (
 seeds = st.integers(0, 2**32 - 1)
 
 
-@settings(deadline=None)  # the first call compiles
 @given(seeds, st.integers(1, 6))
 def test_consistency_is_the_papers_formula_for_two_decisions(seed: int, k: int) -> None:
     rng = np.random.default_rng(seed)

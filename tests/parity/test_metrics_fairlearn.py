@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from evenhand.metrics import group as ours
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(st.integers(0, 2**32 - 1), st.integers(2, 4))
 def test_differences_equal_fairlearns(seed: int, n_groups: int) -> None:
     rng = np.random.default_rng(seed)

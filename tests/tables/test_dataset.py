@@ -5,7 +5,7 @@ import dataclasses
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from evenhand.tables.dataset import Dataset, arrange
@@ -45,7 +45,6 @@ def test_fingerprint_does_not_depend_on_how_a_value_is_stored() -> None:
     assert small(contexts=narrow).fingerprint == small().fingerprint
 
 
-@settings(deadline=None)
 @given(row=st.integers(0, 2), age=st.floats(-1e6, 1e6), job=st.text(min_size=1, max_size=4))
 def test_any_other_value_gives_another_fingerprint(row: int, age: float, job: str) -> None:
     contexts = pd.DataFrame({"age": [25.0, 31.0, np.nan], "job": ["a", "b", "a"]})

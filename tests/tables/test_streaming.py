@@ -5,7 +5,7 @@ import io
 
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from evenhand.tables import streaming
@@ -32,7 +32,6 @@ def test_reading_gives_back_what_was_guarded(text):
     assert unguarded(safe_cell(text)) == text
 
 
-@settings(deadline=None)  # it waits for the disk
 @given(st.lists(st.text("=+-@'＝a5", min_size=1, max_size=4), min_size=2, max_size=2, unique=True), st.lists(
     st.lists(st.text("=+-@'＝a", min_size=1, max_size=4), min_size=2, max_size=2), min_size=1, max_size=5
 ))  # fmt: skip
