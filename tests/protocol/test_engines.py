@@ -98,7 +98,7 @@ def test_a_dask_cluster_of_two_workers_gives_the_same_bits_and_a_death_costs_a_r
 ) -> None:
     distributed = pytest.importorskip("distributed")
     trials = [*all_trials()[:2], mortal(tmp_path), *all_trials()[2:]]
-    with distributed.LocalCluster(2, threads_per_worker=1, dashboard_address=None) as cluster:
+    with distributed.LocalCluster(2, threads_per_worker=1, dashboard_address=":0") as cluster:
         address = cluster.scheduler_address
         found = by_key(run_trials(trials, data, engine="dask", address=address))
     assert (tmp_path / "died").exists()
