@@ -16,11 +16,7 @@ def replacing(path: str | Path) -> Iterator[Path]:
     The file is this call's own, whatever other files are there and whoever else writes to `path`. It is on
     the disk before it takes its place, and gone when the block fails.
     """
-    path = Path(path)
-    # At most 255 bytes, which is what file systems take.
-    stem = os.fsencode(path.stem)[:200].decode(errors="ignore")
-    partial = path.with_name(f".{stem}.{secrets.token_hex(8)}{path.suffix}")
-    os.close(os.open(partial, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
+    partial = _new_beside(Path(path))
     try:
         yield partial
         with partial.open("rb+") as file:
@@ -28,6 +24,23 @@ def replacing(path: str | Path) -> Iterator[Path]:
         os.replace(partial, path)
     finally:
         partial.unlink(missing_ok=True)
+
+
+def _new_beside(path: Path) -> Path:
+    # At most 255 bytes, which is what file systems take.
+    stem = os.fsencode(path.stem)[:200].decode(errors="ignore")
+    partial = path.with_name(f".{stem}.{secrets.token_hex(8)}{path.suffix}")
+    os.close(os.open(partial, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
+    return partial
+
+
+def try_writing(path: Path) -> None:
+    """Raise if no file can be made where `path` is to appear; asking for rights alone can mislead."""
+    try:
+        _new_beside(path).unlink()
+    except OSError as error:
+        why = error.strerror or str(error)
+        raise OSError(f"Got {path} to write to, but no file can be made in {path.parent}: {why}.") from error
 
 
 def write_text(path: str | Path, text: str) -> Path:

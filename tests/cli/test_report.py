@@ -25,7 +25,7 @@ def test_a_summary_is_not_replaced_by_its_page(fitted, tmp_path, name):
     # Without -o, the page of s.html would be s.html.
     for options in [("-o", kept), ("-o", tmp_path / "link.json"), *[()] * (name == "s.html")]:
         out = evenhand("report", kept, *options)
-        assert (out.exit_code, "which is the summary itself" in out.stderr.replace("\n", " ")) == (2, True)
+        assert (out.exit_code, "which is an input" in out.stderr.replace("\n", " ")) == (2, True)
     assert kept.read_bytes() == fitted.summary.read_bytes()
 
 

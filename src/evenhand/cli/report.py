@@ -14,7 +14,7 @@ from evenhand.report.render import render, write_html
 from evenhand.report.serve import serve
 from evenhand.report.static import FORMATS, write_figures
 from evenhand.report.summary import read_summary
-from evenhand.workflow.table import same_file
+from evenhand.workflow.table import check_written
 
 EXAMPLES = (
     "[bold]Examples[/]\n\n"
@@ -41,8 +41,8 @@ def run(
     if figures is not None:
         one_of("--figures", figures, FORMATS)
     page = output or summary.with_suffix(".html")
-    if summary.exists() and same_file(page, summary):
-        raise ValueError(f"Got {page} as output, which is the summary itself; expected another file.")
+    if not serving:
+        check_written(page, inputs=[summary])
     whole = read_summary(summary)
     if serving:
         serve(render(whole), port=port, tell=lambda address: on_stdout().print(f"The report is at {address}"))

@@ -9,6 +9,7 @@ from typing import Any, cast
 
 import pandas as pd
 
+from evenhand.atomic import try_writing
 from evenhand.checks import integer, one_of
 from evenhand.datasets import MAJORS, Dataset, load, load_health, simulate_registrar
 from evenhand.progress import Progress
@@ -76,6 +77,7 @@ def reproduce(
     how: dict[str, Any] = {"engine": engine, "workers": workers, "address": address, "progress": shown}
     results = Results(_command(full, seeds, datasets, methods), seeds, Path(out))
     with Store(results.out / "trials.sqlite") as store:
+        try_writing(results.out / "table.csv")  # now, not in hours; the store may be there already
         public = [load_public(name, shown) for name in chosen if name != "education"]
         if public:
             watched = theorem_methods(full=full) if any(method.name == "CCB" for method in asked) else []

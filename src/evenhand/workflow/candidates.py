@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,7 +13,7 @@ from typing import Any
 
 import joblib
 
-from evenhand.atomic import write_text
+from evenhand.atomic import try_writing, write_text
 from evenhand.bandits.cooperative import CooperativeBandits
 from evenhand.bandits.fitting import people_met
 from evenhand.code_version import code_version
@@ -60,16 +60,23 @@ class Candidate:
 
 
 class TrainedSoFar:
-    """The trained models of one exploration, in a folder that is made with the first of them.
+    """The trained models of one exploration, in a folder; if it can't be written, `say` is told.
 
     `depends_on` is all that a model depends on besides its λ and its parity, as JSON values: the data, the
     seed, and so on. Models that were trained with anything else, or by other code, are not used.
     """
 
-    def __init__(self, folder: Path, *depends_on: Any) -> None:
+    def __init__(self, folder: Path, say: Callable[[str], None], *depends_on: Any) -> None:
         self.folder = folder
         everything = json.dumps([code_version(__name__), *depends_on], default=str)
         self._key = hashlib.sha256(everything.encode()).hexdigest()[:16]
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            try_writing(folder / "model.skops")
+        except OSError as error:
+            say(
+                f"No model is kept for the case that this run is killed: {folder} can't be written ({error})."
+            )
 
     def read(self, weight: float, parity: bool) -> tuple[Any, dict[str, Any]] | None:
         """Return a model and its measures; None if it has to be trained."""
@@ -86,7 +93,6 @@ class TrainedSoFar:
         path = self._path(candidate.divergence_weight, candidate.parity)
         measured = {"validation": candidate.validation, "curve": candidate.curve}
         try:
-            self.folder.mkdir(parents=True, exist_ok=True)
             # The model comes last: a model that is there has its measures beside it.
             write_text(path.with_suffix(".json"), json.dumps(measured))
             save(candidate.model, path)

@@ -10,14 +10,16 @@ from typing import Any
 from evenhand.arrays import Codes
 from evenhand.checks import integer, number
 from evenhand.progress import Progress
+from evenhand.tables.columns import Place
 from evenhand.tables.dataset import Dataset
+from evenhand.tables.files import Table, read_table
 from evenhand.tables.preprocessing import prepare
 from evenhand.tables.splits import Split
 from evenhand.tables.splits import split as split_people
 from evenhand.workflow.candidates import Settings, TrainedSoFar, train_all
 from evenhand.workflow.defaults import PARITY_BOUND, WEIGHTS
 from evenhand.workflow.frontier import Frontier
-from evenhand.workflow.table import check_groups, on_columns, on_groups, open_table
+from evenhand.workflow.table import check_groups, check_labels, on_columns, on_groups, open_table
 
 _NOT_IN_COMMAND = ("table", "n_jobs", "split", "resume", "progress", "command")
 
@@ -44,9 +46,9 @@ def explore(
     """Train fair models on a table and measure what fairness costs.
 
     70 % of the people train the models, 15 % serve to choose one (validation), and 15 % to test it; each part
-    has the same share of every label and group. Every divergence weight λ is trained with and without parity.
-    `candidates` of the frontier lists them, `choose` returns one that is ready for use. This is what
-    `evenhand fit` does.
+    has the same share of every label and group, and a label needs at least 7 people. Every divergence weight λ
+    is trained with and without parity. `candidates` of the frontier lists them, `choose` returns one that is
+    ready for use. This is what `evenhand fit` does.
 
     Parameters
     ----------
@@ -82,8 +84,8 @@ def explore(
         The row numbers of the training, validation and test parts, in place of the random split.
     resume : path, optional
         A folder to keep the models in as they are trained. The same call with the same folder goes on where
-        a killed one stopped; models of other data, settings or code in the folder are not used. Delete the
-        folder when you are done.
+        a killed one stopped; models of other data, settings or code in the folder are not used. If it can't
+        be written, `progress` is told, and nothing is kept. Delete the folder when you are done.
     progress : Progress, optional
         Whom to tell how far the training is, such as `evenhand.progress.to_stderr()`; nobody by default.
     command : str, optional
@@ -107,7 +109,7 @@ def explore(
     if resume is not None and Path(resume).is_file():
         raise NotADirectoryError(f"Got resume={str(resume)!r}, which is a file; expected a folder.")
     tell = progress if progress is not None else Progress()
-    dataset = _open(
+    dataset, place = _open(
         table, label=label, sensitive=sensitive, positive=positive, drop=drop, categorical=categorical,
         encoding=encoding,
     )  # fmt: skip
@@ -115,13 +117,14 @@ def explore(
     notes = [*dataset.notes, *on_columns(dataset), *on_groups(dataset, rows)]
     for text in (repr(dataset), *(f"  {note}" for note in notes)):
         tell.say(text)
+    check_labels(dataset, rows.train, place)
     check_groups(dataset, rows.train)
     parts = prepare(dataset, rows)
     before = None
     if resume is not None:
         given_rows = None if split is None else [part.tolist() for part in rows]
         made_with = (settings.parity_bound, settings.epochs, settings.seed, given_rows)
-        before = TrainedSoFar(Path(resume), dataset.fingerprint, *made_with)
+        before = TrainedSoFar(Path(resume), tell.say, dataset.fingerprint, *made_with)
     trained = []
     with tell.stage("Training", 2 * len(settings.weights)) as done:
         for candidate in train_all(parts, settings, jobs=n_jobs, before=before):
@@ -138,13 +141,15 @@ def explore(
     )
 
 
-def _open(table: Any, *, encoding: str, **roles: Any) -> Dataset:
+def _open(table: Any, *, encoding: str, **roles: Any) -> tuple[Dataset, Place]:
+    """Return the people, and what says where a row of theirs stands."""
     if not isinstance(table, Dataset):
-        return open_table(table, encoding=encoding, **roles)
+        source = read_table(table, encoding=encoding)
+        return open_table(source, **roles), source.place
     for name, value in roles.items():
         if value not in (None, (), []):
             raise ValueError(f"Got {name}={value!r} with a Dataset, which knows its columns.")
-    return table
+    return table, Table(table.contexts, f"the data set {table.name!r}").place
 
 
 def _checked(

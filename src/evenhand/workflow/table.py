@@ -11,16 +11,19 @@ from typing import Any
 import pandas as pd
 
 from evenhand.arrays import Codes
+from evenhand.atomic import try_writing
 from evenhand.checks import JobFailedError
 from evenhand.code_version import Source
 from evenhand.groups import JOINT, encode_groups, group_values
 from evenhand.metrics.group_columns import telling_columns
 from evenhand.tables import Dataset, Split, load_table
-from evenhand.tables.columns import is_number
+from evenhand.tables.columns import Place, is_number
 from evenhand.wording import people
 
 PERSON_NUMBER = "A person's number is their row in the file; the first row after the names is 1."
 FEW = 30  # people of a group, in a part that is measured
+FEWEST = 7  # people of a label: of so many, the random split puts one at least into every part
+_PLACES = 3  # named of those where a rare label stands
 
 
 class NoUsableRowsError(JobFailedError):
@@ -84,6 +87,7 @@ def check_written(*outputs: Path | None, inputs: Iterable[Path | None]) -> None:
         for other, why in taken:
             if same_file(path, other):
                 raise ValueError(f"Got {path} as output, which {why}; expected another file.")
+        try_writing(path)
         taken.append((path, "another output goes to"))
 
 
@@ -92,6 +96,24 @@ def same_file(one: Path, other: Path) -> bool:
     if one.exists() and other.exists():
         return one.samefile(other)
     return one.resolve() == other.resolve()
+
+
+def check_labels(dataset: Dataset, training: Codes, place: Place) -> None:
+    """Raise if a label is so rare that models can't learn it or be tested on it: most are mistyped.
+
+    `place` says where a row of the source stands.
+    """
+    trained = set(dataset.label.iloc[training].unique().tolist())
+    for label, count in dataset.label.value_counts().items():
+        if count >= FEWEST and label in trained:
+            continue
+        rows = dataset.row_numbers[(dataset.label == label).to_numpy()]
+        where = "; ".join(map(place, rows[:_PLACES])) + (" …" if count > _PLACES else "")
+        wanted = f"{FEWEST} at least" if count < FEWEST else "some of them in the training part"
+        raise ValueError(
+            f"The label {label!r} in {str(dataset.label.name)!r} has {people(int(count))} ({where}), but "
+            f"expected {wanted}. Correct the label, merge it with another, or leave its people out."
+        )
 
 
 def check_groups(dataset: Dataset, training: Codes) -> None:

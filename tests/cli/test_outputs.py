@@ -1,0 +1,91 @@
+"""Where results are to go is tried before the work, and with a real file: rights alone can mislead."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+import evenhand as library
+from evenhand.progress import Progress
+from evenhand.protocol.reproduce import reproduce
+from evenhand.workflow import deciding, exploring, file_audit
+from factories import evenhand, make_people
+
+ROLES = ("--label", "hired", "--sensitive", "sex")
+
+
+@pytest.fixture
+def locked(tmp_path, monkeypatch):
+    """A folder in which nobody can make a file, not even root, whatever its rights say."""
+    folder, make = tmp_path / "locked", os.open
+    folder.mkdir()
+
+    def refuse(path, *arguments, **named):
+        if folder in Path(os.fsdecode(path)).parents:
+            raise PermissionError(13, "Permission denied", str(path))
+        return make(path, *arguments, **named)
+
+    monkeypatch.setattr(os, "open", refuse)
+    return folder
+
+
+@pytest.fixture
+def unworked(monkeypatch):
+    for module, name in [(exploring, "train_all"), (deciding, "read_chunks"), (file_audit, "audit")]:
+        monkeypatch.setattr(module, name, lambda *_, **__: pytest.fail("the work has begun"))
+
+
+@pytest.mark.parametrize(
+    "outputs",
+    [
+        ("fit", "{data}", *ROLES, "-o", "{locked}/m.skops"),
+        ("fit", "{data}", *ROLES, "-o", "{folder}/m.skops", "--report", "{locked}/r.html"),
+        ("fit", "{data}", *ROLES, "-o", "{folder}/m.skops", "--summary", "{locked}/s.json"),
+        ("predict", "{model}", "{data}", "-o", "{locked}/d.csv"),
+        ("predict", "{model}", "{data}", "-o", "{folder}/d.csv", "--rejects", "{locked}/r.csv"),
+        ("audit", "{data}", "--model", "{model}", "--report", "{locked}/r.html"),
+        ("report", "{summary}", "-o", "{locked}/r.html"),
+    ],
+)
+def test_a_folder_that_takes_no_file_is_told_before_the_work(fitted, tmp_path, locked, unworked, outputs):
+    places = {"data": tmp_path / "p.csv", "model": fitted.model, "summary": fitted.summary}
+    make_people(60).to_csv(places["data"], index=False)
+    arguments = [text.format(locked=locked, folder=tmp_path, **places) for text in outputs]
+    result = evenhand(*arguments)
+    assert result.exit_code == 1, result.output
+    assert f"but no file can be made in {locked}: Permission denied." in result.stderr.replace("\n", " ")
+    assert not list(tmp_path.glob("m*"))
+    assert not list(tmp_path.glob(".*")), "the trial left a file behind"
+
+
+@pytest.mark.skipif(not Path("/proc/self").is_dir(), reason="needs a folder that refuses root")
+def test_a_folder_of_the_system_is_refused_for_real(tmp_path, unworked):
+    make_people(60).to_csv(tmp_path / "p.csv", index=False)
+    result = evenhand("fit", tmp_path / "p.csv", *ROLES, "-o", "/proc/self/m.skops")
+    assert (result.exit_code, "no file can be made in /proc/self" in result.stderr) == (1, True)
+
+
+def test_reproduce_tries_its_folder_even_where_the_store_is_open_to_it(locked, monkeypatch):
+    monkeypatch.setattr("evenhand.protocol.reproduce.load_public", lambda *_: pytest.fail("data is loaded"))
+    with pytest.raises(OSError, match=f"no file can be made in {locked}"):
+        reproduce(datasets=["german"], out=locked)
+    assert (locked / "trials.sqlite").exists()  # SQLite does not ask Python
+
+
+class _Told(Progress):
+    def __init__(self):
+        self.texts = []
+
+    def say(self, text):
+        self.texts.append(text)
+
+
+def test_models_that_cannot_be_kept_are_noted_and_trained_all_the_same(locked):
+    told = _Told()
+    how = {"label": "hired", "sensitive": "sex", "weights": [0], "epochs": 2, "n_jobs": 1}
+    frontier = library.explore(make_people(100), **how, resume=locked, progress=told)
+    assert len(frontier.trained) == 2
+    assert any("No model is kept" in text and str(locked) in text for text in told.texts)
+    assert list(locked.iterdir()) == []
