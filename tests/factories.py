@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from time import process_time
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -76,3 +77,15 @@ def evenhand(*arguments: Any) -> Result:
 
 
 FIT = ("--categorical", "branch", "--weights", "0,3", "--epochs", "5", "--jobs", "1")
+
+
+def growth(work: Callable[[int], object], size: int, times: int = 16) -> float:
+    """Return how much longer the work takes at `times` the size, within one run: about `times` if it is linear."""
+
+    def seconds(at: int) -> float:
+        began = process_time()
+        work(at)
+        return process_time() - began
+
+    work(size)
+    return seconds(times * size) / max(0.001, min(seconds(size) for _ in range(3)))

@@ -9,6 +9,7 @@ import pytest
 
 from evenhand.tables.csv_format import codes_in, line_of_row
 from evenhand.tables.files import read_table
+from factories import growth
 
 Write = Callable[..., Path]
 
@@ -173,3 +174,20 @@ def test_what_is_no_table(source: object) -> None:
 def test_a_frame_with_a_name_twice() -> None:
     with pytest.raises(ValueError, match="the DataFrame has the column 'a' more than once"):
         read_table(pd.DataFrame([[1, 2]], columns=["a", "a"]))
+
+
+def test_a_field_of_empty_lines_is_searched_in_linear_time(tmp_path):
+    """From each of them the search went on to the last: 131,000, the most that a field holds, took minutes."""
+    path = tmp_path / "p.csv"
+
+    def read(lines):
+        path.write_text('x,y\n1,"' + "\n" * lines + '"\n2,"a\n\n  07"\n')
+        assert read_table(path).frame["x"].tolist() == [1, 2]
+
+    assert growth(read, 5_000) < 60
+
+
+def test_a_code_after_empty_lines_is_still_a_code(tmp_path):
+    path = tmp_path / "p.csv"
+    path.write_text('x,y\n1,"\n\n 07"\n2,8\n')
+    assert read_table(path).frame["y"].tolist() == ["\n\n 07", "8"]

@@ -7,9 +7,11 @@ import pytest
 
 from evenhand import CooperativeBandits, audit, load, save, tabular
 from evenhand.progress import Progress
+from evenhand.workflow import persistence
 from evenhand.workflow.file_audit import audit_file
+from evenhand.workflow.prediction_column import added_by_predict
 from evenhand.workflow.table import NoUsableRowsError
-from factories import evenhand, make_people
+from factories import evenhand, growth, make_people
 
 
 class Heard(Progress):
@@ -65,3 +67,27 @@ def test_nobody_to_audit_and_nothing_to_audit_with(fitted, tmp_path):
         audit_file(tmp_path / "p.csv", model=fitted.model)
     with pytest.raises(ValueError, match="Got both or neither of model and predictions"):
         audit_file(fitted.people)
+
+
+def test_columns_that_predict_added_are_found_in_linear_time():
+    """Also where many look like some: every name was compared with every other."""
+
+    def find(size):
+        names = [f"{column}{what}" for column in range(size) for what in ("", "would_flip")]
+        made = [f"new_{what}" for what in ("decision", "probability", "probability_as_f", "would_flip")]
+        assert added_by_predict(pd.DataFrame(columns=[*names, *made, "new_probably"])) == made
+
+    assert growth(find, 250) < 60
+
+
+def test_a_model_larger_than_the_limit_is_refused_and_an_option_raises_it(fitted, monkeypatch, tmp_path):
+    check = persistence._check_sizes
+    # As if the file held 1 GiB more than it does.
+    monkeypatch.setattr(persistence, "_check_sizes", lambda path, most: check(path, most - (1 << 30)))
+    commands = [("predict", fitted.model, fitted.people, "-o", tmp_path / "d.csv"),
+                ("audit", fitted.people, "--model", fitted.model)]  # fmt: skip
+    for command in commands:
+        refused = evenhand(*command)
+        assert (refused.exit_code, "--max-model-size" in refused.stderr) == (2, True)
+        allowed = evenhand(*command, "--max-model-size", "2")
+        assert allowed.exit_code == 0, allowed.output

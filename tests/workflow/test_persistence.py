@@ -114,7 +114,7 @@ def test_arrays_that_do_not_fit_are_refused_before_any_loop(data, tmp_path, part
 def test_a_file_that_claims_more_than_it_has_asks_for_no_memory(data, tmp_path):
     X, y, s = data
     good = save(CooperativeBandits(steps=10).fit(X, y, sensitive_features=s), tmp_path / "good.skops")
-    with pytest.raises(ValueError, match=r"holds [\d,]+ bytes, but expected at most 100; `max_bytes`"):
+    with pytest.raises(ValueError, match=r"holds [\d,]+ bytes, but expected at most 100; .*`max_bytes`"):
         load(good, max_bytes=100)
     with zipfile.ZipFile(good) as archive:
         members = {name: archive.read(name) for name in archive.namelist()}

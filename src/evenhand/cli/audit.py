@@ -39,6 +39,7 @@ def run(
     positive: options.Positive = None,
     drop: options.Drop = None,
     categorical: options.Categorical = None,
+    max_model_size: options.MaxModelSize = 1,
     seed: options.Seed = 0,
     report: options.Report = None,
     summary: options.Summary = None,
@@ -63,7 +64,7 @@ def run(
     done = audit_file(
         data, model=model, predictions=predictions, label=label, sensitive=sensitive, positive=positive,
         drop=drop, categorical=categorical, threshold=threshold, epsilon=epsilon, n_listed=MOST_PERSONS,
-        seed=seed, encoding=encoding, progress=Notes(),
+        seed=seed, encoding=encoding, max_bytes=max_model_size << 30, progress=Notes(),
     )  # fmt: skip
     whole = summary_of_audit(
         done.audit, name=data.stem, label=done.label, sensitive=done.sensitive,

@@ -26,6 +26,10 @@ Categorical = Annotated[
     list[str] | None, typer.Option("--categorical", help="Column whose numbers are codes; repeatable.")
 ]
 Encoding = Annotated[str, typer.Option("--encoding", help="Encoding of a CSV file.")]
+MaxModelSize = Annotated[
+    int,
+    typer.Option("--max-model-size", min=1, help="The largest model that is loaded, in GiB when unpacked."),
+]
 Seed = Annotated[int, typer.Option("--seed", min=0, help="Random seed; the same seed gives the same result.")]
 Report = Annotated[
     Path | None, typer.Option("--report", help="Write a report, one HTML file that opens offline.")

@@ -40,6 +40,7 @@ def run(
     ] = None,
     prefix: Annotated[str, typer.Option(help="Put before the names of the added columns.")] = "",
     chunk: Annotated[int, typer.Option(min=1, help="Rows in memory at a time.")] = 10_000,
+    max_model_size: options.MaxModelSize = 1,
     encoding: options.Encoding = "utf-8",
     as_json: options.Json = False,
 ) -> None:
@@ -66,7 +67,7 @@ def run(
         raise ValueError("Got both -o - and --json, but standard output takes only one of them.")
     found = decide_file(
         model, data, output, rejects=rejects, prefix=prefix, chunk=chunk, encoding=encoding,
-        progress=to_stderr(lines=False),
+        max_bytes=max_model_size << 30, progress=to_stderr(lines=False),
     )  # fmt: skip
     if as_json:
         print_json(asdict(found))

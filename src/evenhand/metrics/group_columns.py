@@ -73,7 +73,8 @@ def telling_columns(frame: pd.DataFrame, sensitive_features: Any, own: Codes) ->
 def sensitive_columns(frame: pd.DataFrame, sensitive_features: Any, own: Codes) -> list[Any]:
     """Return the columns of X that certainly reveal the group, in their order."""
     telling = telling_columns(frame, sensitive_features, own)
-    return [name for name in frame.columns if name in telling.alone or name in telling.more]
+    certain = {*telling.alone, *telling.more}
+    return [name for name in frame.columns if name in certain]
 
 
 def _few(parts: _Parts) -> bool:

@@ -23,8 +23,9 @@ _CODE = re.compile(r"\s*0\d+(\.\d*)?([eE][+-]?\d+)?\s*")
 # A text that begins with one may be a formula to a spreadsheet: evenhand writes an apostrophe before it.
 FORMULA_SIGNS = "=+-@\t\r\n＝＋－＠"
 _GUARDED = re.compile(f"'+[{re.escape(FORMULA_SIGNS)}]")
-# Of fields in lines: one search a row, as most rows hold neither.
-_MAY_HOLD_EITHER = re.compile(rf"\n(\s*0\d|{_GUARDED.pattern})")
+# Of fields in lines: one search a row, as most rows hold neither. Blanks end with their line, or the search
+# would go through all of a field's empty lines from each of them.
+_MAY_HOLD_EITHER = re.compile(rf"\n([^\S\n]*0\d|{_GUARDED.pattern})")
 
 
 class Header(NamedTuple):

@@ -161,7 +161,7 @@ def _known_people(frame: pd.DataFrame, roles: Roles, origin: str, notes: list[st
     if frame.empty:
         raise ValueError(f"{origin} has no row with both a label and a group; expected some.")
     # A gap makes floats of whole numbers; but what is 1 in the file is not to be called 1.0.
-    frame = frame.astype({column: "int64" for column in columns if _whole(frame[column])})
+    frame = frame.assign(**{name: frame[name].astype("int64") for name in columns if _whole(frame[name])})
     _check_label(frame[roles.label], origin)
     _check_groups(frame, roles.sensitive, origin)
     notes.extend(_differ_in_case(frame[columns]))

@@ -14,7 +14,7 @@ from evenhand.tables.files import kind_of_file
 from evenhand.tables.streaming import CHUNK, Chunk, Writer, read_chunks, writing
 from evenhand.workflow.decisions import Decisions, Unseen
 from evenhand.workflow.deployed import Deployed
-from evenhand.workflow.persistence import load
+from evenhand.workflow.persistence import MOST_BYTES, load
 from evenhand.workflow.table import NoUsableRowsError, check_written
 
 STANDARD_OUTPUT = Path("-")
@@ -42,6 +42,7 @@ def decide_file(
     prefix: str = "",
     chunk: int = CHUNK,
     encoding: str = "utf-8",
+    max_bytes: int = MOST_BYTES,
     progress: Progress | None = None,
 ) -> Outcome:
     """Decide about everybody in a file; what `Decisions.to_frame` has is added to each row.
@@ -49,7 +50,7 @@ def decide_file(
     A row that can't be scored goes to the file of rejects with its line and the reason. `evenhand predict`
     describes the arguments.
     """
-    deployed = model if isinstance(model, Deployed) else load(model)
+    deployed = model if isinstance(model, Deployed) else load(model, max_bytes=max_bytes)
     if not isinstance(deployed, Deployed):
         got = type(deployed).__name__
         raise ValueError(f"{model} holds a {got}, but expected a model of `evenhand fit`.")

@@ -46,8 +46,8 @@ def explore(
     """Train fair models on a table and measure what fairness costs.
 
     70 % of the people train the models, 15 % serve to choose one (validation), and 15 % to test it; each part
-    has the same share of every label and group, and a label needs at least 7 people. Every divergence weight λ
-    is trained with and without parity. `candidates` of the frontier lists them, `choose` returns one that is
+    has the same share of every label and group; a label needs at least 7 people. Every divergence weight λ is
+    trained with and without parity. `candidates` of the frontier lists them, `choose` returns one that is
     ready for use. This is what `evenhand fit` does.
 
     Parameters

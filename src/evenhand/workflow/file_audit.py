@@ -23,7 +23,7 @@ from evenhand.tables.matching import Reasons, reject
 from evenhand.wording import listed
 from evenhand.workflow.decisions import Unseen
 from evenhand.workflow.deployed import Deployed
-from evenhand.workflow.persistence import load
+from evenhand.workflow.persistence import MOST_BYTES, load
 from evenhand.workflow.prediction_column import (
     added_by_predict,
     check_decisions,
@@ -116,19 +116,21 @@ def audit_file(
     n_listed: int = 20,
     seed: int = 0,
     encoding: str = "utf-8",
+    max_bytes: int = MOST_BYTES,
     progress: Progress | None = None,
 ) -> FileAudit:
     """Audit the people of a file with a model, or with the decisions in one of its columns.
 
     `predictions` may hold scores if there is a label. The columns' names are those of `open_table`, of which
-    a model of `evenhand fit` knows most; `threshold`, `epsilon` and `n_listed` are those of `evenhand.audit`.
+    a model of `evenhand fit` knows most; `threshold`, `epsilon` and `n_listed` are those of `evenhand.audit`,
+    and `max_bytes` is that of `evenhand.load`.
     """
     if (model is None) == (predictions is None):
         raise ValueError(
             "Got both or neither of model and predictions, but expected one. To audit the labels themselves, "
             "name their column as the predictions."
         )
-    held = load(model) if isinstance(model, (str, Path)) else model
+    held = load(model, max_bytes=max_bytes) if isinstance(model, (str, Path)) else model
     if held is not None and threshold is not None:
         raise ValueError("Got a threshold, which has no effect with a model: the model decides by itself.")
     columns = _Columns(label, sensitive, positive, drop or (), categorical or ())

@@ -159,8 +159,8 @@ def _check_sizes(path: Path, max_bytes: int) -> None:
         total = sum(member.file_size for member in members)
         if total > max_bytes:
             raise RefusedFileError(
-                f"{path.name} holds {total:,} bytes, but expected at most {max_bytes:,}; `max_bytes` of "
-                "`evenhand.load` raises the limit."
+                f"{path.name} holds {total:,} bytes, but expected at most {max_bytes:,}; --max-model-size, "
+                "in Python `max_bytes` of `evenhand.load`, raises the limit."
             )
         for member in members:
             if member.filename.endswith(".npy"):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+from bisect import bisect_left
 from typing import Any
 
 import numpy as np
@@ -11,17 +13,24 @@ from evenhand.auditing.predictions import MOST_DECISIONS
 from evenhand.checks import did_you_mean
 from evenhand.tables.dataset import Dataset
 
+_LAST = chr(sys.maxunicode)  # of the signs: all names with a beginning stand before it
+
 
 def added_by_predict(frame: pd.DataFrame) -> list[str]:
     """Return the columns that `evenhand predict` added, under any prefix: they are no features."""
-    names = list(frame.columns)
+    names, ordered = set(frame.columns), sorted(frame.columns)  # in order, those of one prefix are neighbours
     found: list[str] = []
-    for name in names:
+    for name in frame.columns:
+        if not name.endswith("would_flip"):
+            continue
         prefix = name.removesuffix("would_flip")
-        said = (f"{prefix}probability_as_", f"{prefix}probability_of_")
-        probabilities = [other for other in names if other.startswith(said)]
+        probabilities = [
+            other
+            for begin in (f"{prefix}probability_as_", f"{prefix}probability_of_")
+            for other in ordered[bisect_left(ordered, begin) : bisect_left(ordered, begin + _LAST)]
+        ]
         made = [f"{prefix}decision", f"{prefix}probability", *probabilities, name]
-        if prefix != name and probabilities and set(made) <= set(names):
+        if probabilities and names.issuperset(made):
             found += made
     return found
 
