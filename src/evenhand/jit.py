@@ -11,6 +11,8 @@ from typing import Any
 
 from numba import njit
 
+from evenhand.code_version import code_version
+
 
 def jit(**options: Any) -> Callable[[Callable[..., Any]], Any]:
     """Return a decorator that compiles a function, and keeps its machine code if there is a folder for it."""
@@ -18,7 +20,7 @@ def jit(**options: Any) -> Callable[[Callable[..., Any]], Any]:
 
     def compiled(function: Callable[..., Any]) -> Any:
         try:
-            return njit(**how)(function)
+            return _stamped(njit(**how)(function))
         except RuntimeError as error:
             if "cannot cache" not in str(error):
                 raise
@@ -29,4 +31,16 @@ def jit(**options: Any) -> Callable[[Callable[..., Any]], Any]:
             )
             return njit(**how | {"cache": False})(function)
 
+    return compiled
+
+
+def _stamped(compiled: Any) -> Any:
+    """Let kept machine code be used only while all code behind it is the same.
+
+    Numba looks at a function's own file, by its time and size. But the functions that it calls are compiled
+    into it, and the files of a wheel have the times that its builder gave them.
+    """
+    file: Any = getattr(getattr(compiled, "_cache", None), "_cache_file", None)
+    if hasattr(file, "_source_stamp") and compiled.targetoptions.get("inline") != "always":
+        file._source_stamp = (file._source_stamp, code_version(compiled.py_func.__module__))
     return compiled

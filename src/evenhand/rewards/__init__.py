@@ -18,9 +18,6 @@ To add a term:
 7. Add its name to `TERMS` in `tests/bandits/kernels/test_loop.py`, where 4 is compared with 3 in every
    setting. If it ascends an objective, compare its gradient with autograd's in `test_reward.py` beside it.
 8. Add a row to the table in `docs/rewards.md`, and a line to CHANGELOG.md.
-
-Numba notices a changed `loop.py`, but not a changed line of a term: after editing one, delete
-`bandits/kernels/__pycache__`.
 """
 
 from evenhand.rewards.agreement import Agreement
