@@ -1,4 +1,7 @@
-"""Bounded rates: Parity, EqualOpportunity and EqualizedOdds, kept by prices on actions."""
+"""Bounded rates: Parity, EqualOpportunity and EqualizedOdds, kept by prices on actions.
+
+The same for the training loop, one person at a time, is in `rate_lines`.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,7 @@ import numpy.typing as npt
 
 from evenhand import checks
 from evenhand.arrays import Flags, Floats
-from evenhand.jit import jit
+from evenhand.rewards.rate_lines import earn
 from evenhand.rewards.term import Lines, Reward, Seen, Setting, Term
 
 FULL_PACE = 2.5  # a group with 1/2.5 of an equal share, or more, needs no slower prices
@@ -35,81 +38,6 @@ class Packed(NamedTuple):
     decisions: Flags  # (T,): most probable actions are counted, not probabilities
 
 
-@jit()
-def watch(own: Any, state: Any, group: int, label: int, policies: Any, share: float) -> None:
-    """Move the running rates by one person, and the dual variables by the rates' excess over their bound.
-
-    `share` is what the schedule has left of the learning rate: the prices settle as the policies do.
-    """
-    n_terms, n_groups, n_slots, n_actions = state.rates.shape
-    top = 0
-    for k in range(1, n_actions):
-        if policies[group, k] > policies[group, top]:
-            top = k
-    for slot in range(n_slots):
-        if slot != label and slot != n_slots - 1:
-            continue
-        state.counts[group, slot] += 1
-        for t in range(n_terms):
-            # A true mean at first, a moving one once enough people were seen.
-            weight = max(own.averaging[t, group], 1.0 / state.counts[group, slot])
-            for k in range(n_actions):
-                seen = (1.0 if k == top else 0.0) if own.decisions[t] else policies[group, k]
-                state.rates[t, group, slot, k] += weight * (seen - state.rates[t, group, slot, k])
-                if own.mask[t, slot, k]:
-                    for g in range(n_groups):
-                        over = rate_excess(own, state, t, g, slot, k)
-                        state.dual[t, g, slot, k] += share * own.dual_step[t] * over
-
-
-@jit()
-def rate_excess(own: Any, state: Any, t: int, group: int, slot: int, k: int) -> Any:
-    """Return how far a group's rate lies outside its bound around the middle of the groups seen so far."""
-    if state.counts[group, slot] == 0:
-        return 0.0
-    low, high = np.inf, -np.inf
-    for g in range(state.counts.shape[0]):
-        if state.counts[g, slot] > 0:
-            low = min(low, state.rates[t, g, slot, k])
-            high = max(high, state.rates[t, g, slot, k])
-    apart = state.rates[t, group, slot, k] - 0.5 * (low + high)
-    half = 0.5 * own.bound[t]
-    return apart - min(max(apart, -half), half)
-
-
-@jit()
-def rate_price(own: Any, state: Any, group: int, label: int, k: int) -> Any:
-    """Return what action k costs this group now, for all bounded rates that count this person.
-
-    A person of a small group moves its rate more: the price is divided by the group's share, so that it is
-    the derivative of the dual's Lagrangian. Groups of equal size all have factor 1.
-    """
-    n_terms, n_groups, n_slots, _ = state.rates.shape
-    price = 0.0
-    for slot in range(n_slots):
-        if (slot != label and slot != n_slots - 1) or state.counts[group, slot] == 0:
-            continue
-        people = 0.0
-        for g in range(n_groups):
-            people += state.counts[g, slot]
-        factor = people / (n_groups * state.counts[group, slot])
-        for t in range(n_terms):
-            if own.mask[t, slot, k]:
-                mean = 0.0
-                for g in range(n_groups):
-                    mean += state.dual[t, g, slot, k] / n_groups
-                over = rate_excess(own, state, t, group, slot, k)
-                price += factor * (state.dual[t, group, slot, k] - mean + own.pull[t] * over)
-    return price
-
-
-@jit(inline="always")
-def _earn(
-    own: Any, reward: float, note: float, k: int, label: int, group: int, policies: Any, state: Any
-) -> Any:
-    return reward - rate_price(own, state, group, label, k)
-
-
 def watched(own: Packed, state: Rates, group: int, label: int, policy: Floats, share: float) -> None:
     """Do what `watch` does, in plain NumPy: `policy` is what the person's own policy says of them."""
     n_actions = len(policy)
@@ -120,16 +48,36 @@ def watched(own: Packed, state: Rates, group: int, label: int, policy: Floats, s
             weight = max(own.averaging[t, group], 1 / state.counts[group, slot])
             state.rates[t, group, slot] += weight * (seen - state.rates[t, group, slot])
             for action in np.flatnonzero(own.mask[t, slot]):
-                step = share * own.dual_step[t]
-                state.dual[t, :, slot, action] += step * excess(own, state, t, slot, action)
+                step, met = share * own.dual_step[t], state.counts[:, slot] > 0
+                dual = state.dual[t, :, slot, action]  # a view
+                moved = ascended(dual, apart(state, t, slot, action), step, own.bound[t])
+                dual[met] = moved[met]
+
+
+def ascended(dual: Floats, apart: Floats, step: float, bound: float) -> Floats:
+    """Return the dual variables after a step of proximal ascent on Σ dual · apart − bound/2 · |dual|.
+
+    Outside the bound a price rises. Inside it falls back to 0 and stays there: complementary slackness. With
+    bound 0 it is free to change its sign.
+
+    >>> ascended(np.array([0.0, 0.1, 0.1]), np.array([0.5, 0.3, 0.0]), step=0.1, bound=0.8)
+    array([0.01, 0.09, 0.06])
+    """
+    moved = dual + step * apart
+    return moved - np.clip(moved, -step * bound / 2, step * bound / 2)
+
+
+def apart(state: Rates, t: int, slot: int, action: Any) -> Floats:
+    """Return how far each group's rate lies from the middle of the groups seen; 0 for those never seen."""
+    met = state.counts[:, slot] > 0
+    rates = state.rates[t, :, slot, action]
+    return np.where(met, rates - (rates[met].min() + rates[met].max()) / 2, 0)
 
 
 def excess(own: Packed, state: Rates, t: int, slot: int, action: Any) -> Floats:
     """Return how far each group's rate lies outside the bound around the middle of the groups seen."""
-    met = state.counts[:, slot] > 0
-    rates = state.rates[t, :, slot, action]
-    apart: Floats = np.where(met, rates - (rates[met].min() + rates[met].max()) / 2, 0)
-    return apart - np.clip(apart, -own.bound[t] / 2, own.bound[t] / 2)
+    off = apart(state, t, slot, action)
+    return off - np.clip(off, -own.bound[t] / 2, own.bound[t] / 2)
 
 
 @dataclass(frozen=True)
@@ -137,7 +85,8 @@ class RateTerm(Term):
     """A bound on how far the groups' rates of an action may differ, kept by dual ascent.
 
     Each group's running rates are watched; while they differ by more than `bound`, a price on the action
-    rises for the groups above the middle of the highest and the lowest, and falls for those below.
+    rises for the groups above the middle of the highest and the lowest, and falls for those below. Where they
+    differ by less, the price goes back towards 0.
 
     Parameters
     ----------
@@ -157,7 +106,7 @@ class RateTerm(Term):
     """
 
     name: ClassVar[str] = "rates"
-    lines: ClassVar[Lines] = Lines(_earn)
+    lines: ClassVar[Lines] = Lines(earn)
     needs_labels: ClassVar[bool] = True
     settled: ClassVar[bool] = False
     bound: float = 0.0

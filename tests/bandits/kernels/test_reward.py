@@ -11,7 +11,8 @@ from evenhand.bandits.kernels.structs import Options, People
 from evenhand.bandits.training import Training
 from evenhand.network import Network
 from evenhand.rewards import Correctness, Parity, as_reward, pack_terms
-from evenhand.rewards.rates import Rates, rate_excess, rate_price
+from evenhand.rewards.rate_lines import rate_excess, rate_price, watch
+from evenhand.rewards.rates import Rates, watched
 
 WEIGHT = 3.0
 DRAWS = 20_000
@@ -187,3 +188,27 @@ def test_a_price_weighs_as_much_as_a_person_moves_the_rate():
     prices = [rate_price(terms, state, g, 0, 1) for g in range(2)]
     np.testing.assert_allclose(prices, [0.1 * 100 / (2 * 90), -0.1 * 100 / (2 * 10)])
     assert rate_price(terms, state, 0, 0, 0) == 0  # the other action has no bound
+
+
+@pytest.mark.parametrize("how", ["compiled", "plain"])
+def test_a_price_that_overshot_comes_down_to_zero_where_the_bound_is_kept(how):
+    """Complementary slackness; with bound 0 a price has no such end, and changes its sign."""
+    ends = {}
+    for bound in (0.3, 0.0):
+        terms = pack_terms(as_reward(Parity(bound=bound, dual_step=0.01, averaging=1e-9)), 0.0, 2).rates
+        rates, dual = np.full((1, 2, 3, 2), 0.5), np.zeros((1, 2, 3, 2))
+        rates[0, 0, 2, 1], rates[0, 1, 2, 1] = 0.45, 0.55  # 0.1 apart: the first has the lower rate
+        dual[0, :, 2, 1] = [0.02, -0.02]  # and still pays for having had the higher one
+        state = Rates(rates, dual, np.full((2, 3), 1e9))
+        seen = [dual[0, 0, 2, 1]]
+        for _ in range(50):
+            if how == "compiled":
+                watch(terms, state, 0, 0, np.full((2, 2), 0.5), 1.0)
+            else:
+                watched(terms, state, 0, 0, np.array([0.5, 0.5]), 1.0)
+            seen.append(dual[0, 0, 2, 1])
+        assert (np.diff(seen) <= 0).all()
+        np.testing.assert_allclose(dual[0, 0, 2, 1], -dual[0, 1, 2, 1], atol=1e-12)
+        ends[bound] = seen[-1]
+    assert ends[0.3] == 0
+    assert ends[0.0] == pytest.approx(0.02 - 50 * 0.01 * 0.05, abs=1e-6)

@@ -10,7 +10,7 @@ from evenhand.bandits.kernels.layers import FAST, add_gradient, forward, softmax
 from evenhand.bandits.kernels.optimisers import close_batch, learning_rate
 from evenhand.bandits.randomness import scramble, shuffled, uniform
 from evenhand.jit import jit
-from evenhand.rewards import rates
+from evenhand.rewards import rate_lines
 from evenhand.rewards.compiled import fill_rewards, listen
 from evenhand.rewards.kl import mean_divergence
 from evenhand.rewards.term import TINY
@@ -106,7 +106,7 @@ def train(
             softmax(logits, g, logs, said)
         rate = learning_rate(options, step)
         if state.rates.shape[0] > 0:
-            rates.watch(terms.rates, state, group, label, said, rate / options.learning_rate)
+            rate_lines.watch(terms.rates, state, group, label, said, rate / options.learning_rate)
 
         action, weight, earned = -1, 1.0, 0.0
         if logged:

@@ -1,0 +1,97 @@
+"""The compiled lines of bounded rates, for one person; `rates` defines what they do."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from evenhand.jit import jit
+
+
+@jit()
+def watch(own: Any, state: Any, group: int, label: int, policies: Any, share: float) -> None:
+    """Move the running rates by one person, and the dual variables as `ascended` does.
+
+    `share` is what the schedule has left of the learning rate: the prices settle as the policies do.
+    """
+    n_terms, n_groups, n_slots, n_actions = state.rates.shape
+    top = 0
+    for k in range(1, n_actions):
+        if policies[group, k] > policies[group, top]:
+            top = k
+    for slot in range(n_slots):
+        if slot != label and slot != n_slots - 1:
+            continue
+        state.counts[group, slot] += 1
+        for t in range(n_terms):
+            # A true mean at first, a moving one once enough people were seen.
+            weight = max(own.averaging[t, group], 1.0 / state.counts[group, slot])
+            for k in range(n_actions):
+                seen = (1.0 if k == top else 0.0) if own.decisions[t] else policies[group, k]
+                state.rates[t, group, slot, k] += weight * (seen - state.rates[t, group, slot, k])
+                if own.mask[t, slot, k]:
+                    step = share * own.dual_step[t]
+                    for g in range(n_groups):
+                        if state.counts[g, slot] > 0:
+                            moved = state.dual[t, g, slot, k] + step * rate_apart(state, t, g, slot, k)
+                            state.dual[t, g, slot, k] = outside(moved, step * 0.5 * own.bound[t])
+
+
+@jit()
+def outside(value: float, half: float) -> Any:
+    """Return how far a number lies outside ± half."""
+    return value - min(max(value, -half), half)
+
+
+@jit()
+def rate_apart(state: Any, t: int, group: int, slot: int, k: int) -> Any:
+    """Return how far a group's rate lies from the middle of the groups seen so far; the group is one."""
+    low, high = np.inf, -np.inf
+    for g in range(state.counts.shape[0]):
+        if state.counts[g, slot] > 0:
+            low = min(low, state.rates[t, g, slot, k])
+            high = max(high, state.rates[t, g, slot, k])
+    return state.rates[t, group, slot, k] - 0.5 * (low + high)
+
+
+@jit()
+def rate_excess(own: Any, state: Any, t: int, group: int, slot: int, k: int) -> Any:
+    """Return how far a group's rate lies outside the bound around the middle of the groups seen so far."""
+    if state.counts[group, slot] == 0:
+        return 0.0
+    return outside(rate_apart(state, t, group, slot, k), 0.5 * own.bound[t])
+
+
+@jit()
+def rate_price(own: Any, state: Any, group: int, label: int, k: int) -> Any:
+    """Return what action k costs this group now, for all bounded rates that count this person.
+
+    A person of a small group moves its rate more: the price is divided by the group's share, so that it is
+    the derivative of the dual's Lagrangian. Groups of equal size all have factor 1.
+    """
+    n_terms, n_groups, n_slots, _ = state.rates.shape
+    price = 0.0
+    for slot in range(n_slots):
+        if (slot != label and slot != n_slots - 1) or state.counts[group, slot] == 0:
+            continue
+        people = 0.0
+        for g in range(n_groups):
+            people += state.counts[g, slot]
+        factor = people / (n_groups * state.counts[group, slot])
+        for t in range(n_terms):
+            if own.mask[t, slot, k]:
+                mean = 0.0
+                for g in range(n_groups):
+                    mean += state.dual[t, g, slot, k] / n_groups
+                over = rate_excess(own, state, t, group, slot, k)
+                price += factor * (state.dual[t, group, slot, k] - mean + own.pull[t] * over)
+    return price
+
+
+@jit(inline="always")
+def earn(
+    own: Any, reward: float, note: float, k: int, label: int, group: int, policies: Any, state: Any
+) -> Any:
+    """Return the reward less the price of action k."""
+    return reward - rate_price(own, state, group, label, k)
