@@ -48,6 +48,23 @@ def test_the_best_point_is_chosen_on_validation(dataset: Dataset, tmp_path: Path
     assert len(set(deltas.values())) > 1
 
 
+def test_every_point_of_a_grid_has_a_seed_of_its_own_and_keeps_it(dataset: Dataset) -> None:
+    seen: dict[tuple[str, int], set[int]] = {}
+
+    def make(seed: int, *, name: str, depth: int) -> DecisionTreeClassifier:
+        seen.setdefault((name, depth), set()).add(seed)
+        return DecisionTreeClassifier(max_depth=depth)
+
+    methods = [Method(name, make, grid(name=[name], depth=[1, 2, 3])) for name in ("one", "two")]
+    Sweep(methods, [dataset], seeds=1).run()
+    assert len(set.union(*seen.values())) == len(seen) == 6
+    again = {point: set(seeds) for point, seeds in seen.items()}
+    Sweep([Method("one", make, grid(depth=[3, 1], name=["one"]))], [dataset], seeds=1).run()
+    assert seen == again  # nor does it change with the rest of the grid
+    Sweep(methods[:1], [dataset], seeds=[1]).run()
+    assert all(len(seeds) == 2 for (name, _), seeds in seen.items() if name == "one")
+
+
 def test_equal_points_go_to_the_earlier_of_the_grid(dataset: Dataset) -> None:
     same = Method("same", lambda seed, **point: LogisticRegression(), grid(unused=[3, 1, 2]))
     table = Sweep([same], [dataset]).run()

@@ -41,7 +41,7 @@ class Sweep:
     datasets : sequence of Dataset or str
         Names are those of `evenhand.datasets.available()`.
     seeds : int or sequence of int
-        How many splits, or their seeds; each also seeds its trials.
+        How many splits, or their seeds. Each point of a grid has a seed of its own, made from the split's.
     criteria : sequence of Criterion
         How checkpoints and points of the grid are chosen on validation.
     split : {'published', 'random', 'stratified'}
