@@ -2,7 +2,7 @@
 
     python experiments/frontier.py && python experiments/defaults.py && python experiments/tried.py
     python experiments/frontier.py --datasets german compas --seeds 20 --out results/frontier/small
-    python experiments/elsewhere.py && python experiments/published_ends.py
+    python experiments/elsewhere.py && python experiments/published_ends.py && python experiments/authors_files.py
     python benchmarks/training.py --json results/benchmarks/training.json
     evenhand reproduce
     python experiments/publish.py
@@ -163,6 +163,24 @@ def reproduction() -> str:
     return text.replace("## ", "### ") + f"\n\nCommand: `{made['command']}`."
 
 
+def authors_files() -> str:
+    table = pd.read_csv(RESULTS / "authors" / "files.csv")
+    table["dataset"] = table["dataset"].map(TITLES)
+    german = table.set_index("dataset").loc["German"]
+    for column in ("people", "test_people", "bytes_left_over"):
+        table[column] = table[column].map("{:,}".format)
+    shown = table[["dataset", "people", "test_people", "columns", "bytes_left_over", "our_columns"]].astype(
+        str
+    )
+    shown.columns = ["", "people", "in the test part", "columns", "bytes left over", "our columns"]
+    german_row = shown[""] == "German"
+    shown.loc[german_row, "our columns"] += f" ({german.with_personal_status:.0f} with the personal status)"
+    return (
+        f"{markdown(shown)}\n\nOn German a published constant scores {german.constant_published:.4f}; on the file's last 200 it "
+        f"would score {german.constant_last_200:.4f}. Command: `python experiments/authors_files.py`."
+    )
+
+
 def ends() -> str:
     """Where the published reward ends on Adult, by how it ascends."""
     table = pd.read_csv(RESULTS / "ends" / "ends.csv")
@@ -240,6 +258,7 @@ PAGES: dict[str, Callable[[], str]] = {
     "tried": tried,
     "reproduction": reproduction,
     "ends": ends,
+    "authors-files": authors_files,
     "speed": speed,
     "growth": growth,
 }

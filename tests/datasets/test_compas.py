@@ -16,6 +16,7 @@ def test_filtered_and_published_rows_are_the_documented_ones() -> None:
     assert set(published.sensitive["race"]) == {"African-American", "Caucasian"}
     assert (filtered.label == "yes").sum() == 2_809
     assert (published.label == "yes").sum() == 2_483
+    assert (filtered.test_people, published.test_people) == (None, 1_057)
 
 
 @pytest.mark.data

@@ -66,6 +66,7 @@ def test_any_other_value_gives_another_fingerprint(row: int, age: float, job: st
         {"label": pd.Series(["no", "yes", "yes"], name="other")},
         {"pos_label": "no"},
         {"test_rows": np.array([True, False, False])},
+        {"test_people": 1},
         {"sensitive": pd.DataFrame({"sex": ["f", "m", "m"]})},
     ],
 )

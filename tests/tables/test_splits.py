@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
-from evenhand.datasets import Dataset, load_adult, load_german
+from evenhand.datasets import Dataset, load_adult, load_compas, load_german
 from evenhand.protocol import published_split
 from evenhand.tables.preprocessing import make_preprocessor, prepare
 from evenhand.tables.splits import Split, split
@@ -107,10 +107,20 @@ def test_without_a_published_part_the_papers_fractions_hold() -> None:
     assert all(np.array_equal(one, other) for one, other in zip(ours, plain, strict=True))
 
 
+def test_a_test_part_of_which_only_the_size_is_known_is_drawn() -> None:
+    people = make_dataset(200, test_people=30)
+    one, other = (published_split(people, seed=seed) for seed in (0, 1))
+    assert [len(part) for part in one] == [140, 30, 30]
+    assert sorted(np.concatenate(one)) == list(range(200))
+    assert set(one.test) != set(other.test)
+    assert all(np.array_equal(*pair) for pair in zip(one, published_split(people, seed=0), strict=True))
+
+
 @pytest.mark.data
 def test_published_parts_of_the_real_data() -> None:
     assert len(published_split(load_adult(rows="published"), seed=0).test) == 15_060
     assert len(published_split(load_german(rows="published"), seed=0).test) == 200
+    assert len(published_split(load_compas(rows="published"), seed=0).test) == 1_057
 
 
 def test_numbers_are_z_scored_and_categories_one_hot_by_hand() -> None:

