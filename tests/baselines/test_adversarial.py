@@ -37,9 +37,10 @@ def cross_entropy(logits, wanted):
     return -anp.mean(anp.sum(wanted * (logits - anp.log(anp.sum(anp.exp(logits), 1, keepdims=True))), 1))
 
 
-def what_the_encoder_minimises(players, batch, weights):
+def what_the_encoder_minimises(players, batch, weights, bounded=True):
     encoder, classifier, decoder, adversary = players
-    representation = anp.tanh(forward(encoder, batch.rows))
+    representation = forward(encoder, batch.rows)
+    representation = anp.tanh(representation) if bounded else representation
     rebuilt = forward(decoder, anp.concatenate([representation, batch.groups], 1))
     return (
         weights.classifier * cross_entropy(forward(classifier, representation), batch.labels)
@@ -51,11 +52,13 @@ def what_the_encoder_minimises(players, batch, weights):
 @pytest.mark.parametrize(
     "weights", [Weights(1.3, 0.4, 0.8), Weights(1, 0, 1), Weights(1, 2, 0), Weights(0, 1, 1)]
 )
-def test_the_encoders_gradient_equals_automatic_differentiation(game, weights):
+@pytest.mark.parametrize("bounded", [True, False])
+def test_the_encoders_gradient_equals_automatic_differentiation(game, weights, bounded):
     players, batch = game
-    loss, gradient = encoder_gradient(players, batch, weights, *represent(players.encoder, batch.rows))
+    made = represent(players.encoder, batch.rows, bounded=bounded)
+    loss, gradient = encoder_gradient(players, batch, weights, *made, bounded=bounded)
     wanted, wanted_gradient = value_and_grad(what_the_encoder_minimises)(
-        tuple(map(tuple, players)), batch, weights
+        tuple(map(tuple, players)), batch, weights, bounded
     )
     assert loss == pytest.approx(wanted)
     for name in ("encoder", "classifier", "decoder") if weights.reconstruction else ("encoder", "classifier"):

@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 
 from evenhand.protocol.compare import TITLES, beside, by_major, interval, markdown, published
+from evenhand.protocol.grids import CLOSE
 from evenhand.protocol.trial import METRICS
 
 
@@ -25,6 +26,13 @@ def test_ours_stands_beside_the_published_number() -> None:
     assert cells.loc["accuracy", ["ours", "published"]].tolist() == [0.76, 0.7544]
     assert cells.loc["accuracy", "difference"] == pytest.approx(0.76 - 0.7544)
     assert cells.loc["flip_rate", ["published", "difference"]].isna().all()
+
+
+@pytest.mark.parametrize(("method", "row"), [("LFR (authors)", "LFR"), (CLOSE, "CCB"), ("LFR", "LFR")])
+def test_a_method_under_another_name_stands_beside_its_published_row(method: str, row: str) -> None:
+    cells = beside(found(method=method), "table2_delta").set_index("metric")
+    paper = published().set_index(["table", "method", "dataset"])
+    assert cells.loc["accuracy", "published"] == paper.loc[("table2_delta", row, "adult"), "accuracy"]
 
 
 def test_another_task_is_compared_with_nothing() -> None:

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 from sklearn.tree import DecisionTreeClassifier
 
-from evenhand.protocol.grids import Method, grid, our_methods, paper_methods
+from evenhand.protocol.grids import CLOSE, Method, authors_methods, grid, our_methods, paper_methods
 
 
 def values(name: str, parameter: str, *, full: bool = True) -> list[object]:
@@ -37,10 +37,26 @@ def test_fixed_parameters_are_the_paper_s() -> None:
     assert {getattr(model, "random_state", 7) for model in made.values()} == {7}
 
 
+def test_the_authors_baselines_have_the_paper_s_grids_and_their_own_way() -> None:
+    methods = {method.name: method for method in authors_methods(full=True)}
+    for name in ("Rawlsian", "LFR", "ALFR"):
+        theirs, model = methods[f"{name} (authors)"], paper_methods(full=True)
+        grid_of = {method.name: method.grid for method in model}[name]
+        assert [{**point, "variant": "authors"} for point in grid_of] == list(theirs.grid)
+        assert theirs.make(7, **theirs.points(1000)[0]).variant == "authors"
+    rawlsian = methods["Rawlsian (authors)"]
+    assert not rawlsian.make(7, **rawlsian.points(1000)[0]).fit_intercept
+    close = methods[CLOSE].make(7, **methods[CLOSE].points(45_222)[0])
+    assert (close.reward.names, close.optimizer, close.learning_rate) == (("correctness", "kl"), "adam", 1e-3)
+    assert (close.steps, close.cooperation, close.estimator) == (750_000, "acting", "sampled")
+
+
 @pytest.mark.parametrize("full", [True, False])
 def test_the_smaller_grid_is_part_of_the_whole_one(full: bool) -> None:
-    whole = {m.name: m for m in [*paper_methods(full=True), *our_methods(full=True)]}
-    for method in [*paper_methods(full=full), *our_methods(full=full)]:
+    whole = {
+        m.name: m for m in [*paper_methods(full=True), *authors_methods(full=True), *our_methods(full=True)]
+    }
+    for method in [*paper_methods(full=full), *authors_methods(full=full), *our_methods(full=full)]:
         known = [{k: v for k, v in point.items() if k != "max_iter"} for point in whole[method.name].grid]
         for point in method.grid:
             assert {k: v for k, v in point.items() if k != "max_iter"} in known

@@ -8,6 +8,7 @@ import pytest
 
 from evenhand.datasets import Dataset
 from evenhand.protocol import reproduce as module
+from evenhand.protocol.compare import THEIRS
 from evenhand.protocol.grids import Method
 from evenhand.protocol.reproduce import reproduce
 from evenhand.protocol.store import StoreError
@@ -45,12 +46,21 @@ def test_everything_is_written_and_a_second_run_writes_the_same(tmp_path: Path) 
     assert files(tmp_path) == written
 
     assert results.command == "evenhand reproduce --datasets german,education"
+    papers, ours = ["LR", "Rawlsian", "LFR", "ALFR", "CCB"], ["LR unaware", "CCB cured", "CCB both"]
     methods = pd.read_csv(tmp_path / "table1_discrimination.csv")["method"].unique().tolist()
-    assert methods == ["LR", "Rawlsian", "LFR", "ALFR", "CCB", "LR unaware", "CCB cured", "CCB both"]
+    assert methods == [*papers, *THEIRS, *ours]
+    students = pd.read_csv(tmp_path / "table5_education_gender.csv")["method"].unique().tolist()
+    assert students == [*papers, *ours]
     assert [curve["method"] for curve in results.curves] == ["CCB", "CCB cured"]
     assert pd.read_csv(tmp_path / "convergence.csv")["method"].unique().tolist() == ["CCB", "CCB cured"]
     assert len(results.theorem) == pd.read_csv(tmp_path / "theorem.csv")["method"].nunique() == 2
     assert "CCB" in str(results)
+
+
+@pytest.mark.usefixtures("small")
+def test_simulated_students_have_none_of_the_authors_variants(tmp_path: Path) -> None:
+    results = reproduce(methods=["Rawlsian (authors)"], datasets=["german", "education"], out=tmp_path)
+    assert list(results.tables) == ["table1_discrimination", "table2_delta", "table_bounded"]
 
 
 @pytest.mark.usefixtures("small")

@@ -54,13 +54,14 @@ def start_players(
     )
 
 
-def represent(encoder: Network, rows: Any) -> tuple[Array, Array]:
+def represent(encoder: Network, rows: Any, *, bounded: bool = True) -> tuple[Array, Array]:
     """Return the encoder's hidden layer and the representation, the tanh of its output.
 
-    Unbounded, it would grow without end: the larger it is, the more a wrong adversary loses.
+    Not bounded, it is the output itself, and may grow without end: the larger it is, the more a wrong
+    adversary loses.
     """
     hidden, output = forward(encoder, rows)
-    return hidden, np.tanh(output)
+    return hidden, np.tanh(output) if bounded else output
 
 
 def adversary_gradient(adversary: Network, representation: Array, groups: Array) -> tuple[float, Network]:
@@ -71,7 +72,13 @@ def adversary_gradient(adversary: Network, representation: Array, groups: Array)
 
 
 def encoder_gradient(
-    players: Players, batch: Batch, weights: Weights, hidden: Array, representation: Array
+    players: Players,
+    batch: Batch,
+    weights: Weights,
+    hidden: Array,
+    representation: Array,
+    *,
+    bounded: bool = True,
 ) -> tuple[float, Players]:
     """Return what the encoder, classifier and decoder minimise, and its gradient by each of them.
 
@@ -97,7 +104,8 @@ def encoder_gradient(
         errors *= 2 * factor
         by_decoder = backward(decoder, seen, decoder_hidden, errors)
         by_representation += input_gradient(decoder, decoder_hidden, errors)[:, : representation.shape[1]]
-    by_representation *= 1 - representation * representation
+    if bounded:
+        by_representation *= 1 - representation * representation
     by_encoder = backward(encoder, batch.rows, hidden, by_representation)
     return loss, Players(by_encoder, by_classifier, by_decoder, EMPTY)
 
@@ -160,8 +168,16 @@ class Game:
     """The alternating training: the adversary learns from every batch, the others from every n-th."""
 
     def __init__(
-        self, players: Players, weights: Weights, learning_rate: float, adversary_steps: int
+        self,
+        players: Players,
+        weights: Weights,
+        learning_rate: float,
+        adversary_steps: int,
+        *,
+        bounded: bool = True,
+        adversary_last: bool = False,
     ) -> None:
+        self.bounded, self.adversary_last = bounded, adversary_last
         self.weights = weights
         self.adversary_steps = adversary_steps
         self.n_batches = 0
@@ -172,13 +188,21 @@ class Game:
 
     def play(self, batch: Batch) -> None:
         """Update the adversary, and the others if it is their turn."""
-        hidden, representation = represent(self.players.encoder, batch.rows)
+        self.n_batches += 1
+        others_turn = not self.weights.adversary or self.n_batches % self.adversary_steps == 0
+        hidden, representation = represent(self.players.encoder, batch.rows, bounded=self.bounded)
+        if self.adversary_last and others_turn:
+            self._move_others(batch, hidden, representation)
+            hidden, representation = represent(self.players.encoder, batch.rows, bounded=self.bounded)
         if self.weights.adversary:
             self.breaker.step(adversary_gradient(self.players.adversary, representation, batch.groups)[1])
-        self.n_batches += 1
-        if self.weights.adversary and self.n_batches % self.adversary_steps:
-            return
-        _, gradient = encoder_gradient(self.players, batch, self.weights, hidden, representation)
+        if others_turn and not self.adversary_last:
+            self._move_others(batch, hidden, representation)
+
+    def _move_others(self, batch: Batch, hidden: Array, representation: Array) -> None:
+        _, gradient = encoder_gradient(
+            self.players, batch, self.weights, hidden, representation, bounded=self.bounded
+        )
         self.makers.step(gradient.encoder, gradient.classifier, gradient.decoder)
 
 

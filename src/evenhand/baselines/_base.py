@@ -19,6 +19,7 @@ from evenhand.metrics.collapse import CollapseWarning, one_decision
 from evenhand.wording import listed
 
 Callback = Callable[[int, Any], bool | None] | None
+VARIANTS = ("literature", "authors")  # as the method was published, or as Hu and Rangwala's code has it
 
 
 class Baseline(ClassifierMixin, BaseEstimator):  # type: ignore[misc]

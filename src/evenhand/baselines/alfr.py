@@ -10,8 +10,8 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
 from evenhand.arrays import Codes, Floats
 from evenhand.baselines._adversarial import Batch, Game, Players, Weights, one_hot, represent, start_players
-from evenhand.baselines._base import Baseline, Callback, dense, generator, wants_to_stop
-from evenhand.checks import integer, number
+from evenhand.baselines._base import VARIANTS, Baseline, Callback, dense, generator, wants_to_stop
+from evenhand.checks import integer, number, one_of
 from evenhand.network import Network, forward, softmax
 
 
@@ -33,6 +33,10 @@ class ALFR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Baseline):  # type
         The width of the representation, and of every network's hidden layer.
     classifier_weight, reconstruction_weight, adversary_weight : float
         The weights of the three losses. With reconstruction_weight 0, as in the paper, there is no decoder.
+    variant : {'literature', 'authors'}
+        'authors' follows the code of Hu and Rangwala (2020): the representation is the encoder's output
+        without a tanh, the adversary moves after the others and sees the representation that they have made,
+        and batches come in the rows' order.
     adversary_steps : int
         How many batches the adversary learns from for each batch of the others. One, as published, is often
         too few: the representation then stays ahead of its adversary, and keeps what another adversary,
@@ -71,6 +75,7 @@ class ALFR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Baseline):  # type
         classifier_weight: float = 1.0,
         reconstruction_weight: float = 0.0,
         adversary_weight: float = 1.0,
+        variant: str = "literature",
         adversary_steps: int = 1,
         epochs: int = 20,
         batch_size: int = 32,
@@ -83,6 +88,7 @@ class ALFR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Baseline):  # type
         self.classifier_weight = classifier_weight
         self.reconstruction_weight = reconstruction_weight
         self.adversary_weight = adversary_weight
+        self.variant = variant
         self.adversary_steps = adversary_steps
         self.epochs = epochs
         self.batch_size = batch_size
@@ -108,6 +114,7 @@ class ALFR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Baseline):  # type
         )
         rate = number("learning_rate", self.learning_rate, low=0, open_low=True)
         every = integer("checkpoint_every", self.checkpoint_every)
+        authors = one_of("variant", self.variant, VARIANTS) == "authors"
         integer("epochs", self.epochs)
         integer("batch_size", self.batch_size)
         X, labels, codes = self._admit(X, y, sensitive_features)
@@ -116,7 +123,8 @@ class ALFR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Baseline):  # type
             weights = weights._replace(adversary=0.0)
         rng = generator(self.random_state)
         players = start_players(X.shape[1], *widths, n_labels, n_groups, rng)
-        game = Game(players, weights, rate, integer("adversary_steps", self.adversary_steps))
+        steps = integer("adversary_steps", self.adversary_steps)
+        game = Game(players, weights, rate, steps, bounded=not authors, adversary_last=authors)
 
         everybody = Batch(X.astype(np.float32), one_hot(labels, n_labels), one_hot(codes, n_groups))
         self.n_steps_ = 0
@@ -148,7 +156,7 @@ class ALFR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Baseline):  # type
         return self.fit(X, y, sensitive_features=sensitive_features).transform(X)
 
     def _represent(self, X: Any) -> Floats:
-        return np.asarray(represent(self.encoder_, X)[1])
+        return np.asarray(represent(self.encoder_, X, bounded=self.variant != "authors")[1])
 
     def _probabilities(self, X: Any, codes: Codes) -> Floats:
         return np.asarray(softmax(forward(self.classifier_, self._represent(X))[1]), dtype=np.float64)
@@ -156,7 +164,7 @@ class ALFR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Baseline):  # type
     def _batches(self, everybody: Batch, rng: np.random.Generator) -> Iterator[Batch]:
         n_people = len(everybody.labels)
         for _ in range(self.epochs):
-            order = rng.permutation(n_people)
+            order = np.arange(n_people) if self.variant == "authors" else rng.permutation(n_people)
             shuffled = Batch(*(part[order] for part in everybody))
             for at in range(0, n_people, self.batch_size):
                 rows, labels, groups = (part[at : at + self.batch_size] for part in shuffled)

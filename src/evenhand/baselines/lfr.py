@@ -11,7 +11,15 @@ from scipy.optimize import OptimizeResult, minimize
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
 from evenhand.arrays import Codes, Floats
-from evenhand.baselines._base import Baseline, Callback, dense, generator, two_columns, wants_to_stop
+from evenhand.baselines._base import (
+    VARIANTS,
+    Baseline,
+    Callback,
+    dense,
+    generator,
+    two_columns,
+    wants_to_stop,
+)
 from evenhand.baselines._prototypes import Losses, People, Prototypes, assign, objective
 from evenhand.checks import integer, number, one_of
 
@@ -37,6 +45,10 @@ class LFR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Baseline):  # type:
         The number of prototypes.
     reconstruction_weight, classifier_weight, parity_weight : float
         A_x, A_y and A_z.
+    variant : {'literature', 'authors'}
+        'literature' averages L_x and L_y over people, as Zemel et al. do. 'authors' adds them up, as the code
+        of Hu and Rangwala (2020) does, so that A_z weighs as much less as there are people. Its prototypes
+        and α start uniformly in [0, 1], and α may become negative.
     distance : {'weighted', 'euclidean'}
         'weighted' is Zemel's Σ_i α_i (x_i − v_i)², α learned for each group: predictions depend on the group.
         'euclidean' is the unsquared distance that AIF360 uses: no α, no dependence on the group.
@@ -54,7 +66,7 @@ class LFR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Baseline):  # type:
     prototypes_ : Prototypes
         `label` w, `place` v and `scale` α.
     losses_ : Losses
-        L_x, L_y and L_z at the end, before their weights.
+        L_x, L_y and L_z at the end, before their weights; L_x and L_y are sums for 'authors'.
     objective_ : float
         Their weighted sum.
 
@@ -84,6 +96,7 @@ class LFR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Baseline):  # type:
         reconstruction_weight: float = 0.01,
         classifier_weight: float = 1.0,
         parity_weight: float = 1.0,
+        variant: str = "literature",
         distance: str = "weighted",
         max_iter: int = 200,
         tol: float = 1e-4,
@@ -94,6 +107,7 @@ class LFR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Baseline):  # type:
         self.reconstruction_weight = reconstruction_weight
         self.classifier_weight = classifier_weight
         self.parity_weight = parity_weight
+        self.variant = variant
         self.distance = distance
         self.max_iter = max_iter
         self.tol = tol
@@ -116,11 +130,14 @@ class LFR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Baseline):  # type:
             number("classifier_weight", self.classifier_weight, low=0),
             number("parity_weight", self.parity_weight, low=0),
         )
+        sums = one_of("variant", self.variant, VARIANTS) == "authors"
         one_of("distance", self.distance, ("weighted", "euclidean"))
         max_iter, tol = integer("max_iter", self.max_iter), number("tol", self.tol, low=0)
         every = integer("checkpoint_every", self.checkpoint_every)
         X, labels, codes = self._admit(X, y, sensitive_features)
         people = People.gather(X, labels, codes)
+        many = len(labels) if sums else 1
+        weights = Losses(many * weights.reconstruction, many * weights.classifier, weights.parity)
         weighted = self._uses_group
         self.prototypes_, self.n_steps_ = self._start(X, generator(self.random_state)), 0
 
@@ -133,9 +150,12 @@ class LFR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Baseline):  # type:
             evaluate = partial(
                 objective, people=people, weights=weights, weighted=weighted, smoothing=smoothing
             )
-            if _descend(evaluate, self.prototypes_, iterations, tol, on_step):
+            if _descend(
+                evaluate, self.prototypes_, iterations, tol, on_step, least_scale=None if sums else 0.0
+            ):
                 break
-        self.objective_, _, self.losses_ = objective(self.prototypes_, people, weights, weighted=weighted)
+        self.objective_, _, means = objective(self.prototypes_, people, weights, weighted=weighted)
+        self.losses_ = Losses(many * means.reconstruction, many * means.classifier, means.parity)
         if self.n_steps_ % every != 0:
             wants_to_stop(callback, self.n_steps_, self)
         self._warn_if_collapsed(self._probabilities(X, codes), "parity_weight")
@@ -158,6 +178,9 @@ class LFR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Baseline):  # type:
 
     def _start(self, X: Any, rng: np.random.Generator) -> Prototypes:
         n_people, n_features = X.shape
+        if self.variant == "authors":
+            shapes = (self.n_prototypes,), (self.n_prototypes, n_features), (len(self.groups_), n_features)
+            return Prototypes(*(rng.uniform(0, 1, shape) for shape in shapes))
         drawn = rng.choice(n_people, self.n_prototypes, replace=n_people < self.n_prototypes)
         centre = np.asarray(X.mean(axis=0)).ravel()
         # near the centre, so that nobody belongs to one prototype alone, and apart even if drawn twice
@@ -185,6 +208,7 @@ def _descend(
     max_iter: int,
     tol: float,
     on_step: Callable[[Prototypes], bool],
+    least_scale: float | None = 0.0,
 ) -> bool:
     """Run L-BFGS-B, handing every iterate to `on_step`; return whether that asked to stop."""
     stopped = False
@@ -200,7 +224,7 @@ def _descend(
             raise StopIteration
 
     label, place, scale = (part.size for part in start)
-    bounds = [(0.0, 1.0)] * label + [(None, None)] * place + [(0.0, None)] * scale
+    bounds = [(0.0, 1.0)] * label + [(None, None)] * place + [(least_scale, None)] * scale
     limits: dict[str, Any] = {"bounds": bounds, "options": {"gtol": tol, "maxiter": max_iter}}
     minimize(flat_objective, _flatten(start), method="L-BFGS-B", jac=True, callback=after_step, **limits)
     return stopped

@@ -7,9 +7,17 @@ from typing import Any, Self
 import numpy as np
 
 from evenhand.arrays import Codes, Floats
-from evenhand.baselines._base import Baseline, Callback, dense, generator, two_columns, wants_to_stop
+from evenhand.baselines._base import (
+    VARIANTS,
+    Baseline,
+    Callback,
+    dense,
+    generator,
+    two_columns,
+    wants_to_stop,
+)
 from evenhand.baselines._chaining import choose_from_chains, play_rounds
-from evenhand.checks import integer, number
+from evenhand.checks import integer, number, one_of
 
 
 class Rawlsian(Baseline):
@@ -30,8 +38,14 @@ class Rawlsian(Baseline):
         λ, the ridge penalty.
     delta : float
         δ in (0, 1]: the share of intervals that may miss; a smaller δ widens them.
+    variant : {'literature', 'authors'}
+        'literature' is Joseph et al.'s algorithm, as above. 'authors' is what the code of Hu and Rangwala
+        (2020) does: it chooses somebody in each round and makes no use of it. Every candidate's label is
+        learned from, so that each arm is a ridge regression on the people of its group, who come in the rows'
+        order, again from the first when all have come. δ then only widens `intervals`.
     n_rounds : int, optional
-        The number of rounds, by default the number of people. A round is a step.
+        The number of rounds; by default the number of people, and twice that for 'authors', whose two epochs
+        these are. A round is a step.
     fit_intercept : bool
         Whether to add a constant to the features (it is penalised like them).
     checkpoint_every : int
@@ -44,7 +58,7 @@ class Rawlsian(Baseline):
     coef_ : array of shape (groups, features)
         The arms' ridge estimates, the constant last where there is one.
     selected_ : array of shape (n_steps_,)
-        The row of the person chosen in each round.
+        The row of the person chosen in each round; none for 'authors'.
 
     Notes
     -----
@@ -66,6 +80,7 @@ class Rawlsian(Baseline):
         regularization: float = 1.0,
         *,
         delta: float = 0.5,
+        variant: str = "literature",
         n_rounds: int | None = None,
         fit_intercept: bool = True,
         checkpoint_every: int = 1000,
@@ -73,6 +88,7 @@ class Rawlsian(Baseline):
     ) -> None:
         self.regularization = regularization
         self.delta = delta
+        self.variant = variant
         self.n_rounds = n_rounds
         self.fit_intercept = fit_intercept
         self.checkpoint_every = checkpoint_every
@@ -83,22 +99,28 @@ class Rawlsian(Baseline):
         penalty = number("regularization", self.regularization, low=0, open_low=True)
         delta = number("delta", self.delta, low=0, high=1, open_low=True)
         every = integer("checkpoint_every", self.checkpoint_every)
+        chooses = one_of("variant", self.variant, VARIANTS) == "literature"
         X, labels, codes = self._admit(X, y, sensitive_features)
         rows = self._contexts(X)
-        n_rounds = len(rows) if self.n_rounds is None else integer("n_rounds", self.n_rounds)
+        usual = len(rows) if chooses else 2 * len(rows)
+        n_rounds = usual if self.n_rounds is None else integer("n_rounds", self.n_rounds)
         rng = generator(self.random_state)
-        presented = _line_up(codes, len(self.groups_), n_rounds, rng)
+        presented = _line_up(codes, len(self.groups_), n_rounds, rng if chooses else None)
         draws = rng.random(n_rounds)
 
         n_groups, n_features = len(self.groups_), rows.shape[1]
         self.coef_ = np.zeros((n_groups, n_features))
         self.precision_inverse_ = np.repeat(np.eye(n_features)[None] / penalty, n_groups, axis=0)
-        selected = np.empty(n_rounds, dtype=np.int64)
+        selected = np.empty(n_rounds if chooses else 0, dtype=np.int64)
         rewards = labels.astype(np.float64)
+        sums = _Sums(n_groups, n_features, penalty)
         for start in range(0, n_rounds, every):
             stop = min(start + every, n_rounds)
-            state = (self.coef_, self.precision_inverse_, selected)
-            play_rounds(rows, rewards, presented, draws, start, stop, penalty, delta, *state)
+            if chooses:
+                state = (self.coef_, self.precision_inverse_, selected)
+                play_rounds(rows, rewards, presented, draws, start, stop, penalty, delta, *state)
+            else:
+                self.coef_, self.precision_inverse_ = sums.add(rows, rewards, presented[start:stop])
             self.n_steps_ = stop
             self.selected_ = selected[:stop]
             if wants_to_stop(callback, stop, self):
@@ -156,11 +178,31 @@ class Rawlsian(Baseline):
         return np.ascontiguousarray(np.c_[rows, np.ones(len(rows))] if self.fit_intercept else rows)
 
 
-def _line_up(codes: Codes, n_groups: int, n_rounds: int, rng: np.random.Generator) -> Codes:
-    """Return who is presented in each round, (rounds, groups): each group's people in random order."""
+class _Sums:
+    """Everybody's part in each arm's ridge regression: V = λI + Σxxᵀ and Σxy."""
+
+    def __init__(self, n_groups: int, n_features: int, penalty: float) -> None:
+        self.precision = np.repeat(penalty * np.eye(n_features)[None], n_groups, axis=0)
+        self.products = np.zeros((n_groups, n_features))
+
+    def add(self, rows: Floats, rewards: Floats, presented: Codes) -> tuple[Floats, Floats]:
+        """Add the people of some rounds; return the arms' estimates and V⁻¹."""
+        for arm, people in enumerate(presented.T):
+            self.precision[arm] += rows[people].T @ rows[people]
+            self.products[arm] += rewards[people] @ rows[people]
+        inverse: Floats = np.asarray(np.linalg.inv(self.precision), dtype=np.float64)
+        return np.einsum("gij,gj->gi", inverse, self.products), inverse
+
+
+def _line_up(codes: Codes, n_groups: int, n_rounds: int, rng: np.random.Generator | None) -> Codes:
+    """Return who is presented in each round, (rounds, groups): each group's people in random order.
+
+    Without a generator they come in the order of their rows.
+    """
     presented = np.empty((n_rounds, n_groups), dtype=np.int64)
     for code in range(n_groups):
         people = np.flatnonzero(codes == code)
         turns = -(-n_rounds // len(people))
-        presented[:, code] = np.concatenate([rng.permutation(people) for _ in range(turns)])[:n_rounds]
+        orders = [people if rng is None else rng.permutation(people) for _ in range(turns)]
+        presented[:, code] = np.concatenate(orders)[:n_rounds]
     return presented

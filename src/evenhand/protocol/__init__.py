@@ -1,6 +1,6 @@
 """The experimental protocol: splits, grids, selection on validation, sweeps on any engine, and the paper."""
 
-from evenhand.protocol.grids import Method, grid, our_methods, paper_methods
+from evenhand.protocol.grids import Method, authors_methods, grid, our_methods, paper_methods
 from evenhand.protocol.selection import (
     CRITERIA,
     BoundedDiscrimination,
@@ -28,6 +28,7 @@ __all__ = [
     "Store",
     "StoreError",
     "Sweep",
+    "authors_methods",
     "grid",
     "our_methods",
     "paper_methods",

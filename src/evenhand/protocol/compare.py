@@ -14,6 +14,7 @@ import pandas as pd
 from scipy import stats
 
 from evenhand.atomic import write_text
+from evenhand.protocol.grids import CLOSE
 from evenhand.protocol.trial import METRICS, PUBLISHED_METRICS
 from evenhand.tables.dataset import Dataset
 
@@ -29,6 +30,10 @@ TITLES = {
     "table5_education_gender": "Table 5: education by gender (simulated students)",
     "table6_education_race": "Table 6: education by race (simulated students)",
 }
+
+
+# Rows that stand beside a published one of another name.
+THEIRS = {f"{name} (authors)": name for name in ("Rawlsian", "LFR", "ALFR")} | {CLOSE: "CCB"}
 
 
 @cache
@@ -87,7 +92,7 @@ def beside(
             if dataset in one_test_part:
                 low = high = float("nan")
             known = metric in PUBLISHED_METRICS and (comparable is None or dataset in comparable)
-            row = theirs.get((dataset, method), {}) if known else {}
+            row = theirs.get((dataset, THEIRS.get(str(method), method)), {}) if known else {}
             their = float(row.get(metric, np.nan))
             lines.append((dataset, method, metric, mean, low, high, their, mean - their, len(rows)))
     return pd.DataFrame(lines, columns=list(COLUMNS))

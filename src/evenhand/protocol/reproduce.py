@@ -14,8 +14,8 @@ from evenhand.checks import integer, one_of
 from evenhand.datasets import MAJORS, Dataset, load, load_german, load_health, simulate_registrar
 from evenhand.progress import Progress
 from evenhand.protocol import findings
-from evenhand.protocol.compare import GradientCurve, Results, RewardCurve, beside, by_major
-from evenhand.protocol.grids import Method, our_methods, paper_methods
+from evenhand.protocol.compare import THEIRS, GradientCurve, Results, RewardCurve, beside, by_major
+from evenhand.protocol.grids import Method, authors_methods, our_methods, paper_methods
 from evenhand.protocol.store import Store
 from evenhand.protocol.sweep import Sweep
 from evenhand.protocol.theorem import CURED, PUBLISHED, against_steps, theorem_methods
@@ -60,7 +60,8 @@ def reproduce(
         Names of `DATASETS`; all by default. Health has the paper's label if its files are there, else the
         Charlson label, which is another task and is compared with nothing. 'education' is simulated.
     methods : sequence of str, optional
-        All by default: LR, Rawlsian, LFR, ALFR, CCB; LR unaware, CCB cured, CCB both.
+        All by default: those of `paper_methods`, `authors_methods` and `our_methods`. The second are left out
+        for simulated students.
     engine, workers, address
         As for `Sweep.run`.
     out : path
@@ -72,7 +73,9 @@ def reproduce(
     """
     integer("seeds", seeds)
     chosen = DATASETS if datasets is None else [one_of("datasets", name, DATASETS) for name in datasets]
-    asked = select_methods([*paper_methods(full=full), *our_methods(full=full)], methods)
+    known = [*paper_methods(full=full), *authors_methods(full=full), *our_methods(full=full)]
+    asked = select_methods(known, methods)
+    students = None if methods is None else [name for name in methods if name not in THEIRS]
     shown = progress or Progress()
     how: dict[str, Any] = {"engine": engine, "workers": workers, "address": address, "progress": shown}
     results = Results(_command(full, seeds, datasets, methods), seeds, Path(out))
@@ -82,10 +85,10 @@ def reproduce(
         if public:
             watched = theorem_methods(full=full) if any(method.name == "CCB" for method in asked) else []
             results = _with_public(results, Sweep([*asked, *watched], public, seeds, store=store), how)
-        for sensitive, table in EDUCATION_TABLES.items() if "education" in chosen else ():
+        for sensitive, table in EDUCATION_TABLES.items() if "education" in chosen and students != [] else ():
             shown.say(f"Education by {sensitive}: simulated students, in the sizes that the paper states.")
             courses = education_tasks(sensitive, list(MAJORS) if full else SMALL_MAJORS)
-            small = select_methods([*paper_methods(full=False), *our_methods(full=False)], methods)
+            small = select_methods([*paper_methods(full=False), *our_methods(full=False)], students)
             sweep = Sweep(small, courses, seeds, split="stratified", store=store)
             results = _with_education(results, sweep, table, how)
     if tables:

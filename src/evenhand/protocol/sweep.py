@@ -37,7 +37,7 @@ class Sweep:
     Parameters
     ----------
     methods : sequence of Method
-        `paper_methods(full=True)`, `our_methods(full=True)`, or your own.
+        `paper_methods(full=True)`, `authors_methods`, `our_methods`, or your own.
     datasets : sequence of Dataset or str
         Names are those of `evenhand.datasets.available()`.
     seeds : int or sequence of int
