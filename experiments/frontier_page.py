@@ -16,7 +16,7 @@ from pathlib import Path
 
 import frontier_words as words
 import pandas as pd
-from frontier import COMPETITORS, DATASETS, DELTA, MAX_DISCRIMINATION, MAX_FLIP, chosen
+from frontier import COMPETITORS, DATASETS, DELTA, MAX_DISCRIMINATION, MAX_FLIP, UNAWARE, chosen
 from publish import TITLES
 
 from evenhand.code_version import made
@@ -29,7 +29,7 @@ from evenhand.report.summarise import model_of, summary_of
 from evenhand.report.summary import ModelEntry, Overview, PublishedEntry, Study, Summary, Table
 
 # What delta chooses from; all of ours together make the front.
-METHODS = {words.OURS: "CCB parity", **{name: name for name in (*COMPETITORS, "LR unaware")}}
+METHODS = {words.OURS: "CCB parity", **{name: name for name in (*COMPETITORS, *UNAWARE)}}
 CONSTANT, UNFINISHED = "decide all people alike on most splits", "were not tried on every split"
 REMAKE = "`python experiments/frontier.py --tables`"
 ALIKE = 0.001  # as in frontier.NotConstant: a rate of positives this near to 0 or 1 is a constant classifier

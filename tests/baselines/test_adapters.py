@@ -6,7 +6,12 @@ import numpy as np
 import pytest
 from sklearn.tree import DecisionTreeClassifier
 
-from evenhand.baselines import LR, ExponentiatedGradientClassifier, OxonFairClassifier
+from evenhand.baselines import (
+    LR,
+    ExponentiatedGradientClassifier,
+    OxonFairClassifier,
+    ThresholdOptimizerClassifier,
+)
 
 
 def discrimination(decisions, s):
@@ -52,6 +57,31 @@ def test_thresholds_by_group_keep_the_bound_and_flip_people(planted):
     assert (by_group[:, 0] != by_group[:, 1]).mean() > 0.2
 
 
+def test_fairlearns_thresholds_keep_their_bound_when_drawn_and_flip_people(planted):
+    X, y, s = planted
+    model = ThresholdOptimizerClassifier().fit(X, y, sensitive_features=s)
+    drawn = [model.sample_actions(X, sensitive_features=s, random_state=seed) for seed in range(20)]
+    assert np.mean([discrimination(decided, s) for decided in drawn]) < 0.05
+    by_group = model.probabilities_by_group(X).argmax(axis=2)
+    assert (by_group[:, 0] != by_group[:, 1]).mean() > 0.2
+    loose = ThresholdOptimizerClassifier(difference_bound=1.0).fit(X, y, sensitive_features=s)
+    assert discrimination(loose.predict(X, sensitive_features=s), s) > 0.3
+
+
+@pytest.mark.parametrize("kind", [ExponentiatedGradientClassifier, ThresholdOptimizerClassifier])
+def test_draws_that_differ_are_counted_as_drawn(planted, kind):
+    X, y, s = planted
+    model = kind().fit(X, y, sensitive_features=s)
+    one, other = (
+        np.array(
+            [model.sample_actions(X, sensitive_features=s, random_state=seed + at) for seed in range(40)]
+        )
+        for at in (0, 1000)
+    )
+    share = model.draws_differ(X, sensitive_features=s)
+    assert (one != other).mean() == pytest.approx(share, abs=0.01)
+
+
 def test_a_loose_bound_costs_no_accuracy(planted):
     pytest.importorskip("oxonfair")
     X, y, s = planted
@@ -60,7 +90,12 @@ def test_a_loose_bound_costs_no_accuracy(planted):
 
 
 @pytest.mark.parametrize(
-    ("kind", "package"), [(ExponentiatedGradientClassifier, "fairlearn"), (OxonFairClassifier, "oxonfair")]
+    ("kind", "package"),
+    [
+        (ExponentiatedGradientClassifier, "fairlearn"),
+        (ThresholdOptimizerClassifier, "fairlearn"),
+        (OxonFairClassifier, "oxonfair"),
+    ],
 )
 def test_a_missing_package_is_named(planted, monkeypatch, kind, package):
     X, y, s = planted

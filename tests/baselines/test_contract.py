@@ -21,9 +21,15 @@ from evenhand.baselines import (
     ExponentiatedGradientClassifier,
     OxonFairClassifier,
     Rawlsian,
+    ThresholdOptimizerClassifier,
 )
 
-SEES_GROUP = [LR(aware=True), Rawlsian(random_state=0), LFR(random_state=0)]
+SEES_GROUP = [
+    LR(aware=True),
+    Rawlsian(random_state=0),
+    LFR(random_state=0),
+    ThresholdOptimizerClassifier(),
+]
 if find_spec("oxonfair"):
     SEES_GROUP.append(OxonFairClassifier())
 IS_BLIND = [

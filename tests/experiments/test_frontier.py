@@ -181,3 +181,17 @@ def test_what_a_kind_of_fairness_costs_is_told_split_by_split(frontier):
     # Splits differ by more than the kinds do, which the pairs do not see.
     assert told["individual", "no fairness (λ = 0)"] == "-0.0100 ± 0.0000"
     assert told["both", "LR without the group"] == "0.0500 ± 0.0000"
+
+
+def test_draws_that_differ_and_seconds_stand_beside_delta(frontier):
+    rows = _table([0.8] * 4, [0.7] * 4).assign(seconds=1.25, draws_differ=0.0)
+    rows.loc[rows.method == "fairlearn", "draws_differ"] = 0.125
+    table = frontier.delta_table(rows, pd.DataFrame()).set_index("method")
+    assert table.loc["fairlearn", ["draws that differ", "seconds", "AUC"]].tolist() == ["12.50%", "1.2", ""]
+    assert table.loc["OxonFair", ["draws that differ", "seconds"]].tolist() == ["", "1.2"]
+
+
+def test_every_competitor_is_a_method(frontier):
+    names = [method.name for method in frontier.methods()]
+    assert len(names) == len(set(names))
+    assert {*frontier.COMPETITORS, *frontier.UNAWARE, *frontier.DRAWN} <= set(names)

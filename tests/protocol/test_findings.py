@@ -10,8 +10,10 @@ from evenhand.protocol.findings import (
     constant_here,
     constant_in_the_paper,
     facts_of,
+    lucky_checkpoints,
     theorem_in_words,
 )
+from evenhand.protocol.grids import CLOSE
 from evenhand.protocol.trial import METRICS
 
 ADULT = Facts("adult", 15_060, (4_913, 10_147), 0.2457)
@@ -65,3 +67,25 @@ def test_the_theorem_in_words() -> None:
     assert "over 2,000 steps" in sentence
     assert "1.0e-03 (slope -1.50" in sentence
     assert "5.0e-01 (slope -0.25)" in sentence
+
+
+def test_settings_found_afterwards_are_told_beside_table_2() -> None:
+    said = [
+        ("adult", "delta", 0.1),
+        ("adult", "delta", 0.3),
+        ("adult", "bounded", 0.9),
+        ("other", "delta", 0.5),
+    ]
+    best = pd.DataFrame(
+        [
+            {**row(CLOSE, 0.81, 0.02), "dataset": name, "criterion": criterion, "flip_rate": flips}
+            for name, criterion, flips in said
+        ]
+    )
+    (sentence,) = lucky_checkpoints(best)
+    assert "Table 2, adult: the published reward" in sentence
+    assert (
+        "0.8100 and discrimination 0.0200 (published 0.8165 and 0.0077), and flips 20.0% of people."
+        in sentence
+    )
+    assert lucky_checkpoints(best.assign(method="CCB")) == []

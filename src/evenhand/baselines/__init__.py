@@ -1,8 +1,12 @@
-"""The methods that the paper compares with, LR, Rawlsian, LFR and ALFR, and two from other libraries."""
+"""The methods that the paper compares with, LR, Rawlsian, LFR and ALFR, and three from other libraries."""
 
 from __future__ import annotations
 
-from evenhand.baselines.adapters import ExponentiatedGradientClassifier, OxonFairClassifier
+from evenhand.baselines.adapters import (
+    ExponentiatedGradientClassifier,
+    OxonFairClassifier,
+    ThresholdOptimizerClassifier,
+)
 from evenhand.baselines.alfr import ALFR
 from evenhand.baselines.lfr import LFR
 from evenhand.baselines.logistic import LR
@@ -17,4 +21,5 @@ __all__ = [
     "ExponentiatedGradientClassifier",
     "OxonFairClassifier",
     "Rawlsian",
+    "ThresholdOptimizerClassifier",
 ]

@@ -14,7 +14,24 @@ from evenhand.baselines._base import Baseline, Callback, dense, generator, two_c
 from evenhand.checks import integer, number
 
 
-class ExponentiatedGradientClassifier(Baseline):
+class Randomised(Baseline):
+    """A classifier whose probabilities are chances: its guarantee holds for decisions drawn by them."""
+
+    _two_labels_only = True
+
+    def sample_actions(self, X: Any, *, sensitive_features: Any = None, random_state: Any = None) -> Array:
+        """Draw each person's action, as the method was published."""
+        positive = self.predict_proba(X, sensitive_features=sensitive_features)[:, 1]
+        drawn = generator(random_state).random(len(positive)) < positive
+        return np.asarray(self.classes_[drawn.astype(np.int64)])
+
+    def draws_differ(self, X: Any, *, sensitive_features: Any = None) -> float:
+        """Return the share of people whose decision would differ between two draws, on average."""
+        positive = self.predict_proba(X, sensitive_features=sensitive_features)[:, 1]
+        return float(np.mean(2 * positive * (1 - positive)))
+
+
+class ExponentiatedGradientClassifier(Randomised):
     """fairlearn's reductions (Agarwal et al. 2018) under demographic parity: a random mixture of classifiers.
 
     The mixture doesn't see the group, so given the features no decision depends on it. The guarantee holds
@@ -39,8 +56,6 @@ class ExponentiatedGradientClassifier(Baseline):
     >>> model.predict([[0.0], [3.0]])
     array(['no', 'yes'], dtype='<U3')
     """
-
-    _two_labels_only = True
 
     def __init__(
         self, estimator: Any = None, *, difference_bound: float = 0.01, eps: float = 0.01, max_iter: int = 50
@@ -74,18 +89,65 @@ class ExponentiatedGradientClassifier(Baseline):
         wants_to_stop(callback, self.n_steps_, self)
         return self
 
-    def sample_actions(self, X: Any, *, sensitive_features: Any = None, random_state: Any = None) -> Array:
-        """Draw each person's action from the mixture, as the method was published."""
-        positive = self.predict_proba(X, sensitive_features=sensitive_features)[:, 1]
-        drawn = generator(random_state).random(len(positive)) < positive
-        return np.asarray(self.classes_[drawn.astype(np.int64)])
-
     def _probabilities(self, X: Any, codes: Codes) -> Floats:
         rows, positive = dense(X), np.zeros(X.shape[0])
         for at, weight in self.mitigator_.weights_.items():
             if weight > 0:
                 positive += weight * self.mitigator_.predictors_[at].predict(rows)
         return two_columns(np.clip(positive, 0, 1))
+
+
+class ThresholdOptimizerClassifier(Randomised):
+    """fairlearn's post-processing (Hardt et al. 2016) under demographic parity: thresholds for each group.
+
+    Where no two thresholds meet the bound, decisions between them are drawn (`sample_actions`); `predict`
+    takes the likelier one. Decisions depend on the group by design.
+
+    Parameters
+    ----------
+    estimator : classifier, optional
+        A scikit-learn classifier with `predict_proba`; LogisticRegression(max_iter=500) by default.
+    difference_bound : float
+        The largest difference between the groups' positive rates.
+
+    Notes
+    -----
+    There is one step, and the callback is called once, at the end.
+
+    Examples
+    --------
+    >>> X, y = [[0.0], [1.0], [2.0], [3.0]] * 5, ["no", "no", "yes", "yes"] * 5
+    >>> model = ThresholdOptimizerClassifier().fit(X, y)  # with one group there is nothing to even out
+    >>> model.predict([[0.0], [3.0]])
+    array(['no', 'yes'], dtype='<U3')
+    """
+
+    def __init__(self, estimator: Any = None, *, difference_bound: float = 0.0) -> None:
+        self.estimator = estimator
+        self.difference_bound = difference_bound
+
+    def fit(self, X: Any, y: Any, *, sensitive_features: Any = None, callback: Callback = None) -> Self:
+        """Fit the estimator, kept as `estimator_`, then fairlearn's ThresholdOptimizer, `optimizer_`."""
+        bound = number("difference_bound", self.difference_bound, low=0)
+        X, labels, codes = self._admit(X, y, sensitive_features)
+        self.estimator_ = _or_logistic(self.estimator).fit(X, labels)
+        self.optimizer_ = None
+        if len(self.groups_) > 1:
+            try:
+                from fairlearn.postprocessing import ThresholdOptimizer
+            except ImportError as error:
+                raise _not_installed("ThresholdOptimizerClassifier", "fairlearn") from error
+            self.optimizer_ = ThresholdOptimizer(
+                estimator=self.estimator_, prefit=True, predict_method="predict_proba", tol=bound or None
+            ).fit(dense(X), labels, sensitive_features=codes)
+        self.n_steps_ = 1
+        wants_to_stop(callback, self.n_steps_, self)
+        return self
+
+    def _probabilities(self, X: Any, codes: Codes) -> Floats:
+        if self.optimizer_ is None:
+            return np.asarray(self.estimator_.predict_proba(X))
+        return np.asarray(self.optimizer_._pmf_predict(dense(X), sensitive_features=codes))
 
 
 class OxonFairClassifier(Baseline):

@@ -195,6 +195,7 @@ def in_words(results: Results) -> list[str]:
         *findings.constant_here(results.best),
         *findings.agreement(results.tables["table1_discrimination"], "table1_discrimination", facts),
         *findings.agreement(results.tables["table2_delta"], "table2_delta", facts),
+        *findings.lucky_checkpoints(results.best),
         *findings.theorem_in_words(results.theorem),
     ]
     fixed = _same_test_part(results.datasets)

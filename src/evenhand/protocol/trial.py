@@ -281,7 +281,7 @@ def curve(model: Any) -> dict[str, list[float]] | None:
         return None
     last = len(history["step"]) - 1
     at = np.unique(np.linspace(0, last, min(last + 1, _CURVE_POINTS)).round().astype(int))
-    kept = [name for name in ("step", "reward", "squared_gradient") if name in history]
+    kept = [name for name in ("step", "reward", "squared_gradient", "draws_differ") if name in history]
     return {name: np.asarray(history[name])[at].tolist() for name in kept}
 
 
