@@ -10,6 +10,7 @@ from evenhand.version import __version__
 if TYPE_CHECKING:  # what type checkers and editors see; at run time, a name is loaded when it is first used
     from evenhand.auditing import Audit, audit
     from evenhand.bandits import CooperativeBandits, GradientBandit, TrainingDivergedError
+    from evenhand.boosting import CooperativeBoosting, CooperativeEnsemble
     from evenhand.metrics.collapse import CollapseWarning
     from evenhand.rewards import (
         KL,
@@ -34,6 +35,7 @@ if TYPE_CHECKING:  # what type checkers and editors see; at run time, a name is 
 _HOMES = {
     "evenhand.auditing": ("Audit", "audit"),
     "evenhand.bandits": ("CooperativeBandits", "GradientBandit", "TrainingDivergedError"),
+    "evenhand.boosting": ("CooperativeBoosting", "CooperativeEnsemble"),
     "evenhand.metrics.collapse": ("CollapseWarning",),
     "evenhand.rewards": (
         "KL", "Agreement", "Correctness", "Custom", "EqualOpportunity", "EqualizedOdds",
@@ -48,8 +50,8 @@ _HOMES = {
 }  # fmt: skip
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
 _MODULES = (
-    "auditing", "bandits", "baselines", "datasets", "metrics", "progress", "protocol", "report", "rewards",
-    "tables", "workflow",
+    "auditing", "bandits", "baselines", "boosting", "datasets", "metrics", "progress", "protocol", "report",
+    "rewards", "tables", "workflow",
 )  # fmt: skip
 
 __all__ = [
@@ -58,6 +60,8 @@ __all__ = [
     "Audit",
     "CollapseWarning",
     "CooperativeBandits",
+    "CooperativeBoosting",
+    "CooperativeEnsemble",
     "Correctness",
     "Custom",
     "Deployed",

@@ -247,17 +247,26 @@ importance_clip, checkpoint_every, random_state
 
     def compress(self, group: Any) -> GradientBandit:
         """Return one group's policy as a bandit of its own, for everyone: it needs no sensitive attribute."""
-        check_is_fitted(self, "policies_")
-        at = self._group_number(group)
+        alone = self.compressed(group)
         shared = GradientBandit().get_params()
         bandit = GradientBandit(**{name: getattr(self, name) for name in shared})
         for name in ("classes_", "n_features_in_", "feature_names_in_"):
             if hasattr(self, name):
                 setattr(bandit, name, getattr(self, name))
-        policy = Network(*(part[at : at + 1].copy() for part in self.policies_))
-        bandit._training = Training.of(policy, self._training.seed, self.n_steps_)
+        bandit._training = alone._training
         bandit._publish()
         return bandit
+
+    def compressed(self, group: Any) -> CooperativeBandits:
+        """Return what `compress` does, with the one group 'everyone': a member of an ensemble."""
+        check_is_fitted(self, "policies_")
+        at = self._group_number(group)
+        model = copy.copy(self)
+        model.groups_, model.sensitive_names_ = encode_groups(None, 1).names, None
+        policy = Network(*(part[at : at + 1].copy() for part in self.policies_))
+        model._training = Training.of(policy, self._training.seed, self.n_steps_)
+        model._publish()
+        return model
 
     def reversed(self) -> CooperativeBandits:
         """Return a model that decides each group by the next group's policy; of two, by the other's."""

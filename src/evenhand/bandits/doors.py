@@ -39,7 +39,7 @@ class Doors(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _contexts_and_labels(self, X: Any, y: Any, *, reset: bool) -> tuple[Any, Any]:
         check_sparse(X)
         name_bad_columns(X)
-        _no_missing_labels(y)
+        no_missing_labels(y)
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float32, order="C", reset=reset)
         check_classification_targets(pd.unique(y))
         return X, y
@@ -109,7 +109,7 @@ class Doors(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return self.classes_[codes], probabilities[np.arange(len(codes)), codes]
 
 
-def _no_missing_labels(y: Any) -> None:
+def no_missing_labels(y: Any) -> None:
     """Raise if labels are missing, of any type: scikit-learn names missing numbers only."""
     if y is not None:
         missing = int(np.sum(pd.isna(np.asarray(y, dtype=object))))

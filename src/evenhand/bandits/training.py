@@ -51,7 +51,7 @@ class Training:
     @classmethod
     def of(cls, policies: Network, seed: int, step: int = 0) -> Training:
         """Return a training run that goes on from policies and remembers nothing else."""
-        return cls(policies, _no_moments(policies), _no_rates(0, *policies.b2.shape), seed, step)
+        return cls(policies, _no_moments(policies), no_rates(0, *policies.b2.shape), seed, step)
 
     def make_room(self, *, n_rate_terms: int, buffers: bool, kind: str = "") -> None:
         """Allocate what this reward and optimiser need, at first or after they were changed between calls.
@@ -65,7 +65,7 @@ class Training:
             gradient, first, second = (_like(self.policies, kept=True, more=more) for more in (0, 1, 1))
             self.moments = self.moments._replace(gradient=gradient, first=first, second=second)
         if len(self.rates.rates) != n_rate_terms:
-            self.rates = _no_rates(n_rate_terms, *self.policies.b2.shape)
+            self.rates = no_rates(n_rate_terms, *self.policies.b2.shape)
 
     def check(self, n_features: int, n_actions: int, n_groups: int) -> None:
         """Raise unless every array has the shape, type and values on which loops rely: they check nothing."""
@@ -170,7 +170,7 @@ def _no_moments(policies: Network) -> Moments:
     return Moments(gradient, first, second, updates, pending)
 
 
-def _no_rates(n_terms: int, n_groups: int, n_actions: int) -> Rates:
+def no_rates(n_terms: int, n_groups: int, n_actions: int) -> Rates:
     """Return running rates before anybody was met."""
     shape = (n_terms, n_groups, n_actions + 1, n_actions)
     return Rates(np.full(shape, 1 / n_actions), np.zeros(shape), np.zeros((n_groups, n_actions + 1)))

@@ -1,4 +1,4 @@
-"""The compiled lines of bounded rates, for one person; `rates` defines what they do."""
+"""The compiled lines of bounded rates, for one person or for all; `rates` defines what they do."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def watch(own: Any, state: Any, group: int, label: int, policies: Any, share: fl
 
     `share` is what the schedule has left of the learning rate: the prices settle as the policies do.
     """
-    n_terms, n_groups, n_slots, n_actions = state.rates.shape
+    n_terms, _, n_slots, n_actions = state.rates.shape
     top = 0
     for k in range(1, n_actions):
         if policies[group, k] > policies[group, top]:
@@ -31,11 +31,48 @@ def watch(own: Any, state: Any, group: int, label: int, policies: Any, share: fl
                 seen = (1.0 if k == top else 0.0) if own.decisions[t] else policies[group, k]
                 state.rates[t, group, slot, k] += weight * (seen - state.rates[t, group, slot, k])
                 if own.mask[t, slot, k]:
-                    step = share * own.dual_step[t]
-                    for g in range(n_groups):
-                        if state.counts[g, slot] > 0:
-                            moved = state.dual[t, g, slot, k] + step * rate_apart(state, t, g, slot, k)
-                            state.dual[t, g, slot, k] = outside(moved, step * 0.5 * own.bound[t])
+                    move_prices(own, state, t, slot, k, share)
+
+
+@jit()
+def move_prices(own: Any, state: Any, t: int, slot: int, k: int, share: float) -> None:
+    """Move the dual variables of one rate as `ascended` does."""
+    step = share * own.dual_step[t]
+    for g in range(state.counts.shape[0]):
+        if state.counts[g, slot] > 0:
+            moved = state.dual[t, g, slot, k] + step * rate_apart(state, t, g, slot, k)
+            state.dual[t, g, slot, k] = outside(moved, step * 0.5 * own.bound[t])
+
+
+@jit()
+def watch_all(own: Any, state: Any, groups: Any, labels: Any, said: Any, share: float) -> None:
+    """Set the rates to those of all these people at once, and move the dual variables once.
+
+    `said[person, group, action]` are every policy's probabilities; for the rest see `watch`.
+    """
+    n_terms, n_groups, n_slots, n_actions = state.rates.shape
+    state.counts[:] = 0.0
+    state.rates[:] = 0.0
+    for i in range(groups.shape[0]):
+        group, top = groups[i], 0
+        for k in range(1, n_actions):
+            if said[i, group, k] > said[i, group, top]:
+                top = k
+        for slot in range(n_slots):
+            if slot != labels[i] and slot != n_slots - 1:
+                continue
+            state.counts[group, slot] += 1
+            for t in range(n_terms):
+                for k in range(n_actions):
+                    counted = (1.0 if k == top else 0.0) if own.decisions[t] else said[i, group, k]
+                    state.rates[t, group, slot, k] += counted
+    for t in range(n_terms):
+        for slot in range(n_slots):
+            for k in range(n_actions):
+                for group in range(n_groups):
+                    state.rates[t, group, slot, k] /= max(state.counts[group, slot], 1.0)
+                if own.mask[t, slot, k]:
+                    move_prices(own, state, t, slot, k, share)
 
 
 @jit()

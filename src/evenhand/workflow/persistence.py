@@ -23,6 +23,9 @@ from evenhand.bandits.kernels.structs import Moments
 from evenhand.bandits.training import Training
 from evenhand.baselines import ALFR, LFR, LR, OxonFairClassifier, Rawlsian
 from evenhand.baselines._prototypes import Losses, Prototypes
+from evenhand.boosting import CooperativeBoosting, CooperativeEnsemble
+from evenhand.boosting.training import Boosted
+from evenhand.boosting.trees import Trees
 from evenhand.network import Network
 from evenhand.rewards.rates import Rates
 from evenhand.rewards.registry import SAVABLE
@@ -31,7 +34,8 @@ from evenhand.version import __version__
 
 # Named one by one: a whole package would let a file call any function of it.
 OWN_TYPES = (
-    CooperativeBandits, GradientBandit, Training, Moments, Rates, Network,
+    CooperativeBandits, CooperativeBoosting, CooperativeEnsemble, GradientBandit, Training, Moments, Rates,
+    Network, Boosted, Trees,
     TabularClassifier, ALFR, LFR, LR, OxonFairClassifier, Rawlsian, Losses, Prototypes, *SAVABLE,
 )  # fmt: skip
 # What `evenhand fit` saves lies above this file: it is named, not imported. The dtype is the imputer's.

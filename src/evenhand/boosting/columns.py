@@ -1,0 +1,40 @@
+"""A frame for trees: categories become numbers that stand for them; what is missing stays missing."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from evenhand.arrays import Array
+from evenhand.tables.columns import is_number
+
+
+def learn_categories(X: Any) -> dict[str, Array]:
+    """Return the categories of every column of a frame that holds no numbers, sorted; of an array, none.
+
+    >>> learn_categories(pd.DataFrame({"age": [20, 30], "job": ["cook", "clerk"]}))
+    {'job': array(['clerk', 'cook'], dtype=object)}
+    """
+    if not isinstance(X, pd.DataFrame):
+        return {}
+    words = [name for name in X.columns if not is_number(X[name])]
+    return {name: np.unique(_as_text(X[name]).dropna().to_numpy(dtype=object)) for name in words}
+
+
+def as_numbers(X: Any, categories: dict[str, Array]) -> Any:
+    """Return a frame whose categories are numbers, -1 for one never met and for none; else X as it is."""
+    if not isinstance(X, pd.DataFrame) or not categories:
+        return X
+    coded = {
+        name: pd.Index(known, dtype=object).get_indexer(pd.Index(_as_text(X[name]))).astype(np.float32)
+        for name, known in categories.items()
+        if name in X.columns
+    }
+    return X.assign(**coded)
+
+
+def _as_text(column: pd.Series[Any]) -> pd.Series[Any]:
+    """Return a column's values as text, so that 1 and '1', or True and 'True', are one category."""
+    return column.astype(object).where(column.notna(), None).map(str, na_action="ignore")

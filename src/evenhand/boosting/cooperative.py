@@ -1,0 +1,291 @@
+"""CooperativeBoosting: one policy per group, rewarded as CooperativeBandits is, with trees for networks."""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import replace
+from typing import Any, Self
+
+import numpy as np
+from sklearn.utils import check_random_state
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from evenhand import checks
+from evenhand.arrays import Codes, Floats
+from evenhand.bandits.deciding import GroupPolicies
+from evenhand.bandits.doors import Callback, distinct_classes, no_missing_labels
+from evenhand.bandits.fitting import check_reward, warn_of_terms
+from evenhand.bandits.kernels.structs import People
+from evenhand.bandits.sparse_input import check_sparse
+from evenhand.bandits.training import no_rates
+from evenhand.boosting.columns import as_numbers, learn_categories
+from evenhand.boosting.training import Beside, Boosted, Plan, boost
+from evenhand.groups import column_names, encode_groups
+from evenhand.rewards import Likelihood, LogRatio, Reward, Term, as_reward, pack_terms
+from evenhand.rewards.term import Setting
+
+
+class CooperativeBoosting(GroupPolicies):
+    """One policy per group, each a sum of boosted trees; they cooperate as those of CooperativeBandits do.
+
+    Trees grow along the expected gradient of the same rewards. Their outputs are the policies' mean and how
+    each group parts from it: a large `divergence_weight` holds the groups together and slows nothing. Frames
+    with categories and gaps go straight in.
+
+    Parameters
+    ----------
+    divergence_weight : float
+        The paper's λ, for the terms of the reward without a weight of their own. With 0, each policy learns
+        by itself; large values make one policy of all.
+    reward : Reward, Term or str, optional
+        Reward terms, or their names joined by '+'; by default `Likelihood() + LogRatio()`.
+    cooperation : {'mutual', 'acting'}
+        'mutual' lets the other policies listen and move too, 'acting' moves the policy of the person's own
+        group only.
+    rounds : int
+        Rounds of boosting, each of which grows a tree per output.
+    learning_rate : float
+        The share of each tree that is added.
+    max_leaves : int or 'auto'
+        Leaves of a tree; 'auto' is one per thousand people, at least 4 and at most 31.
+    min_leaf : int or 'auto'
+        People in a leaf; 'auto' is 100, or a twentieth of the people where that is less.
+    l2 : float
+        The pull of a leaf's value towards 0, in people.
+    importance_clip : float
+        The largest weight π(a)/propensity of a logged action.
+    checkpoint_every : int
+        Rounds between callbacks and between rows of the history.
+    n_jobs : int
+        Threads of LightGBM.
+    random_state : int, RandomState instance or None
+        Same seed, same policies.
+
+    Attributes
+    ----------
+    classes_, groups_ : ndarray
+        The labels, and the groups: values of `sensitive_features` or their combinations.
+    sensitive_names_ : list of str or None
+        The names of several sensitive columns; None for one column, and for columns without names.
+    categories_ : dict
+        The categories of each column of a frame that holds no numbers.
+    policies_ : Boosted
+        The trees, as plain arrays.
+    history_ : dict of ndarray
+        Step, accumulated reward, mean reward and mean divergence at each checkpoint.
+    n_steps_ : int
+        Rounds.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> s = rng.choice(["f", "m"], 2000)
+    >>> X = rng.normal(size=(2000, 3))
+    >>> y = np.where(X[:, 0] + 0.5 * (s == "m") > 0, "yes", "no")
+    >>> model = CooperativeBoosting(random_state=0).fit(X, y, sensitive_features=s)
+    >>> decisions = model.probabilities_by_group(X).argmax(2)
+    >>> bool((decisions[:, 0] != decisions[:, 1]).mean() < 0.05)  # for hardly anyone it depends on the group
+    True
+    """
+
+    def __init__(
+        self,
+        divergence_weight: float = 20.0,
+        *,
+        reward: Reward | Term | str | None = None,
+        cooperation: str = "mutual",
+        rounds: int = 120,
+        learning_rate: float = 0.1,
+        max_leaves: int | str = "auto",
+        min_leaf: int | str = "auto",
+        l2: float = 20.0,
+        importance_clip: float = 10.0,
+        checkpoint_every: int = 20,
+        n_jobs: int = 1,
+        random_state: Any = None,
+    ) -> None:
+        self.divergence_weight = divergence_weight
+        self.reward = reward
+        self.cooperation = cooperation
+        self.rounds = rounds
+        self.learning_rate = learning_rate
+        self.max_leaves = max_leaves
+        self.min_leaf = min_leaf
+        self.l2 = l2
+        self.importance_clip = importance_clip
+        self.checkpoint_every = checkpoint_every
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        return tags
+
+    def _reward(self) -> Reward:
+        return as_reward(Likelihood() + LogRatio() if self.reward is None else self.reward)
+
+    # Learning ------------------------------------------------------------------------------------------
+
+    def fit(self, X: Any, y: Any, *, sensitive_features: Any = None, callback: Callback = None) -> Self:
+        """Learn one policy per group from labels.
+
+        Parameters
+        ----------
+        X, y : array-like
+            Contexts, one row per person, and labels. A frame may hold categories, and values may be missing.
+        sensitive_features : array-like, optional
+            Each person's group; several columns make their combinations. By default all are one group.
+        callback : callable, optional
+            Called as `callback(round, model)` at each checkpoint; True stops early.
+        """
+        return self._fit(X, y, sensitive_features, callback)
+
+    def _fit(
+        self, X: Any, y: Any, sensitive_features: Any, callback: Callback, beside: Beside | None = None
+    ) -> Self:
+        self._forget()
+        no_missing_labels(y)
+        self.categories_ = learn_categories(X)
+        X, y = validate_data(self, *self._numbers(X), y, **_ACCEPTED, reset=True)
+        check_classification_targets(np.unique(y))
+        labels = self._learn_classes(y)
+        groups = self._learn_groups(sensitive_features, X.shape[0])
+        return self._grow(X, People(groups, labels), callback, beside)
+
+    def fit_logged(
+        self,
+        X: Any,
+        actions: Any,
+        rewards: Any,
+        propensities: Any,
+        *,
+        sensitive_features: Any = None,
+        classes: Any = None,
+        callback: Callback = None,
+    ) -> Self:
+        """Learn from another policy's log: who came, what was done, what it paid, how likely it was.
+
+        Fairness terms are added to the rewards; correctness is what the rewards say.
+
+        Parameters
+        ----------
+        X : array-like
+            Contexts, one row per person.
+        actions, rewards, propensities : array-like
+            What was done for each, what it earned, and the probability it was done with.
+        sensitive_features : array-like, optional
+            Each person's group.
+        classes : array-like, optional
+            All actions, if not all of them are in the log.
+        callback : callable, optional
+            Called as `callback(round, model)` at each checkpoint; True stops early.
+        """
+        self._forget()
+        self.categories_ = learn_categories(X)
+        X = validate_data(self, *self._numbers(X), **_ACCEPTED, reset=True)
+        self.classes_ = distinct_classes(actions if classes is None else classes)
+        groups = self._learn_groups(sensitive_features, X.shape[0])
+        return self._grow(X, self._log(X, actions, rewards, propensities, groups), callback, None)
+
+    def _learn_groups(self, sensitive_features: Any, n_people: int) -> Codes:
+        groups, self.groups_ = encode_groups(sensitive_features, n_people)
+        self.sensitive_names_ = column_names(sensitive_features)
+        self._enough_people(groups)
+        return groups
+
+    def _numbers(self, X: Any) -> tuple[Any]:
+        check_sparse(X)
+        return (as_numbers(X, self.categories_),)
+
+    def _grow(self, X: Any, people: People, callback: Callback, beside: Beside | None) -> Self:
+        plan, reward, n_actions = self._plan(X.shape[0]), self._reward(), len(self.classes_)
+        sizes = np.bincount(people.groups, minlength=len(self.groups_))
+        logged = len(people.actions) > 0
+        check_reward(reward, (len(sizes), n_actions), logged=logged)
+        weight = checks.number("divergence_weight", self.divergence_weight, low=0)
+        terms = pack_terms(reward, weight, n_actions, n_steps=plan.rounds, group_sizes=sizes)
+        warn_of_terms(reward, Setting(weight, n_actions, plan.rounds, sizes))
+        shares = np.bincount(people.actions if logged else people.labels, minlength=n_actions) + 1.0
+        base = np.log(shares / shares.sum())
+        base = np.zeros_like(base) if logged else base
+        self.n_steps_ = 0
+        self.history_ = {name: np.zeros(0) for name in ("step", "reward", "mean_reward", "mean_divergence")}
+
+        def checkpoint(at: int, so_far: Boosted, found: tuple[float, float]) -> bool | None:
+            self.policies_, self.n_steps_ = so_far, at
+            before = self.history_["reward"][-1] if len(self.history_["reward"]) else 0.0
+            row = (at, before + found[0] * X.shape[0], *found)
+            self.history_ = {
+                name: np.append(column, value)
+                for (name, column), value in zip(self.history_.items(), row, strict=True)
+            }
+            return callback(at, self) if callback is not None else None
+
+        names = list(getattr(self, "feature_names_in_", ()))
+        self.policies_ = boost(
+            X,
+            [names.index(name) for name in self.categories_],
+            people,
+            terms,
+            no_rates(len(terms.rates.bound), len(sizes), n_actions),
+            base[1:] - base[0] if n_actions == 2 else base,
+            plan,
+            beside=beside,
+            checkpoint=checkpoint,
+        )
+        return self
+
+    def _plan(self, n_people: int) -> Plan:
+        checks.one_of("cooperation", self.cooperation, ("mutual", "acting"))
+        leaves = min(max(n_people // 1000, 4), 31) if self.max_leaves == "auto" else self.max_leaves
+        people = min(100, max(n_people // 20, 1)) if self.min_leaf == "auto" else self.min_leaf
+        return Plan(
+            rounds=checks.integer("rounds", self.rounds, low=1),
+            learning_rate=checks.number("learning_rate", self.learning_rate, low=0, open_low=True),
+            max_leaves=checks.integer("max_leaves", leaves, low=2),
+            min_leaf=checks.integer("min_leaf", people, low=1),
+            l2=checks.number("l2", self.l2, low=0),
+            mutual=self.cooperation == "mutual",
+            importance_clip=checks.number("importance_clip", self.importance_clip, low=0, open_low=True),
+            every=checks.integer("checkpoint_every", self.checkpoint_every, low=1),
+            n_jobs=checks.integer("n_jobs", self.n_jobs, low=1),
+            seed=int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max)),
+        )
+
+    # Reading policies out ------------------------------------------------------------------------------
+
+    def check_loaded(self) -> None:
+        """Raise if this model, read from a file, is damaged."""
+        if hasattr(self, "policies_"):
+            self.policies_.check(self.n_features_in_, len(self.classes_), len(self.groups_))
+
+    def _by_group(self, X: Any) -> Floats:
+        check_is_fitted(self, "policies_")
+        self.check_loaded()
+        X = validate_data(self, *self._numbers(X), **_ACCEPTED, reset=False)
+        return self.policies_.probabilities(X)
+
+    def compress(self, group: Any) -> CooperativeBoosting:
+        """Return one group's policy for everyone: it needs no sensitive attribute."""
+        check_is_fitted(self, "policies_")
+        at = self._group_number(group)
+        return self._with(self.policies_.spread[at : at + 1].copy(), encode_groups(None, 1).names)
+
+    def reversed(self) -> CooperativeBoosting:
+        """Return a model that decides each group by the next group's policy; of two, by the other's."""
+        check_is_fitted(self, "policies_")
+        return self._with(np.roll(self.policies_.spread, -1, axis=0), self.groups_)
+
+    def _with(self, spread: Floats, groups: Any) -> CooperativeBoosting:
+        model = copy.copy(self)
+        model.policies_, model.groups_ = replace(self.policies_, spread=spread), groups
+        if len(groups) == 1:
+            model.sensitive_names_ = None
+        return model
+
+
+_ACCEPTED: dict[str, Any] = {
+    "accept_sparse": "csr", "dtype": np.float32, "order": "C", "ensure_all_finite": "allow-nan"
+}  # fmt: skip

@@ -1,0 +1,145 @@
+"""CooperativeEnsemble: networks and trees trained for the same reward, one vote each in every group."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any, Self
+
+from sklearn.base import clone
+from sklearn.utils.validation import check_is_fitted
+
+from evenhand import checks
+from evenhand.arrays import Floats
+from evenhand.bandits.cooperative import CooperativeBandits
+from evenhand.bandits.deciding import GroupPolicies
+from evenhand.bandits.doors import Callback
+from evenhand.boosting.cooperative import CooperativeBoosting
+from evenhand.boosting.training import Beside, log_of, mixed
+from evenhand.rewards import Reward, Term
+
+
+class CooperativeEnsemble(GroupPolicies):
+    """CooperativeBandits and CooperativeBoosting for one reward; a policy is the mean of their logits.
+
+    Networks are better on some tables, trees on others; their mean is best or next to it on nearly all. Rate
+    terms such as `Parity` hold for what both decide together.
+
+    Parameters
+    ----------
+    divergence_weight : float
+        The paper's λ, for the terms of the reward without a weight of their own.
+    reward : Reward, Term or str, optional
+        Reward terms, or their names joined by '+'; by default `Likelihood() + LogRatio()`.
+    share : float
+        The weight of the trees, from 0 to 1.
+    bandits : CooperativeBandits, optional
+        The networks' other parameters.
+    boosting : CooperativeBoosting, optional
+        The trees' other parameters.
+    random_state : int, RandomState instance or None
+        Same seed, same policies.
+
+    Attributes
+    ----------
+    classes_, groups_ : ndarray
+        The labels, and the groups: values of `sensitive_features` or their combinations.
+    bandits_ : CooperativeBandits
+        The fitted networks.
+    boosting_ : CooperativeBoosting
+        The fitted trees.
+    history_ : dict of ndarray
+        Those of the trees.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> s = rng.choice(["f", "m"], 2000)
+    >>> X = rng.normal(size=(2000, 3))
+    >>> y = np.where(X[:, 0] + 0.5 * (s == "m") > 0, "yes", "no")
+    >>> model = CooperativeEnsemble(random_state=0).fit(X, y, sensitive_features=s)
+    >>> model.score(X, y, sensitive_features=s) > 0.85
+    True
+    """
+
+    def __init__(
+        self,
+        divergence_weight: float = 20.0,
+        *,
+        reward: Reward | Term | str | None = None,
+        share: float = 0.5,
+        bandits: CooperativeBandits | None = None,
+        boosting: CooperativeBoosting | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.divergence_weight = divergence_weight
+        self.reward = reward
+        self.share = share
+        self.bandits = bandits
+        self.boosting = boosting
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any, *, sensitive_features: Any = None, callback: Callback = None) -> Self:
+        """Learn one policy per group from labels, first by networks, then by trees.
+
+        Parameters
+        ----------
+        X, y : array-like
+            Contexts, one row per person, as numbers, and labels.
+        sensitive_features : array-like, optional
+            Each person's group; several columns make their combinations. By default all are one group.
+        callback : callable, optional
+            Called as `callback(round, model)` at each checkpoint of the trees; True stops early.
+        """
+        share = checks.number("share", self.share, low=0, high=1)
+        self.__dict__.pop("boosting_", None)
+        shared = {name: getattr(self, name) for name in ("divergence_weight", "reward", "random_state")}
+        bandits = CooperativeBandits() if self.bandits is None else clone(self.bandits)
+        boosting = CooperativeBoosting() if self.boosting is None else clone(self.boosting)
+        bandits.set_params(**shared).fit(X, y, sensitive_features=sensitive_features)
+        self._take(bandits)
+        beside = Beside(log_of(bandits.probabilities_by_group(X)), share)
+
+        def both(step: int, trees: CooperativeBoosting) -> bool | None:
+            self.boosting_, self.history_ = trees, trees.history_
+            return None if callback is None else callback(step, self)
+
+        watched = None if callback is None else both
+        boosting.set_params(**shared)._fit(X, y, sensitive_features, watched, beside)
+        self.boosting_, self.history_ = boosting, boosting.history_
+        return self
+
+    def _take(self, bandits: CooperativeBandits) -> None:
+        self.bandits_ = bandits
+        for name in ("classes_", "groups_", "sensitive_names_", "n_features_in_", "feature_names_in_"):
+            self.__dict__.pop(name, None)
+            if hasattr(bandits, name):
+                setattr(self, name, getattr(bandits, name))
+
+    def check_loaded(self) -> None:
+        """Raise if this model, read from a file, is damaged."""
+        if hasattr(self, "boosting_"):
+            for part in (self.bandits_, self.boosting_):
+                part.check_loaded()
+                if (*part.classes_, *part.groups_) != (*self.classes_, *self.groups_):
+                    raise ValueError("The model is damaged: its parts know different labels or groups.")
+
+    def _by_group(self, X: Any) -> Floats:
+        check_is_fitted(self, "boosting_")
+        beside = Beside(log_of(self.bandits_.probabilities_by_group(X)), self.share)
+        return mixed(self.boosting_.probabilities_by_group(X), beside)
+
+    def compress(self, group: Any) -> CooperativeEnsemble:
+        """Return one group's policy for everyone: it needs no sensitive attribute."""
+        check_is_fitted(self, "boosting_")
+        return self._with(self.bandits_.compressed(group), self.boosting_.compress(group))
+
+    def reversed(self) -> CooperativeEnsemble:
+        """Return a model that decides each group by the next group's policy; of two, by the other's."""
+        check_is_fitted(self, "boosting_")
+        return self._with(self.bandits_.reversed(), self.boosting_.reversed())
+
+    def _with(self, bandits: CooperativeBandits, boosting: CooperativeBoosting) -> CooperativeEnsemble:
+        model = copy.copy(self)
+        model._take(bandits)
+        model.boosting_ = boosting
+        return model

@@ -1,0 +1,257 @@
+"""Boosting by rounds: LightGBM grows each round's trees along the gradient of the reward."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from evenhand.arrays import Floats
+from evenhand.bandits.fitting import JOINT_FROM
+from evenhand.bandits.kernels.structs import People
+from evenhand.bandits.training import TrainingDivergedError
+from evenhand.boosting.ascent import ascend, prices_of, say, spread_of
+from evenhand.boosting.trees import Trees, from_lightgbm, joined
+from evenhand.rewards.rate_lines import watch_all
+from evenhand.rewards.rates import Rates, RateTerm
+from evenhand.rewards.registry import TERMS, stiffness
+from evenhand.rewards.term import TINY
+
+# Prices swing around where they settle: of a reward that has some, the policies are the mean of those in this
+# last share of the rounds.
+AVERAGED = 0.5
+PACE = 4.0  # a round of trees moves policies further than a step does: prices move as much faster
+LEFT_OUT = 0.5  # of the people, in each round of a reward with prices
+FEW = 20_000  # people: with more, trees hardly know anyone by heart, and nobody is left out
+_LEAST_SHARE = 0.05  # of the dual step, in the last round
+_APART_EVERY = 4  # rounds: policies that are held together part slowly
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How trees are grown."""
+
+    rounds: int
+    learning_rate: float
+    max_leaves: int
+    min_leaf: int
+    l2: float
+    mutual: bool
+    importance_clip: float
+    every: int  # rounds between checkpoints
+    n_jobs: int
+    seed: int
+
+
+@dataclass(frozen=True)
+class Beside:
+    """Policies that decide together with the trees: prices are for what both decide."""
+
+    logs: Floats  # (people, groups, actions): their log-probabilities of the training people
+    share: float  # of the trees
+
+
+@dataclass(frozen=True)
+class Boosted:
+    """What is learned: trees for every output, where they start, and how outputs make policies."""
+
+    trees: Trees
+    base: Floats  # (levels,)
+    spread: Floats  # (groups, outputs)
+
+    def probabilities(self, features: Any) -> Floats:
+        """Return every group's policy: (people, groups, actions)."""
+        n_groups, n_outputs = self.spread.shape
+        n_levels = len(self.base)
+        out = np.empty((features.shape[0], n_groups, n_levels + (n_levels == 1)))
+        for begin in range(0, len(out), 4096):  # a sparse table is never dense as a whole
+            rows = slice(begin, begin + 4096)
+            some: Any = features[rows]
+            if sparse.issparse(some):
+                some = some.toarray()  # type: ignore[attr-defined]
+            say(self.trees.scores(some, n_outputs * n_levels), self.base, self.spread, out[rows])
+        return out
+
+    def check(self, n_features: int, n_actions: int, n_groups: int) -> None:
+        """Raise unless every part, read from a file, fits the others."""
+        n_levels = 1 if n_actions == 2 else n_actions
+        shapes = ((self.base, (n_levels,)), (self.spread, (n_groups, self.spread.shape[-1])))
+        for array, shape in shapes:
+            if array.shape != shape or array.dtype != np.float64 or not array.flags.c_contiguous:
+                raise ValueError(
+                    f"The model is damaged: got an array of shape {array.shape}, expected {shape}."
+                )
+            if not np.isfinite(array).all():
+                raise ValueError("The model is damaged: it holds numbers that are not finite.")
+        self.trees.check(n_features, self.spread.shape[1] * n_levels)
+
+
+def boost(
+    features: Any,
+    categorical: list[int],
+    people: People,
+    terms: Any,
+    rates: Rates,
+    base: Floats,
+    plan: Plan,
+    *,
+    beside: Beside | None = None,
+    checkpoint: Callable[[int, Boosted, tuple[float, float]], bool | None],
+) -> Boosted:
+    """Grow trees round by round; `checkpoint(round, so far, (reward, divergence))` may say True to stop."""
+    import lightgbm
+
+    climb = _Climb(people, terms, rates, base, plan, beside)
+    n_scores = len(climb.slopes)
+    try:
+        booster = lightgbm.Booster(
+            _parameters(plan, n_scores), _dataset(lightgbm, features, categorical, plan)
+        )
+    except lightgbm.basic.LightGBMError as error:
+        if "num_features" not in str(error):
+            raise
+        return Boosted(joined([]), base, climb.spread)  # no column tells people apart
+    parts: list[Trees] = []
+    for at in range(plan.rounds):
+        booster.update(fobj=climb)
+        if not np.isfinite(climb.found[0]):
+            raise TrainingDivergedError(
+                f"Training diverged in round {at + 1}: the reward is no longer finite."
+            )
+        ends = at + 1 == plan.rounds
+        if ends or (at + 1) % plan.every == 0:
+            new = booster.model_to_string(
+                start_iteration=len(parts) and _rounds(parts, n_scores), num_iteration=-1
+            )
+            parts.append(from_lightgbm(new, n_scores))
+            so_far = Boosted(
+                _averaged(joined(parts), n_scores) if climb.priced else joined(parts), base, climb.spread
+            )
+            if checkpoint(at + 1, so_far, climb.found) or ends:
+                break
+    return so_far
+
+
+def without_prices(terms: Any) -> Any:
+    """Return terms whose rate terms are not active: their prices come by themselves."""
+    active = (on and kind is not RateTerm for on, kind in zip(terms.active, TERMS, strict=True))
+    return terms._replace(active=tuple(active))
+
+
+class _Climb:
+    """The objective that LightGBM asks for, round by round: minus the gradient, and the curvature.
+
+    Trees fit the people they have seen, and would keep a bound on rates for these alone. So each round of a
+    reward with prices leaves some people out, and rates are measured by the rounds that left a person out.
+    """
+
+    def __init__(
+        self, people: People, terms: Any, rates: Rates, base: Floats, plan: Plan, beside: Beside | None
+    ) -> None:
+        n_people, n_groups = len(people.groups), len(rates.counts)
+        self.people, self.rates, self.base, self.plan, self.beside = people, rates, base, plan, beside
+        self.spread = spread_of(n_groups)
+        self.slopes, self.curves = (
+            np.empty((self.spread.shape[1] * len(base), n_people), dtype=np.float32) for _ in range(2)
+        )
+        self.pull, self.priced = stiffness(terms), len(rates.rates) > 0
+        self.found, self.at = (0.0, 0.0), 0
+        self.own = terms.rates._replace(dual_step=PACE * terms.rates.dual_step, pull=PACE * terms.rates.pull)
+        self.unpriced = without_prices(terms)
+        self.few = self.priced and n_people < FEW
+        if self.priced:
+            self.said = np.empty((n_people, n_groups, len(base) + (len(base) == 1)))
+        if self.few:
+            self.before, self.unseen = np.zeros(self.slopes.shape), np.zeros(self.slopes.shape)
+            self.left_out, self.times = np.zeros(n_people, dtype=np.bool_), np.zeros(n_people)
+            self.rng = np.random.default_rng(plan.seed)
+
+    def __call__(self, scores: Any, _: Any) -> tuple[Any, Any]:
+        scores = np.ascontiguousarray(scores.T.reshape(self.slopes.shape))
+        if self.priced:
+            self._watch(scores)
+        self.found = ascend(
+            scores, self.base, self.spread, self.people, self.unpriced, self.rates,
+            prices_of(self.own, self.rates), self.plan.mutual, self.plan.importance_clip, self.pull,
+            self.slopes, self.curves,
+        )  # fmt: skip
+        if self.pull >= JOINT_FROM and self.at % _APART_EVERY:
+            self.slopes[len(self.base) :] = 0
+        if self.few:
+            self._leave_out()
+        self.at += 1
+        found = self.slopes.T, self.curves.T
+        return found if len(self.slopes) > 1 else (self.slopes[0], self.curves[0])
+
+    def _leave_out(self) -> None:
+        self.left_out = self.rng.random(len(self.times)) < LEFT_OUT
+        self.slopes[:, self.left_out] = 0
+        self.curves[:, self.left_out] = 0
+
+    def _watch(self, scores: Floats) -> None:
+        """Move the prices by the rates among people, each as rounds that left them out decide."""
+        if self.few:
+            self.unseen += np.where(self.left_out, scores - self.before, 0)
+            self.times += self.left_out
+            self.before[:] = scores
+            # Rounds that left a person out know too little of them, all rounds together too much.
+            scores = 0.5 * (scores + self.unseen * (self.at / np.maximum(self.times, 1)))
+        say(scores, self.base, self.spread, self.said)
+        said = self.said if self.beside is None else mixed(self.said, self.beside)
+        share = 1 - self.at / self.plan.rounds + _LEAST_SHARE
+        watch_all(self.own, self.rates, self.people.groups, self.people.labels, said, share)
+
+
+def _rounds(parts: list[Trees], n_scores: int) -> int:
+    return sum(len(part.root) for part in parts) // n_scores
+
+
+def _averaged(trees: Trees, n_scores: int) -> Trees:
+    """Return trees whose sum is the mean of the sums so far over the last rounds."""
+    rounds = len(trees.root) // n_scores
+    left = (rounds - np.arange(rounds)) / max(AVERAGED * rounds, 1.0)
+    return trees.scaled(np.repeat(np.minimum(left, 1.0), n_scores))
+
+
+def mixed(said: Floats, beside: Beside) -> Floats:
+    """Return the policies whose logits are the weighted mean of those of trees and of others."""
+    logs = beside.share * log_of(said) + (1 - beside.share) * beside.logs
+    together = np.exp(logs - logs.max(axis=2, keepdims=True))
+    return np.asarray(together / together.sum(axis=2, keepdims=True))
+
+
+def log_of(said: Floats) -> Floats:
+    """Return log-probabilities, finite also of what underflowed."""
+    return np.asarray(np.log(np.maximum(said, TINY)))
+
+
+def _parameters(plan: Plan, n_scores: int) -> dict[str, Any]:
+    return {
+        "objective": "none",
+        "num_class": n_scores,
+        "learning_rate": plan.learning_rate,
+        "num_leaves": plan.max_leaves,
+        "min_data_in_leaf": plan.min_leaf,
+        "lambda_l2": plan.l2,
+        "max_delta_step": 10.0,  # a reward of any size moves a policy by a few units a round at most
+        "num_threads": plan.n_jobs,
+        "seed": plan.seed,
+        "deterministic": True,
+        "force_col_wise": True,
+        "verbose": -1,
+    }
+
+
+def _dataset(lightgbm: Any, features: Any, categorical: list[int], plan: Plan) -> Any:
+    data: Any = features
+    if sparse.issparse(features):  # LightGBM knows matrices, and no sparse arrays
+        data = sparse.csr_matrix((features.data, features.indices, features.indptr), features.shape)  # type: ignore[attr-defined]
+    return lightgbm.Dataset(
+        data,
+        label=np.zeros(features.shape[0], dtype=np.float32),
+        categorical_feature=categorical,
+        params={"verbose": -1, "num_threads": plan.n_jobs, "feature_pre_filter": False},
+    )
