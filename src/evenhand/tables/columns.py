@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import numpy as np
@@ -27,6 +28,7 @@ _WRITTEN_NUMBER = rf"[+-]?{_SIGN}?\s?[+-]?(?:\d{{1,3}}(?:[.,'’\s]\d{{3}})+|\d+
 _NOT_PLAIN = r"[^\W\d_]+|[^\d.+-]"  # a sign, or letters in a row, that no plain number has
 _DATE_SHAPE = r"\s*\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}(?:[T ].*)?"
 _MONTH_FIRST, _DAY_FIRST = "%m/%d/%Y", "%d/%m/%Y"
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _DATE_FORMATS = ("ISO8601", "%Y/%m/%d", "%d.%m.%Y", _MONTH_FIRST, _DAY_FIRST)
 
 
@@ -185,19 +187,44 @@ def _date_format(column: pd.Series[Any]) -> str | None:
 
 
 def _fits(values: pd.Series[str], how: str) -> bool:
-    return bool(pd.to_datetime(values, format=how, errors="coerce", utc=True).notna().all())
+    return bool(read_dates(values, how).notna().all())
 
 
 def _days(column: pd.Series[Any], how: str, notes: list[str]) -> pd.Series[float]:
     """Return days since 1970: one number for one column, so that a similarity counts the date once."""
-    values = column if pd.api.types.is_datetime64_any_dtype(column) else _spoken(_written(column))
-    dates = pd.to_datetime(values, format=how, utc=True).reindex(column.index)
-    missing = int(dates.isna().sum())
+    if pd.api.types.is_datetime64_any_dtype(column):
+        days = days_of(column)
+    else:
+        values = _spoken(_written(column))
+        days = read_dates(values, how).reindex(column.index)
+    missing = int(days.isna().sum())
     gaps = f"; {missing} missing, for which a model uses the mean and an indicator" if missing else ""
     notes.append(f"{column.name!r} holds dates, which are used as days since 1970-01-01{gaps}.")
     if how == _MONTH_FIRST and _fits(values, _DAY_FIRST):
         notes[-1] += f" They are read as {how}; {_DAY_FIRST} would fit too."
-    return days_of(dates)
+    return days
+
+
+def read_dates(values: pd.Series[Any], how: str) -> pd.Series[float]:
+    """Return the days since 1970 of dates that are written in one way; NaN for what is no such date.
+
+    >>> read_dates(pd.Series(["31.12.9999", "soon"]), "%d.%m.%Y").tolist()
+    [2932896.0, nan]
+    """
+    days = days_of(pd.to_datetime(values, format=how, errors="coerce", utc=True))
+    for at in np.flatnonzero((days.isna() & values.notna()).to_numpy()):
+        days.iloc[int(at)] = _far_day(str(values.iloc[at]), how)
+    return days
+
+
+def _far_day(text: str, how: str) -> float:
+    """Return the day of a date before 1678 or after 2261, which pandas 2 does not read."""
+    try:
+        when = datetime.fromisoformat(text) if how == "ISO8601" else datetime.strptime(text, how)
+    except ValueError:
+        return np.nan
+    when = when.replace(tzinfo=when.tzinfo or UTC)
+    return np.nan if 1678 <= when.year <= 2261 else (when - _EPOCH) / timedelta(days=1)
 
 
 def days_of(dates: pd.Series[Any]) -> pd.Series[float]:
@@ -206,8 +233,11 @@ def days_of(dates: pd.Series[Any]) -> pd.Series[float]:
     >>> days_of(pd.Series([pd.Timestamp("1970-01-02 12:00")])).tolist()
     [1.5]
     """
-    since = pd.to_datetime(dates, utc=True) - pd.Timestamp(0, tz="UTC")
-    return (since / pd.Timedelta(days=1)).astype(float)
+    if dates.dt.tz is not None:
+        dates = dates.dt.tz_convert(None)
+    # Nanoseconds would reach from 1678 to 2261 alone.
+    since = dates.to_numpy().astype("datetime64[us]").astype(np.int64) / 86_400e6
+    return pd.Series(since, index=dates.index, name=dates.name).mask(dates.isna())
 
 
 def _written(column: pd.Series[Any]) -> pd.Series[str]:

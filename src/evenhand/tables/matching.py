@@ -10,7 +10,7 @@ import pandas as pd
 
 from evenhand.arrays import Array, Flags
 from evenhand.checks import did_you_mean
-from evenhand.tables.columns import CATEGORY, LARGEST, NO_NUMBER, NUMBER, days_of, is_number
+from evenhand.tables.columns import CATEGORY, LARGEST, NO_NUMBER, NUMBER, days_of, is_number, read_dates
 from evenhand.tables.csv_format import MISSING_MARKS
 
 Reasons = Array  # why a row can't be scored, '' where it can
@@ -80,14 +80,12 @@ def as_learned(column: pd.Series[Any], kind: str, known: dict[str, str], reasons
             numbers = pd.to_numeric(text.where(~missing), errors="coerce").astype(np.float64)
         wanted = "a number"
     else:
-        dates = column
-        missing = column.isna()
-        if not pd.api.types.is_datetime64_any_dtype(column):
+        if pd.api.types.is_datetime64_any_dtype(column):
+            missing, numbers = column.isna(), days_of(column)
+        else:
             text = text_of(column).str.strip()
             missing = text.str.lower().isin(NO_NUMBER)
-            dates = text.where(~missing)
-        when = pd.to_datetime(dates, format=None if dates is column else kind, errors="coerce", utc=True)
-        numbers = days_of(when)
+            numbers = read_dates(text.where(~missing), kind)
         wanted = "a date" if kind == "ISO8601" else f"a date like {kind}"
     bad = (~missing & ~(numbers.abs() <= LARGEST)).to_numpy()
 

@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from evenhand.arrays import Codes
@@ -161,5 +162,8 @@ def on_groups(dataset: Dataset, parts: Split) -> list[str]:
 
 def with_dates(contexts: pd.DataFrame, dates: Iterable[str]) -> pd.DataFrame:
     """Return contexts for people to read: dates as dates, which models take as days since 1970."""
-    read = {name: pd.to_datetime(contexts[name], unit="D").dt.round("ms") for name in dates}
-    return contexts.assign(**read)
+    read = {name: (contexts[name] * 86_400e3).round().to_numpy(dtype=float) for name in dates}
+    known = {name: np.where(np.isnan(days), 0, days).astype("datetime64[ms]") for name, days in read.items()}
+    return contexts.assign(
+        **{name: pd.Series(known[name], contexts.index).mask(np.isnan(read[name])) for name in read}
+    )
