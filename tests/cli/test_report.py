@@ -42,3 +42,13 @@ def test_report_says_what_is_wrong_with_a_summary(fitted, tmp_path):
         assert wanted in out.stderr.replace("\n", " ")
     out = evenhand("report", fitted.summary, "--figures", "bmp")
     assert (out.exit_code, "expected one of 'svg'" in out.stderr) == (2, True)
+
+
+@pytest.mark.parametrize("name", ["decided_by", "persons", "published_reward", "groups", "notes"])
+def test_a_study_without_a_part_is_told_and_no_traceback(fitted, tmp_path, name):
+    whole = json.loads(fitted.summary.read_text())
+    del whole["studies"][0][name]
+    path = tmp_path / "s.json"
+    path.write_text(json.dumps(whole))
+    result = evenhand("report", path, "-o", tmp_path / "r.html")
+    assert (result.exit_code, f"study 1 has no '{name}'" in result.stderr) == (2, True), result.exception

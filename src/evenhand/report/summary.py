@@ -13,7 +13,11 @@ from evenhand.metrics.measures import GroupRow, Measure
 from evenhand.report.typed import check_typed
 
 SCHEMA = "evenhand-summary-1"
-_LISTS = ("models", "published", "groups", "convergence", "submodels", "tables", "notes")
+# What `summarise.summary_of` always writes, and the page reads without asking.
+_WHOLE = (
+    "sentence", "models", "published", "groups", "convergence", "submodels", "persons",
+    "published_reward", "decided_by", "tables", "notes",
+)  # fmt: skip
 KINDS = ("fit", "audit", "reproduce", "compare")
 
 Metrics = dict[str, Measure]
@@ -172,7 +176,7 @@ def check_summary(summary: Any, origin: str = "the summary") -> Summary:
     one_of("kind", summary.get("kind"), KINDS)
     check_typed(summary, Summary, origin)
     for number, study in enumerate(summary["studies"]):
-        for name in ("sentence", *_LISTS):
+        for name in _WHOLE:
             if name not in study:
                 raise ValueError(f"{origin}, study {number + 1} has no {name!r}; expected a whole summary.")
     return summary  # type: ignore[return-value]
