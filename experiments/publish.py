@@ -4,6 +4,7 @@
     python experiments/frontier.py --datasets german compas --seeds 20 --out results/frontier/small
     python experiments/elsewhere.py && python experiments/published_ends.py && python experiments/authors_files.py
     python experiments/table2_explained.py && python experiments/figure_convergence.py
+    python experiments/tiny_groups.py
     python benchmarks/training.py --json results/benchmarks/training.json
     evenhand reproduce
     python experiments/publish.py
@@ -306,7 +307,22 @@ def markdown(table: pd.DataFrame) -> str:
     return "\n".join("| " + " | ".join(str(cell) for cell in line) + " |" for line in lines)
 
 
+def tiny_groups() -> str:
+    table = pd.read_csv(RESULTS / "tiny_groups" / "choices.csv")
+    found = table.groupby(["rule", "criterion"], sort=False)["regret"].agg(["mean", "sem"])
+    text = (found["mean"].map("{:.4f}".format) + " ± " + found["sem"].map("{:.4f}".format)).unstack(
+        sort=False
+    )
+    text = text.rename_axis(index="how groups are compared", columns=None).reset_index()
+    runs = table[["table", "seed"]].drop_duplicates()
+    return (
+        f"{markdown(text)}\n\nMean regret and its standard error over {len(runs)} runs on "
+        f"{table['table'].nunique()} tables. Command: `python experiments/tiny_groups.py`."
+    )
+
+
 PAGES: dict[str, Callable[[], str]] = {
+    "tiny_groups": tiny_groups,
     "delta": delta,
     "delta-details": delta_details,
     "cost": cost,

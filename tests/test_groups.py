@@ -61,8 +61,12 @@ def test_combinations_that_would_share_a_name_are_an_error():
     with pytest.raises(
         ValueError, match=r"\['x & y', 'z'\] and \['x', 'y & z'\].*are both named 'x & y & z'"
     ):
-        encode_groups(crossed, 2)
-    apart = {"a": ["R&D", "R&D", "x & y"], "b": ["y", "z", "z"]}
+        encode_groups(pd.DataFrame(crossed).to_numpy(), 2)
+    assert len(encode_groups(crossed, 2).names) == 2
+    commas = {"a": ["x, b=y", "x"], "b": ["z", "y, b=z"]}
+    with pytest.raises(ValueError, match="are both named 'a=x, b=y, b=z'"):
+        encode_groups(commas, 2)
+    apart = np.array([["R&D", "y"], ["R&D", "z"], ["x & y", "z"]])
     assert encode_groups(apart, 3).names.tolist() == ["R&D & y", "R&D & z", "x & y & z"]
 
 
@@ -82,8 +86,13 @@ def test_columns_without_names_keep_their_order():
     assert column_names(CROSSED["sex"]) is None
     assert column_names(None) is None
     assert codes_of(nameless, 3, names, ["sex", "old"]).tolist() == [0, 1, 2]
-    joined = CROSSED["sex"] + " & " + CROSSED["old"].astype(str)
+    joined = "sex=" + CROSSED["sex"] + ", old=" + CROSSED["old"].astype(str)
     assert codes_of(joined.rename("both"), 3, names, ["sex", "old"]).tolist() == [0, 1, 2]
+
+
+def test_names_of_an_earlier_version_are_known():
+    names = np.array(["f & 0", "f & 1", "m & 0"], dtype=object)
+    assert codes_of(CROSSED[["old", "sex"]], 3, names, ["sex", "old"]).tolist() == [0, 1, 2]
 
 
 def test_other_columns_than_fit_saw_are_an_error():

@@ -10,6 +10,7 @@ from evenhand.version import __version__
 if TYPE_CHECKING:  # what type checkers and editors see; at run time, a name is loaded when it is first used
     from evenhand.auditing import Audit, audit
     from evenhand.bandits import CooperativeBandits, GradientBandit, TrainingDivergedError
+    from evenhand.bandits.deciding import NoGroupsWarning
     from evenhand.boosting import CooperativeBoosting, CooperativeEnsemble
     from evenhand.metrics.collapse import CollapseWarning
     from evenhand.rewards import (
@@ -30,12 +31,14 @@ if TYPE_CHECKING:  # what type checkers and editors see; at run time, a name is 
     from evenhand.workflow.deployed import Deployed
     from evenhand.workflow.exploring import explore
     from evenhand.workflow.frontier import Frontier
+    from evenhand.workflow.leaks import LeakWarning
     from evenhand.workflow.persistence import load, save
 
 _HOMES = {
     "evenhand.auditing": ("Audit", "audit"),
     "evenhand.bandits": ("CooperativeBandits", "GradientBandit", "TrainingDivergedError"),
     "evenhand.boosting": ("CooperativeBoosting", "CooperativeEnsemble"),
+    "evenhand.bandits.deciding": ("NoGroupsWarning",),
     "evenhand.metrics.collapse": ("CollapseWarning",),
     "evenhand.rewards": (
         "KL", "Agreement", "Correctness", "Custom", "EqualOpportunity", "EqualizedOdds",
@@ -46,6 +49,7 @@ _HOMES = {
     "evenhand.workflow.deployed": ("Deployed",),
     "evenhand.workflow.exploring": ("explore",),
     "evenhand.workflow.frontier": ("Frontier",),
+    "evenhand.workflow.leaks": ("LeakWarning",),
     "evenhand.workflow.persistence": ("load", "save"),
 }  # fmt: skip
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
@@ -70,8 +74,10 @@ __all__ = [
     "Frontier",
     "GradientBandit",
     "JensenShannon",
+    "LeakWarning",
     "Likelihood",
     "LogRatio",
+    "NoGroupsWarning",
     "NoModelWithinBoundsError",
     "Parity",
     "Reward",

@@ -8,6 +8,8 @@ import numbers
 from collections.abc import Iterable
 from typing import Any
 
+MIN_GROUP = 20  # people, up to which a smaller group is filled when groups are compared
+
 
 class JobFailedError(RuntimeError):
     """The request was right, but the job could not be done; the message says why. Exit code 1."""

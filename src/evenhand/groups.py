@@ -7,13 +7,27 @@ from functools import reduce
 from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
-from evenhand.arrays import Array, Codes
+from evenhand.arrays import Array, Codes, Flags
+from evenhand.checks import did_you_mean
 from evenhand.wording import listed
 
 EVERYONE = "everyone"  # the one group there is without sensitive features
-JOINT = " & "  # between the values of several sensitive features, in the name of a group
+JOINT = " & "  # between the values of several sensitive features without names, in the name of a group
+NAMED = ", "  # between those with names, as in 'sex=f, senior=0'
+
+
+def large_enough(sizes: npt.ArrayLike, least: int) -> Flags:
+    """Return which groups count as they are: those with so many people, or all, if fewer than two have.
+
+    >>> large_enough([500, 400, 4], 30).tolist(), large_enough([500, 4], 30).tolist()
+    ([True, True, False], [True, True])
+    """
+    counts = np.asarray(sizes)
+    enough: Flags = counts >= least
+    return enough if enough.sum() > 1 else counts > 0
 
 
 class Groups(NamedTuple):
@@ -31,11 +45,34 @@ def encode_groups(sensitive_features: Any, n_people: int) -> Groups:
     >>> encode_groups(["f", "m", "f"], 3)
     Groups(codes=array([0, 1, 0]), names=array(['f', 'm'], dtype=object))
     >>> encode_groups({"sex": ["f", "m", "f"], "old": [0, 0, 1]}, 3).names.tolist()
-    ['f & 0', 'f & 1', 'm & 0']
+    ['sex=f, old=0', 'sex=f, old=1', 'sex=m, old=0']
     """
     values = group_values(sensitive_features, n_people)
     names, codes = sorted_unique(values)
     return Groups(codes, names)
+
+
+def groups_by_name(sensitive_features: Any, X: Any) -> tuple[Any, list[str]]:
+    """Return the columns of X that were named, and their names; anything else is the groups themselves.
+
+    >>> people = pd.DataFrame({"age": [25, 31, 47], "sex": ["f", "m", "f"]})
+    >>> found, names = groups_by_name("sex", people)
+    >>> found.tolist(), names, groups_by_name(["f", "m", "f"], people)[1]
+    (['f', 'm', 'f'], ['sex'], [])
+    """
+    columns = getattr(X, "columns", None)
+    one = isinstance(sensitive_features, str)
+    names = [sensitive_features] if one else sensitive_features
+    if one and columns is None:
+        raise ValueError(f"Got sensitive_features={sensitive_features!r}, but no X with such a column.")
+    several = isinstance(names, list | tuple) and all(isinstance(name, str) for name in names)
+    if columns is None or not (one or (several and len(names) < len(X))):
+        return sensitive_features, []
+    for name in names:
+        if name not in columns:
+            hint = did_you_mean(name, columns)
+            raise ValueError(f"Got sensitive_features={name!r}, but X has no such column.{hint}")
+    return (X[names[0]] if len(names) == 1 else X[list(names)]), list(names)
 
 
 def column_names(sensitive_features: Any) -> list[str] | None:
@@ -48,10 +85,13 @@ def column_names(sensitive_features: Any) -> list[str] | None:
     return None if sensitive_features is None else _names_of_several(_as_frame(sensitive_features))
 
 
-def group_values(sensitive_features: Any, n_people: int, columns: list[str] | None = None) -> Array:
+def group_values(
+    sensitive_features: Any, n_people: int, columns: list[str] | None = None, *, named: bool = True
+) -> Array:
     """Return one group value per person, checked: the right number of them, and none missing.
 
-    `columns` are the names that `fit` saw: named columns are joined in that order, however they come.
+    `columns` are the names that `fit` saw: several columns are joined in that order, however they come, and
+    with their names if `named`.
     """
     if sensitive_features is None:
         return np.full(n_people, EVERYONE, dtype=object)
@@ -71,23 +111,28 @@ def group_values(sensitive_features: Any, n_people: int, columns: list[str] | No
     if frame.shape[1] == 1:
         return np.asarray(frame.iloc[:, 0].to_numpy(dtype=object))
     texts = [frame.iloc[:, position].astype(str).to_numpy(dtype=object) for position in range(frame.shape[1])]
-    joined = np.asarray(join_values(texts))
+    joined = np.asarray(join_values(texts, _names_of_several(frame) if named else None))
     _check_one_name_each(texts, joined)
     return joined
 
 
-def join_values(columns: Sequence[Any]) -> Any:
+def join_values(columns: Sequence[Any], names: Sequence[str] | None = None) -> Any:
     """Return the values of several columns of text as names of groups: those of one column as they are.
 
     >>> join_values([pd.Series(["f", "m"]), pd.Series(["0", "1"])]).tolist()
     ['f & 0', 'm & 1']
+    >>> join_values([pd.Series(["f", "m"]), pd.Series(["0", "1"])], ["sex", "senior"]).tolist()
+    ['sex=f, senior=0', 'sex=m, senior=1']
     """
-    return reduce(lambda joined, column: joined + JOINT + column, columns)
+    if names is None or len(columns) == 1:
+        return reduce(lambda joined, column: joined + JOINT + column, columns)
+    told = [f"{name}=" + column for name, column in zip(names, columns, strict=True)]
+    return reduce(lambda joined, column: joined + NAMED + column, told)
 
 
 def _check_one_name_each(texts: list[Array], joined: Array) -> None:
     """Raise if two combinations get the same name: 'x & y' with 'z', and 'x' with 'y & z'."""
-    if not any("&" in value for text in texts for value in pd.unique(text)):
+    if not any("&" in value or "," in value for text in texts for value in pd.unique(text)):
         return
     combinations = pd.DataFrame(dict(enumerate(texts))).assign(joined=joined).drop_duplicates()
     twice = combinations[combinations["joined"].duplicated(keep=False)]
@@ -96,7 +141,7 @@ def _check_one_name_each(texts: list[Array], joined: Array) -> None:
         same = twice.loc[twice["joined"] == name].drop(columns="joined").to_numpy().tolist()
         raise ValueError(
             f"Got the combinations {same[0]} and {same[1]} in sensitive_features, which are both named "
-            f"{name!r}; expected values that stay apart when joined with {JOINT!r}. Rename some of them."
+            f"{name!r}; expected values that stay apart when they are joined. Rename some of them."
         )
 
 
@@ -105,7 +150,9 @@ def codes_of(sensitive_features: Any, n_people: int, names: Array, columns: list
 
     `columns` are the `column_names` that `fit` saw.
     """
-    values = group_values(sensitive_features, n_people, columns)
+    # A model that was fitted without names, or by an earlier version, knows none.
+    named = any("=" in str(name) for name in names)
+    values = group_values(sensitive_features, n_people, columns, named=named)
     position = {name: code for code, name in enumerate(names)}
     seen, inverse = sorted_unique(values)
     unknown = [name for name in seen if name not in position]
@@ -168,6 +215,8 @@ def _names_of_several(frame: pd.DataFrame) -> list[str] | None:
 def _in_order(frame: pd.DataFrame, columns: list[str] | None) -> pd.DataFrame:
     """Return named columns in the order that `fit` saw; one column, and those without names, as they are."""
     came = _names_of_several(frame)
+    if columns is not None and came is None and frame.shape[1] == len(columns):
+        return frame.set_axis(columns, axis=1)
     if columns is None or came is None:
         return frame
     if sorted(came) != sorted(columns):

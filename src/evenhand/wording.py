@@ -15,7 +15,7 @@ def listed(values: Collection[Any], most: int | None = None) -> str:
     """
     shown = list(values)[:most]
     more = len(values) - len(shown)
-    return ", ".join(map(repr, shown)) + (f" and {more} more" if more else "")
+    return ", ".join(repr(as_plain(value)) for value in shown) + (f" and {more} more" if more else "")
 
 
 def people(count: int) -> str:

@@ -35,7 +35,16 @@ def test_dict_json_and_frame_hold_the_same(found: Audit, tmp_path: Path) -> None
     as_dict = found.to_dict()
     assert json.loads(found.to_json(tmp_path / "audit.json")) == json.loads(json.dumps(as_dict))
     assert json.loads((tmp_path / "audit.json").read_text(encoding="utf-8")) == as_dict
-    assert list(as_dict) == ["about", "summary", "notes", "metrics", "people", "neighbours", "subgroups"]
+    assert list(as_dict) == [
+        "about",
+        "summary",
+        "notes",
+        "metrics",
+        "people",
+        "neighbours",
+        "subgroups",
+        "thresholds",
+    ]
     frame = found.to_frame()
     assert list(frame.columns) == ["metric", "group", "value", "low", "high", "people"]
     assert len(frame) == len(as_dict["metrics"])
@@ -87,3 +96,11 @@ def test_names_that_are_no_json_become_text() -> None:
     groups: Any = [day] * 150 + [pd.Timestamp("2021-01-01")] * 150
     as_json = audit(Y, X[["skill"]], Y, sensitive_features=groups, n_bootstrap=20).to_json()
     assert "2020-01-01 00:00:00" in json.loads(as_json)["about"]["groups"]
+
+
+def test_a_notebook_shows_words_and_measures(found: Audit) -> None:
+    page = found._repr_html_()
+    assert page.count("<li>") == len(found.summary().splitlines())
+    assert "<td>flip_rate</td>" in page
+    hostile = found.with_notes("<script>alert(1)</script>")._repr_html_()
+    assert "<script>" not in hostile

@@ -186,7 +186,12 @@ def test_crossed_columns_four_groups_and_five_labels():
     X = rng.normal(size=(n, 3))
     y = np.digitize(X[:, 0], [-1, -0.3, 0.3, 1])
     model = CooperativeBandits(random_state=0).fit(X, y, sensitive_features=frame)
-    assert model.groups_.tolist() == ["f & False", "f & True", "m & False", "m & True"]
+    assert model.groups_.tolist() == [
+        "sex=f, old=False",
+        "sex=f, old=True",
+        "sex=m, old=False",
+        "sex=m, old=True",
+    ]
     assert model.probabilities_by_group(X).shape == (n, 4, 5)
     assert model.score(X, y, sensitive_features=frame) > 0.8
     np.testing.assert_allclose(model.predict_proba(X, sensitive_features=frame).sum(1), 1)

@@ -70,3 +70,20 @@ def test_prices_slow_down_with_the_learning_rate():
     middle, end = duals
     assert middle > 0.1
     assert middle / end == pytest.approx(0.75, abs=0.03)
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_four_people_do_not_keep_parity_from_the_others(seed):
+    """Prices as slow as a group of four needs would leave two large groups as unequal as they were."""
+    X, y, s = world(0.5, seed)
+    s = s.astype(object)
+    s[:4] = "tiny"
+
+    def apart(min_group):
+        reward = Likelihood() + Parity(0.02, min_group=min_group)
+        model = CooperativeBandits(0, reward=reward, random_state=seed).fit(X, y, sensitive_features=s)
+        own = model.predict(X, sensitive_features=s) == "yes"
+        return abs(own[s == "many"].mean() - own[s == "few"].mean())
+
+    assert apart(20) < 0.05
+    assert apart(1) > 0.15

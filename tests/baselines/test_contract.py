@@ -118,7 +118,7 @@ def test_several_sensitive_columns_make_their_combinations(model, few):
     X, y, s = few
     both = {"sex": s, "old": (X[:, 2] > 0).astype(int)}
     model.fit(X, y, sensitive_features=both)
-    assert model.groups_.tolist() == ["f & 0", "f & 1", "m & 0", "m & 1"]
+    assert model.groups_.tolist() == ["sex=f, old=0", "sex=f, old=1", "sex=m, old=0", "sex=m, old=1"]
     assert model.probabilities_by_group(X).shape == (400, 4, 2)
     assert (model.predict(X, sensitive_features=both) == y).mean() > 0.55
 

@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from evenhand import load
 from evenhand.report import read_summary
 from factories import FIT, evenhand, make_people
 
@@ -305,10 +306,9 @@ def test_the_people_a_model_was_made_with_are_recognised(fitted, tmp_path):
         changed.to_csv(path, index=False)
         out = evenhand("audit", path, "--model", fitted.model, "--json")
         assert out.exit_code == 0, out.output
-        notes = [note for note in json.loads(out.stdout)["notes"] if "made with these very people" in note]
-        assert len(notes) == met
-        if met:
-            assert "trained on 280 of the 400." in notes[0]
+        told = json.loads(out.stdout)
+        assert told["about"].get("trained_on") == (280 if met else None)
+        assert ("trained on 280 of the 400." in told["summary"]) == met
 
 
 def test_another_label_of_the_same_people_is_audited(fitted, tmp_path):
@@ -359,10 +359,10 @@ def test_the_findings_say_who_was_left_out_and_what_was_guessed(fitted, tmp_path
                    "--summary", tmp_path / "a.json", "--json")  # fmt: skip
     assert out.exit_code == 0, out.output
     notes = json.loads(out.stdout)["notes"]
-    told = "Left out: 150 people without 'hired'. Give the missing a name to keep them."
+    told = "Left out: 150 people without 'hired'."
     assert told in notes
     assert "The positive label is 'yes'." in notes
-    assert any("10 people without 'sex'" in note for note in notes)
+    assert any("10 people with unknown 'sex'" in note for note in notes)
     assert f"Note: {told}" in read_summary(tmp_path / "a.json")["studies"][0]["notes"]
 
 
@@ -414,3 +414,19 @@ def test_blanks_around_labels_groups_and_decisions_make_no_difference(fitted, tm
         plain, other = (json.loads(out.stdout) for out in outs)
         for part in ("about", "metrics", "people", "neighbours"):
             assert plain[part] == other[part]
+
+
+def test_the_test_part_alone_can_be_audited(fitted, tmp_path):
+    out = evenhand("audit", fitted.people, "--model", fitted.model, "--part", "test", "--json")
+    assert out.exit_code == 0, out.output
+    told = json.loads(out.stdout)
+    measured = {row["metric"]: row["value"] for row in told["metrics"] if row["group"] is None}
+    card = load(fitted.model).card
+    assert told["about"]["people"] == card["data"]["parts"]["test"] == 60
+    for name in ("accuracy", "discrimination", "flip_rate"):
+        assert measured[name] == pytest.approx(card["metrics"][name]["value"])
+    assert "trained_on" not in told["about"]
+    pd.read_csv(fitted.people).head(399).to_csv(tmp_path / "p.csv", index=False)
+    out = evenhand("audit", tmp_path / "p.csv", "--model", fitted.model, "--part", "test")
+    assert out.exit_code == 2
+    assert "does not hold the people that the model was made with" in out.stderr

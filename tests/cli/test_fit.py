@@ -222,7 +222,7 @@ def test_several_sensitive_columns_are_crossed_and_predict_needs_both(tmp_path):
                    tmp_path / "m.skops", *FIT)  # fmt: skip
     assert out.exit_code == 0, out.output
     model = load(tmp_path / "m.skops")
-    assert model.groups_.tolist() == ["f & 0", "f & 1", "m & 0", "m & 1"]
+    assert model.groups_.tolist() == ["sex=f, old=0", "sex=f, old=1", "sex=m, old=0", "sex=m, old=1"]
     decided = model.decide(people.astype(str))
     assert decided.scored.all()
 

@@ -88,7 +88,7 @@ def test_crossed_columns_are_set_together() -> None:
     model = make_pipeline(encoded(), LogisticRegression()).fit(X, Y)
     said = respond(model, X, sensitive_features=X[["sex", "old"]])
     assert said.columns == ["sex", "old"]
-    assert said.groups == ["f & False", "f & True", "m & False", "m & True"]
+    assert said.groups == ["sex=f, old=False", "sex=f, old=True", "sex=m, old=False", "sex=m, old=True"]
     np.testing.assert_array_equal(
         said.probabilities_by_group[:, 2], model.predict_proba(X.assign(sex="m", old=False))
     )

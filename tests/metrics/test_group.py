@@ -55,10 +55,10 @@ def test_one_group_has_nobody_to_differ_from() -> None:
 def test_several_columns_make_their_combinations() -> None:
     columns = pd.DataFrame({"sex": SEX, "old": [0, 1] * 4})
     assert positive_rates(TRUTH, DECIDED, sensitive_features=columns) == {
-        "f & 0": 0.5,
-        "f & 1": 0.0,
-        "m & 0": 1.0,
-        "m & 1": 0.5,
+        "sex=f, old=0": 0.5,
+        "sex=f, old=1": 0.0,
+        "sex=m, old=0": 1.0,
+        "sex=m, old=1": 0.5,
     }
     assert discrimination(TRUTH, DECIDED, sensitive_features=columns) == 1
 

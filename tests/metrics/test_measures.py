@@ -6,7 +6,8 @@ import pytest
 from evenhand import metrics
 from evenhand.bandits.policy import expected_logit_gradient
 from evenhand.metrics.answers import Answers
-from evenhand.metrics.measures import SHOWN, group_rows, measure, published_reward, share, value_of
+from evenhand.metrics.measures import SHOWN, group_rows, measure, share, value_of
+from evenhand.metrics.published_push import published_reward
 
 
 def _said(n=200, groups=3, actions=2, seed=0):

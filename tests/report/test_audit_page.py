@@ -71,12 +71,12 @@ def test_tables_have_the_columns_that_were_measured_and_explain_no_other(people,
     assert {_plain(name) for name in re.findall("<dt>(.*?)</dt>", page.partition('id="made"')[0])} == measures
 
 
-def test_a_table_of_counts_alone_speaks_of_no_rates(people):
+def test_without_a_positive_label_the_groups_have_the_share_of_each(people):
     X, _ = people
     y = np.where(X["skill"] > 1, "A", np.where(X["skill"] > 0, "B", "C"))
     of_groups, caption, *_ = _tables(_page(_summary(y, X, None, positive=None)))
-    assert of_groups == {"group", "people"}
-    assert caption.endswith("How many people each group has.")
+    assert of_groups == {"group", "people", "A", "B", "C"}
+    assert caption.startswith("Share of each label by group, as decided.")
 
 
 def test_of_one_model_none_is_chosen(people):

@@ -95,23 +95,61 @@ def test_of_many_labels_the_share_of_each_is_told_by_group_and_the_widest_is_nam
     study = _summary(found)["studies"][0]
     shares = pd.crosstab(X["man"], grade, normalize="index")
     widest = (shares.max() - shares.min()).idxmax()
-    assert f"the share of “{widest}” differs between groups by up to" in study["sentence"]
+    least, most = shares[widest].idxmin(), shares[widest].idxmax()
+    assert f"the share of “{widest}” differs between {least} and {most} by" in study["sentence"]
     assert study["pos_label"] == ""
-    table = study["tables"][0]
-    assert (table["title"], table["columns"]) == (
-        "What was decided in each group",
-        ["group", "people", "A", "B", "C"],
-    )
-    for group, row in zip((0, 1), table["rows"], strict=True):
-        here = grade[X["man"] == group]
-        assert row[:2] == [str(group), str(len(here))]
+    for group, row in zip((0, 1), study["groups"], strict=True):
         told = found.row("rate_of_A", group)
-        assert (
-            row[2]
-            == f"{100 * (here == 'A').mean():.1f} % ({100 * told['low']:.1f} to {100 * told['high']:.1f})"
-        )
-    assert table["title"] in render(_summary(found))
+        assert row["decided"]["A"] == {"value": told["value"], "low": told["low"], "high": told["high"]}
+        assert told["value"] == (grade[X["man"] == group] == "A").mean()
+    assert "Share of each label by group" in render(_summary(found))
     with_positive = audit(grade, X, grade, sensitive_features=X["man"], pos_label="A", n_bootstrap=50)
     named = _summary(with_positive)["studies"][0]
     assert "the share of “A” differs" in named["sentence"]
-    assert not any("A" in table["columns"] for table in named["tables"])
+    assert "decided" not in named["groups"][0]
+
+
+def test_what_limits_a_finding_stands_beside_it_and_the_words_come_first(people):
+    X, y = people
+    found = audit(y, X, y, sensitive_features=X["man"], n_bootstrap=50)
+    found = replace(found, about={**found.about, "trained_on": 280})
+    study = _summary(found)["studies"][0]
+    assert "of these people, of whom it was trained on 280" in study["sentence"]
+    accuracy = next(line for line in found.summary().splitlines() if "of the decisions are correct" in line)
+    assert "trained on 280 of the 400" in accuracy
+    page = render(_summary(found))
+    assert page.index(">In words<") < page.index(">The groups<")
+
+
+def test_the_threshold_is_told_and_what_others_would_do(people):
+    X, y = people
+    score = 1 / (1 + np.exp(-X["skill"]))
+    found = audit(score, X, y, sensitive_features=X["man"], n_bootstrap=50)
+    assert "A score of 0.5 or more is the decision 'yes'." in found.summary()
+    assert found.to_dict()["about"]["threshold"] == 0.5
+    rows = found.thresholds.set_index("threshold")
+    for bar in (0.5, rows.index[3]):
+        again = audit(score, X, y, sensitive_features=X["man"], threshold=bar, n_bootstrap=50)
+        for name in ("accuracy", "discrimination", "positive_rate"):
+            assert rows.loc[bar, name] == pytest.approx(again.value(name))
+    assert rows["positive_rate"].is_monotonic_decreasing
+    study = _summary(found)["studies"][0]
+    assert any("with the threshold" in table["title"] for table in study["tables"])
+    assert audit(y, X, y, sensitive_features=X["man"], n_bootstrap=50).thresholds.empty
+
+
+def test_groups_too_small_to_compare_are_named_where_the_difference_is(people):
+    X, y = people
+    group = np.where(X.index < 4, "tiny", X["man"].astype(str))
+    decided = np.where(X.index < 4, "yes", "no")
+    decided[::3] = "yes"
+    found = audit(decided, X, y, sensitive_features=group, n_bootstrap=50)
+    rates = [np.mean(decided[group == name] == "yes") for name in ("0", "1")]
+    tiny = (4 + 16 * np.mean(decided == "yes")) / 20
+    assert found.value("discrimination") == pytest.approx(max(*rates, tiny) - min(*rates, tiny))
+    assert found.row("discrimination")["high"] < 0.5
+    line = next(line for line in found.summary().splitlines() if "a difference of" in line)
+    assert "groups of fewer than 20 people count as if they had so many" in line
+    assert "as they are: 100.0 % of tiny (4 people)." in line
+    everybody = audit(decided, X, y, sensitive_features=group, min_group=1, n_bootstrap=50)
+    assert everybody.value("discrimination") == pytest.approx(1 - min(rates))

@@ -43,7 +43,9 @@ def test_groups_and_people_show_nothing_of_a_label_that_nobody_named(said):
     policies, own, y = said
     unnamed, named = (Answers(LABELS.tolist(), ["f", "m"], own, policies, y, label) for label in (None, "A"))
     rows = group_rows(unnamed)
-    assert [set(row) for row in rows] == [{"group", "people", "accuracy", "flip_rate"}] * 2
+    assert [set(row) for row in rows] == [{"group", "people", "accuracy", "flip_rate", "decided"}] * 2
+    here = policies[own == 0, 0].argmax(1)
+    assert rows[0]["decided"]["B"]["value"] == (here == 1).mean()
     assert "positive_rate" in group_rows(named)[0]
     contexts = pd.DataFrame({"x": np.arange(90)})
     hidden, shown = (persons(contexts, answers)["rows"] for answers in (unnamed, named))

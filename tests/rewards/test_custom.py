@@ -114,3 +114,12 @@ def test_a_log_has_label_minus_1():
         bandit.fit_logged(X, y, np.ones(len(X)), np.full(len(X), 0.5))
     bandit.fit(X, y)
     try_custom(lambda action, label, group, policies, rates: 1 / (label + 1), 2, 3, False)
+
+
+def test_numbas_reason_is_told():
+    def strange(action, label, group, policies, rates):
+        return no_such_name + action  # noqa: F821
+
+    with pytest.raises(ValueError, match="Numba says: .*no_such_name") as told:
+        compile_custom(strange)
+    assert "nopython mode" not in str(told.value)

@@ -30,12 +30,16 @@ def test_numbers_stay_and_text_becomes_categories() -> None:
 def test_missing_values_are_said() -> None:
     frame, notes = tidy([1.0, np.nan, 3.0])
     assert frame["c"].isna().tolist() == [False, True, False]
-    assert notes == [
-        "'c' has 1 missing numbers; a model uses the mean of its training part instead, and an indicator."
-    ]
+    assert len(notes) == 1
+    assert notes[0].startswith("Values are missing in 'c' (1). For a missing number a model takes the mean")
     frame, notes = tidy(["a", None, "b"])
     assert frame["c"].tolist() == ["a", "missing", "b"]
-    assert notes == ["'c' has 1 missing values; they are the category 'missing'."]
+    assert notes[0].startswith("Values are missing in 'c' (1).")
+    many = pd.DataFrame({f"c{at}": [1.0, 2.0, None] for at in range(18)})
+    notes = []
+    tidy_columns(many, notes)
+    assert len(notes) == 1
+    assert "'c4' (1) and 13 more columns" in notes[0]
 
 
 def test_a_sign_for_no_value_among_numbers_is_missing_but_among_text_a_category() -> None:
@@ -66,6 +70,41 @@ def test_identifiers_are_left_out() -> None:
     frame, _ = tidy_columns(pd.DataFrame({"member_id": range(30), "age": range(30)}), notes)
     assert list(frame) == ["age"]
     assert "an identifier" in notes[0]
+
+
+@pytest.mark.parametrize("name", ["id", "patient_nbr", "customerID", "Unnamed: 0", "encounter.id"])
+@pytest.mark.parametrize("kind", ["unique", "gaps", "repeated", "text"])
+def test_identifiers_are_known_also_with_gaps_and_repeats(name: str, kind: str) -> None:
+    numbers: Any = np.arange(600) * 7 + 10_000
+    if kind == "gaps":
+        numbers = np.where(np.arange(600) % 50, numbers, np.nan)
+    elif kind == "repeated":
+        numbers = np.repeat(numbers[:200], 3)
+    elif kind == "text":
+        numbers = [f"P-{number}" for number in np.repeat(numbers[:200], 3)]
+    notes: list[str] = []
+    frame, _ = tidy_columns(pd.DataFrame({name: numbers, "age": np.arange(600) % 70}), notes)
+    assert list(frame) == ["age"]
+    assert repr(name) in notes[0]
+    frame, _ = tidy_columns(pd.DataFrame({name: numbers}), [], codes=[name])
+    assert list(frame) == [name]
+
+
+def test_codes_are_known_by_their_names() -> None:
+    people = pd.DataFrame(
+        {"admission_type_id": [1, 2, 3] * 40, "zip": [10115, 80331, None] * 40, "paid": [1, 2, 3] * 40}
+    )
+    notes: list[str] = []
+    frame, _ = tidy_columns(people, notes)
+    assert [str(frame[name].dtype) for name in people] == ["category", "category", "int64"]
+    assert set(frame["zip"]) == {"10115", "80331", "missing"}
+    assert "'zip' holds codes, by its name, not amounts: each is a category." in notes
+
+
+def test_a_constant_with_gaps_says_only_whether_it_is_known() -> None:
+    frame, notes = tidy([7.0, None] * 10)
+    assert str(frame["c"].dtype) == "category"
+    assert notes[0] == "'c' is always 7.0 where it is known: only whether it is can be learned."
 
 
 def test_many_categories_are_kept_and_said() -> None:
@@ -120,7 +159,7 @@ def test_day_first_where_the_month_can_not_be() -> None:
 def test_a_missing_date_is_said() -> None:
     frame, notes = tidy(["1970-01-02", None, "1970-01-04"])
     assert frame["c"].isna().tolist() == [False, True, False]
-    assert "1 missing, for which a model uses the mean" in notes[0]
+    assert notes[1].startswith("Values are missing in 'c' (1). For a missing number a model takes the mean")
 
 
 @pytest.mark.parametrize("texts", [["1.2.3.4", "5.6.7.8"], ["2013", "spring"], ["99-99-99", "12-13-14"]])

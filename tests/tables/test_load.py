@@ -25,8 +25,14 @@ PEOPLE = pd.DataFrame(
 def test_given_roles() -> None:
     table = load_table(PEOPLE, label="hired", sensitive=["race", "gender"], drop="age", categorical=["id"])
     assert list(table.contexts) == ["id"]
-    assert list(table.sensitive) == ["race", "gender"]
-    assert table.sensitive_features.name == "race"
+    assert table.sensitive_columns == ["race", "gender"]
+    assert table.sensitive_features.name == "race & gender"
+    assert table.sensitive_features.unique().tolist() == [
+        "race=x, gender=f",
+        "race=x, gender=m",
+        "race=y, gender=f",
+        "race=y, gender=m",
+    ]
     assert table.pos_label == "yes"
 
 
@@ -38,7 +44,8 @@ def test_guessed_roles_are_said_and_nothing_is_warned() -> None:
     assert table.notes == [
         "Guessed that 'hired' is the label.",
         "Guessed that 'gender' is the sensitive column.",
-        "'id' has a different number for every person (an identifier) and is left out.",
+        "'id' has 40 different numbers for 40 people (an identifier) and is left out. Name it in "
+        "`categorical` to use it.",
         "The positive label is 'yes'.",
     ]
     assert list(table.contexts) == ["age", "race"]
@@ -74,7 +81,7 @@ def test_the_same_from_csv_parquet_and_polars(tmp_path: Path) -> None:
     ("values", "positive"),
     [
         ([0, 1], 1),
-        ([True, False], True),
+        ([True, False], "True"),  # as in a CSV file
         (["bad", "good"], "good"),
         (["a", "b"], "b"),
         ([2, 1], 1),
@@ -87,13 +94,10 @@ def test_the_same_from_csv_parquet_and_polars(tmp_path: Path) -> None:
 def test_the_positive_label(values: list[Any], positive: Any) -> None:
     table = load_table(PEOPLE.assign(hired=values * 20), label="hired", sensitive="gender")
     assert table.pos_label == positive
-    other = next(value for value in values if value != positive)
-    assert (
-        load_table(
-            PEOPLE.assign(hired=values * 20), label="hired", sensitive="gender", pos_label=other
-        ).pos_label
-        == other
-    )
+    other = next(value for value in values if str(value) != str(positive))
+    assert load_table(
+        PEOPLE.assign(hired=values * 20), label="hired", sensitive="gender", pos_label=other
+    ).pos_label == type(positive)(other)
 
 
 def test_people_without_label_or_group_are_left_out_and_said() -> None:
@@ -103,7 +107,7 @@ def test_people_without_label_or_group_are_left_out_and_said() -> None:
     table = load_table(people, label="hired", sensitive="gender")
     assert len(table) == 37
     assert table.notes[0].startswith("Left out: 2 people without 'hired'.")
-    assert table.notes[1].startswith("Left out: 1 person without 'gender'.")
+    assert table.notes[1].startswith("Left out: 1 person with unknown 'gender' (gaps).")
 
 
 @pytest.mark.parametrize(
@@ -212,7 +216,7 @@ def test_blanks_around_labels_and_groups_are_no_part_of_them(kind: Any) -> None:
     assert table.notes[:3] == [
         "'hired' has blanks around the values of 18 people, such as 'no '; these were removed.",
         "'gender' has blanks around the values of 20 people, such as ' f'; these were removed.",
-        "Left out: 9 people without 'hired'. Give the missing a name to keep them.",
+        "Left out: 9 people without 'hired'.",
     ]
 
 
@@ -222,3 +226,23 @@ def test_labels_and_groups_that_differ_in_case_are_told() -> None:
     assert "'gender' has 'F' and 'f', which differ only in case: they stay separate." in table.notes
     assert "'hired' has 'NO' and 'No' and 'no', which differ only in case: they stay separate." in table.notes
     assert table.sensitive_features.nunique() == 3
+
+
+def test_a_label_of_many_numbers_may_be_an_amount() -> None:
+    people = PEOPLE.assign(grade=[number % 17 for number in range(40)])
+    table = load_table(people, label="grade", sensitive="gender")
+    assert any("The 17 values of 'grade' are numbers" in note for note in table.notes)
+    few = load_table(people.assign(grade=people["grade"] % 3), label="grade", sensitive="gender")
+    assert not any("are numbers" in note for note in few.notes)
+
+
+def test_several_columns_may_be_named_in_one_text() -> None:
+    table = load_table(PEOPLE, label="hired", sensitive="gender", drop="age,race", categorical="id")
+    assert list(table.contexts) == ["id"]
+    odd = PEOPLE.assign(**{"age,race": PEOPLE["age"] % 3})
+    assert set(load_table(odd, label="hired", sensitive="gender", drop="age,race").contexts) == {
+        "age",
+        "race",
+    }
+    with pytest.raises(ValueError, match="Got drop='age,rase', but"):
+        load_table(PEOPLE, label="hired", sensitive="gender", drop="age,rase")

@@ -114,7 +114,12 @@ def test_groups_are_taken_from_the_table_only_where_they_are_the_same(model, peo
 def test_several_sensitive_columns(people, table):
     groups = people[["sex", "old"]]
     model = tabular(bandits()).fit(people, table["hired"], sensitive_features=groups)
-    assert model.groups_.tolist() == ["f & False", "f & True", "m & False", "m & True"]
+    assert model.groups_.tolist() == [
+        "sex=f, old=False",
+        "sex=f, old=True",
+        "sex=m, old=False",
+        "sex=m, old=True",
+    ]
     assert not {"sex", "old"} & set(model.columns_)
     given = model.predict_proba(people, sensitive_features=groups[["old", "sex"]])
     np.testing.assert_array_equal(model.predict_proba(people), given)

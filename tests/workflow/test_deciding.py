@@ -34,6 +34,7 @@ def test_a_file_is_decided_chunk_by_chunk(fitted, tmp_path):
         decided=24,
         rejected=1,
         would_flip=found.would_flip,
+        by_rule=0,
         output=tmp_path / "new.decided.csv",
         rejects=tmp_path / "new.rejects.csv",
         unseen={},
@@ -89,3 +90,16 @@ def test_a_failure_in_the_middle_leaves_no_file(fitted, tmp_path):
 
 def test_the_commands_default_is_the_librarys():
     assert inspect.signature(predict.run).parameters["chunk"].default == CHUNK
+
+
+def test_the_separator_stays_and_rejects_go_beside_the_output(fitted, tmp_path):
+    people = pd.read_csv(fitted.people).head(20)
+    people.loc[3, "sex"] = "x"
+    (tmp_path / "in").mkdir()
+    (tmp_path / "out").mkdir()
+    people.to_csv(tmp_path / "in" / "p.csv", sep=";", index=False)
+    found = decide_file(fitted.model, tmp_path / "in" / "p.csv", tmp_path / "out" / "d.csv")
+    assert found.rejects == tmp_path / "out" / "p.rejects.csv"
+    assert [entry.name for entry in (tmp_path / "in").iterdir()] == ["p.csv"]
+    for path, rows in ((found.output, 19), (found.rejects, 1)):
+        assert len(pd.read_csv(path, sep=";")) == rows

@@ -8,6 +8,7 @@ import pytest
 from evenhand import CooperativeBandits, load, save
 from evenhand.metrics import respond
 from evenhand.tables.csv_format import MISSING_MARKS
+from evenhand.tables.matching import as_labels
 from evenhand.tables.preprocessing import make_preprocessor
 from evenhand.workflow.deployed import Deployed
 
@@ -103,10 +104,10 @@ def test_a_column_that_is_missing_is_named(deployed, people):
 def test_labels_are_the_models_own_however_their_column_writes_them():
     model = _of_kinds(pd.Series(["a", "b"] * 10))
     for column in ([0, 1], [0.0, 1.0], ["0", "1.0"], pd.array([0, 1], dtype="Int64")):
-        found = model.labels(pd.Series(column)).tolist()
+        found = as_labels(pd.Series(column), model.classes_).tolist()
         assert found == [0, 1]
         assert all(isinstance(label, int) for label in found)
-    assert model.labels(pd.Series(["2.0", "x"])).tolist() == ["2.0", "x"]
+    assert as_labels(pd.Series(["2.0", "x"]), model.classes_).tolist() == ["2.0", "x"]
 
 
 def _of_kinds(kinds: pd.Series) -> Deployed:
@@ -145,10 +146,11 @@ def test_a_group_is_known_by_its_very_name_before_any_other_spelling(deployed, p
     contexts = people[["age", "old"]].assign(old=people["old"].astype(str).astype("category"))
     model.fit(deployed.preprocessor.transform(contexts), people["y"], sensitive_features=groups)
     asked = Deployed(deployed.preprocessor, model, deployed.columns, "y", columns, "yes")
-    names = groups.agg(" & ".join, axis=1)
-    assert asked.groups_[asked.read(table)[1]].tolist() == names.tolist()
+    names = [", ".join(f"{name}={row[name]}" for name in columns) for _, row in groups.iterrows()]
+    names = names if len(columns) > 1 else groups["group"].tolist()
+    assert asked.groups_[asked.read(table)[1]].tolist() == names
     _, codes, reasons = asked.read(table.assign(group=" f", side="1.0"))
-    assert set(asked.groups_[codes]) == {" & ".join(["f", "1"][: len(columns)])}
+    assert set(asked.groups_[codes]) == {"group=f, side=1" if len(columns) > 1 else "f"}
     assert set(reasons) == {""}
 
 

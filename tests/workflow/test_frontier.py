@@ -227,3 +227,12 @@ def test_notes_are_told_before_training(people):
 def test_json_is_plain(frontier):
     json.dumps(frontier.summary(), allow_nan=False)
     json.dumps(frontier.model.card, allow_nan=False)
+
+
+def test_verbose_shows_the_progress(people, capsys):
+    evenhand.explore(people, **ROLES, **SMALL, verbose=True)
+    shown = capsys.readouterr().err
+    assert "Dataset 'table'" in shown
+    assert "Training" in shown
+    evenhand.explore(people, **ROLES, **SMALL)
+    assert capsys.readouterr().err == ""

@@ -12,10 +12,10 @@ import pytest
 from evenhand.tables import load_table
 from evenhand.tables.columns import kinds_of_columns
 from evenhand.tables.splits import split
-from evenhand.workflow.table import check_written, on_columns, on_groups, open_table, source_of, with_dates
+from evenhand.workflow.table import check_written, on_columns, on_groups, source_of, with_dates
 from factories import FIT, evenhand, make_people
 
-NOTHING = {"positive": None, "drop": None, "categorical": None, "encoding": "utf-8"}
+NOTHING = {"pos_label": None, "encoding": "utf-8"}
 
 
 @pytest.fixture
@@ -36,22 +36,27 @@ def path(tmp_path):
 
 
 def test_several_sensitive_columns_become_one(path):
-    dataset = open_table(path, label="y", sensitive=["sex", "race"], **NOTHING)
+    dataset = load_table(path, label="y", sensitive=["sex", "race"], **NOTHING)
     assert dataset.sensitive_columns == ["sex", "race"]
-    assert dataset.sensitive_features.unique().tolist() == ["f & a", "m & a", "f & b", "m & b"]
+    assert dataset.sensitive_features.unique().tolist() == [
+        "sex=f, race=a",
+        "sex=m, race=a",
+        "sex=f, race=b",
+        "sex=m, race=b",
+    ]
     assert "race" not in dataset.contexts
 
 
 def test_the_positive_label_is_found_by_its_text(path):
-    dataset = open_table(path, label="y", sensitive=["sex"], **(NOTHING | {"positive": "0"}))
+    dataset = load_table(path, label="y", sensitive=["sex"], **(NOTHING | {"pos_label": "0"}))
     assert dataset.pos_label == 0
     assert not any("positive label" in note for note in dataset.notes)
     with pytest.raises(ValueError, match="Got the positive label '2', but 'y' has the values 0, 1"):
-        open_table(path, label="y", sensitive=["sex"], **(NOTHING | {"positive": "2"}))
+        load_table(path, label="y", sensitive=["sex"], **(NOTHING | {"pos_label": "2"}))
 
 
 def test_kinds_tell_numbers_categories_and_how_dates_are_written(path):
-    dataset = open_table(path, label="y", sensitive=["sex"], **NOTHING)
+    dataset = load_table(path, label="y", sensitive=["sex"], **NOTHING)
     assert kinds_of_columns(dataset.contexts, dataset.dates) == {
         "age": "number",
         "joined": "%d/%m/%Y",
@@ -70,7 +75,7 @@ def test_dates_are_read_as_they_were_learned_whatever_people_left_out_have(tmp_p
         }
     )
     pd.concat([people, pd.DataFrame({"when": [when], "sex": ["f"]})]).to_csv(tmp_path / "p.csv", index=False)
-    dataset = open_table(tmp_path / "p.csv", label="y", sensitive=["sex"], **NOTHING)
+    dataset = load_table(tmp_path / "p.csv", label="y", sensitive=["sex"], **NOTHING)
     assert kinds_of_columns(dataset.contexts, dataset.dates) == {"when": "%m/%d/%Y"}
     shown = with_dates(dataset.contexts, dataset.dates)["when"]
     assert shown.tolist() == pd.to_datetime(people["when"], format="%m/%d/%Y").tolist()
@@ -99,7 +104,7 @@ def test_a_file_is_opened_once_for_all_that_is_known_of_it(path, opened, ending)
     frame.to_csv(data, index=False) if ending == "csv" else frame.to_parquet(data)
     digest = hashlib.sha256(data.read_bytes()).hexdigest()
     opened.clear()
-    dataset = open_table(data, label="y", sensitive=["sex", "race"])
+    dataset = load_table(data, label="y", sensitive=["sex", "race"])
     source = source_of(dataset)
     assert opened.count(str(data)) == 1
     assert source["sha256"] == digest
@@ -128,7 +133,7 @@ def test_each_command_opens_a_users_file_once(fitted, opened, tmp_path):
 def test_a_frame_has_rows_but_no_file(path):
     frame = pd.read_csv(path).set_index("id")
     frame.iloc[0, frame.columns.get_loc("y")] = np.nan
-    dataset = open_table(frame, label="y", sensitive="sex")
+    dataset = load_table(frame, label="y", sensitive="sex")
     assert dataset.row_numbers.tolist() == list(range(1, 40))
     assert source_of(dataset)["sha256"] == ""
     assert dataset.sensitive_columns == ["sex"]
@@ -137,7 +142,7 @@ def test_a_frame_has_rows_but_no_file(path):
 def test_true_and_false_in_parquet_are_labels(tmp_path):
     people = pd.DataFrame({"age": [20, 30, 40, 20], "sex": ["f", "m"] * 2, "y": [True, False, True, True]})
     people.to_parquet(tmp_path / "p.parquet")
-    dataset = open_table(tmp_path / "p.parquet", label="y", sensitive=["sex"], **NOTHING)
+    dataset = load_table(tmp_path / "p.parquet", label="y", sensitive=["sex"], **NOTHING)
     assert dataset.pos_label == "True"
 
 
@@ -179,8 +184,10 @@ def test_small_groups_are_named_with_the_part_they_are_small_in():
     rows = split(dataset, seed=0, stratify="both")
     counts = [(dataset.sensitive_features.iloc[part] == "x").sum() for part in (rows.validation, rows.test)]
     assert on_groups(dataset, rows) == [
-        f"The group 'x' has {counts[0]} people in the validation part and {counts[1]} in the test part: "
-        "measures of fewer than 30 people say little."
+        f"Groups of fewer than 20 people in the validation and the test part, who say little: 'x' ({counts[0]} "
+        f"and {counts[1]}). Where groups are compared, those they lack are taken to be decided as everybody is "
+        "on average. merge_small='other' (--merge-small other) puts small groups into one; min_group (--min-group) sets "
+        "the limit."
     ]
     assert on_groups(dataset, split(len(people), seed=0, fractions=(0.02, 0.49, 0.49))) == []
     assert pd.Series(counts).between(10, 20).all()

@@ -15,7 +15,9 @@ from evenhand.auditing.predictions import MOST_DECISIONS, check_known, read_pred
 from evenhand.auditing.result import About, Audit, Counted
 from evenhand.auditing.subgroups import COLUMNS, find_subgroups
 from evenhand.auditing.table import MetricTable
-from evenhand.checks import did_you_mean, integer, number
+from evenhand.auditing.thresholds import along_threshold
+from evenhand.checks import MIN_GROUP, integer, number
+from evenhand.groups import groups_by_name, large_enough
 from evenhand.metrics.answers import Answers
 from evenhand.metrics.asking import respond
 from evenhand.metrics.bootstrap import generator
@@ -24,6 +26,7 @@ from evenhand.metrics.divergence import divergence as divergence_named
 from evenhand.metrics.gower import as_frame, gower_neighbours
 from evenhand.metrics.group_columns import sensitive_columns
 from evenhand.metrics.individual import disagreement
+from evenhand.metrics.measures import widest
 from evenhand.wording import listed
 
 
@@ -41,6 +44,7 @@ def audit(
     weights: Any = None,
     categorical: Any = None,
     neighbour_people: int = 10_000,
+    min_group: int = MIN_GROUP,
     min_count: int = 30,
     n_listed: int = 20,
     n_bootstrap: int = 1000,
@@ -81,6 +85,10 @@ def audit(
         Of the neighbours; see `gower_neighbours`.
     neighbour_people : int
         If there are more people, find the neighbours of only this many, drawn at random (among all).
+    min_group : int
+        Where groups are compared, one of fewer people counts as if it had so many, those it lacks decided as
+        everybody is on average: else a handful of people would decide the largest difference. Fewer than two
+        larger groups count as they are.
     min_count : int
         How many people of a group a subgroup needs.
     n_listed : int
@@ -109,6 +117,7 @@ def audit(
     epsilon = number("epsilon", epsilon, low=0)
     number("confidence", confidence, low=0, high=1, open_low=True)
     integer("n_bootstrap", n_bootstrap)
+    integer("min_group", min_group)
     integer("min_count", min_count)
     integer("n_listed", n_listed)
     integer("neighbour_people", neighbour_people)
@@ -116,11 +125,14 @@ def audit(
     frame, truth = None if X is None else as_frame(X), None if y is None else np.asarray(y)
     if frame is not None and truth is not None and len(frame) != len(truth):
         raise ValueError(f"Got X of {len(frame)} people and y of {len(truth)}; expected as many.")
-    groups = _groups_by_name(sensitive_features, frame)
+    if sensitive_features is None:
+        raise ValueError("Got sensitive_features=None, but an audit needs the groups to compare.")
+    groups, _ = groups_by_name(sensitive_features, frame)
     rng = generator(random_state)
     answers = _answers(model_or_predictions, X, truth, groups, pos_label, threshold, rng)
     if frame is not None and len(frame) != len(answers):
         raise ValueError(f"Got X of {len(frame)} people and {len(answers)} predictions.")
+    answers = replace(answers, min_group=min_group)
     table = MetricTable(answers, n=n_bootstrap, confidence=confidence, random_state=rng)
     notes = [*table.decisions(), *table.scores(), *answers.note.splitlines()]
     table.persons(epsilon)
@@ -142,11 +154,12 @@ def audit(
         "k": k,
         "confidence": confidence,
         "n_bootstrap": n_bootstrap,
+        "min_group": min_group,
         "min_count": min_count,
         "subgroups_examined": examined,
     }
     people = people_apart(frame, answers, divergence, n_listed)
-    return Audit(table.frame(), people, pairs, subgroups, notes, about)
+    return Audit(table.frame(), people, pairs, subgroups, notes, about, along_threshold(answers))
 
 
 def _answers(
@@ -217,34 +230,20 @@ def _subgroups(
 
 
 def _counts(answers: Answers) -> Counted:
-    y, pos_label = answers.y, answers.pos_label
+    y, pos_label, apart = answers.y, answers.pos_label, widest(answers)
     sizes = np.bincount(answers.own, minlength=len(answers.groups)).tolist()
+    large = large_enough(sizes, answers.min_group)
     return {
         "people": len(answers),
         "labelled": y is not None,
         "groups": dict(zip(answers.groups, sizes, strict=True)),
+        "compared": [name for name, enough in zip(answers.groups, large, strict=True) if enough],
         "decisions": pd.Series(answers.decisions).value_counts(sort=False).to_dict(),
         "labels": answers.counts.labels,
         "positive": pos_label,
+        "threshold": answers.threshold,
+        "widest": None if apart is None else apart._asdict(),
         "label_rate": None if pos_label is None or y is None else float((y == pos_label).mean()),
         "how": answers.how,
         "sensitive_columns": answers.columns,
     }
-
-
-def _groups_by_name(sensitive_features: Any, frame: pd.DataFrame | None) -> Any:
-    """Return the columns that were named; anything else is the groups themselves."""
-    if sensitive_features is None:
-        raise ValueError("Got sensitive_features=None, but an audit needs the groups to compare.")
-    one = isinstance(sensitive_features, str)
-    names = [sensitive_features] if one else sensitive_features
-    if one and frame is None:
-        raise ValueError(f"Got sensitive_features={sensitive_features!r}, but no X with such a column.")
-    several = isinstance(names, list | tuple) and all(isinstance(name, str) for name in names)
-    if frame is None or not (one or (several and len(names) < len(frame))):
-        return sensitive_features
-    for name in names:
-        if name not in frame.columns:
-            hint = did_you_mean(name, frame.columns)
-            raise ValueError(f"Got sensitive_features={name!r}, but X has no such column.{hint}")
-    return frame[names[0]] if len(names) == 1 else frame[list(names)]

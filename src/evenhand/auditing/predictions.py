@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -48,7 +49,7 @@ def read_predictions(
             f"Got predictions of shape {values.shape}, but expected one for each of {len(y)} labels."
         )
     scores: Array | None = None
-    note = ""
+    note, bar = "", None
     if values.ndim == 2 and values.shape[1] > 1:
         if values.shape[1] != len(labels):
             raise ValueError(
@@ -64,8 +65,8 @@ def read_predictions(
             note = check_known(encode_labels(values, values)[2], known, "decisions", "the labels")
             _, decided, labels = encode_labels(y, values)
         else:
-            decided, scores = _at_threshold(values, labels, pos_label, threshold)
-    return _given(labels, decided, sensitive_features, scores, note)
+            decided, scores, bar = _at_threshold(values, labels, pos_label, threshold)
+    return replace(_given(labels, decided, sensitive_features, scores, note), threshold=bar)
 
 
 def _columns_by_label(predictions: Any, labels: list[Any]) -> list[int]:
@@ -110,7 +111,7 @@ def _are_decisions(values: Array, labels: list[Any]) -> bool:
 
 def _at_threshold(
     values: Array, labels: list[Any], pos_label: Any, threshold: float | None
-) -> tuple[Array, Array]:
+) -> tuple[Array, Array, float]:
     if values.dtype.kind not in "iuf" or not np.isfinite(values).all():
         raise ValueError(
             "Got missing, infinite or non-numeric scores, but expected a finite number per person."
@@ -134,9 +135,9 @@ def _at_threshold(
     bar = 0.5 if threshold is None else number("threshold", threshold)
     decided = np.where(values >= bar, positive, 1 - positive)
     if not likely:
-        return decided, values.astype(float)
+        return decided, values.astype(float), bar
     scores = np.stack([1 - values, values] if positive == 1 else [values, 1 - values], axis=1)
-    return decided, scores
+    return decided, scores, bar
 
 
 def check_known(values: Iterable[Any], known: Iterable[Any], what: str, wanted: str) -> str:

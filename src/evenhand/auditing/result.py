@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from html import escape
 from pathlib import Path
-from typing import Any, TypedDict
+from typing import Any, NotRequired, TypedDict
 
 import pandas as pd
 
@@ -20,9 +21,13 @@ class Counted(TypedDict):
     people: int
     labelled: bool
     groups: dict[Any, int]  # how many people are in each
+    compared: list[Any]  # the groups that are large enough to be compared as they are
     decisions: dict[Any, int]  # how many people got each
     labels: list[Any]
     positive: Any
+    threshold: float | None  # the lowest score that is a positive decision, where scores were given
+    widest: dict[str, Any] | None  # whose share differs most (label), least and most often in these groups
+    trained_on: NotRequired[int]  # how many of these people the model was trained on
     label_rate: float | None  # of the positive label
     how: str  # a key of `evenhand.metrics.asking.HOW`
     sensitive_columns: list[Any]
@@ -36,6 +41,7 @@ class About(Counted):
     k: int
     confidence: float
     n_bootstrap: int
+    min_group: int
     min_count: int
     subgroups_examined: int
 
@@ -62,6 +68,8 @@ class Audit:
         What was left out, sampled or can't be known.
     about : About
         Settings and counts.
+    thresholds : DataFrame
+        Of scores: measures at other thresholds, from which on a score is a positive decision.
     """
 
     metrics: pd.DataFrame
@@ -70,6 +78,7 @@ class Audit:
     subgroups: pd.DataFrame
     notes: list[str]
     about: About
+    thresholds: pd.DataFrame = field(default_factory=pd.DataFrame)
 
     def value(self, metric: str, group: Any = None) -> float:
         """Return one metric's value, over everybody or for a group.
@@ -126,6 +135,7 @@ class Audit:
             "people": _records(people.reset_index(names="person")),
             "neighbours": _records(pairs),
             "subgroups": _records(self.subgroups),
+            "thresholds": _records(self.thresholds),
         }
 
     def to_json(self, path: str | Path | None = None) -> str:
@@ -151,6 +161,11 @@ class Audit:
         from evenhand.report.from_audit import write_audit
 
         return write_audit(self, path, name=name, label=label)
+
+    def _repr_html_(self) -> str:
+        words = "".join(f"<li>{escape(line)}</li>" for line in self.summary().splitlines())
+        overall = self.metrics[[group is None for group in self.metrics["group"]]].drop(columns="group")
+        return f"<ul>{words}</ul>{overall.round(4).to_html(index=False)}"
 
     def __repr__(self) -> str:
         n_groups = len(groups_here(self))

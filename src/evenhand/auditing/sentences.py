@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import pandas as pd
 
 from evenhand.auditing.table import rate_of
@@ -33,14 +32,6 @@ def groups_here(audit: Audit) -> list[Any]:
     return [name for name, count in audit.about["groups"].items() if count]
 
 
-def widest_label(audit: Audit) -> Any:
-    """Return the label in whose share groups differ most, if no label is the positive one; else None."""
-    about = audit.about
-    if about["positive"] is not None or len(about["labels"]) == 1 or len(groups_here(audit)) < 2:
-        return None
-    return max(about["labels"], key=lambda label: float(np.ptp(_of_groups(audit, rate_of(label))["value"])))
-
-
 def share(value: float | None) -> str:
     """Return a share in per cent."""
     return "unknown" if value is None or math.isnan(value) else f"{100 * value:.1f} %"
@@ -59,7 +50,9 @@ def _who(audit: Audit) -> str:
     nobody = [str(name) for name in about["groups"] if name not in here]
     if nobody:
         text += f" Nobody here is in {_listed(nobody)}, which the model also knows."
-    decided = about["decisions"]
+    decided, bar = about["decisions"], about["threshold"]
+    if bar is not None:
+        text += f" A score of {bar:g} or more is the decision {about['positive']!r}."
     if len(decided) == 1:
         only = next(iter(decided))
         text += f" Everybody got the decision {only!r}: where no decision differs, no difference can be seen."
@@ -77,6 +70,12 @@ def _right(audit: Audit) -> str:
     if "auc" in set(audit.metrics["metric"]):
         auc = audit.value("auc")
         text += "" if math.isnan(auc) else f" AUC {auc:.3f}."
+    trained = audit.about.get("trained_on")
+    if trained is not None:
+        text += (
+            f" The model was made with these very people: it was trained on {trained:,} of the "
+            f"{audit.about['people']:,}. Only other people show how well it decides about new ones."
+        )
     return text
 
 
@@ -85,16 +84,34 @@ def _groups(audit: Audit) -> str:
         return "There is only one group, so nothing can be compared between groups."
     row = audit.row("discrimination")
     points = f"{100 * row['value']:.1f} points ({100 * row['low']:.1f} to {100 * row['high']:.1f})"
+    label = (audit.about["widest"] or {}).get("label")
     if audit.about["positive"] is not None:
-        spread = _between_groups(audit, "positive_rate")
-        return f"{audit.about['positive']!r} is the decision for {spread}: a difference of {points}."
-    widest, n_labels = widest_label(audit), len(audit.about["labels"])
-    if widest is None:
+        metric = "positive_rate"
+        text = f"{label!r} is the decision for {_between_groups(audit, metric)}"
+    elif label is None or len(audit.about["labels"]) == 1:
         return ""
-    spread = _between_groups(audit, rate_of(widest))
+    else:
+        metric = rate_of(label)
+        text = (
+            f"No label was named as the positive one. Of the {len(audit.about['labels'])} labels, the groups "
+            f"differ most in {label!r}, the decision for {_between_groups(audit, metric)}"
+        )
+    return f"{text}: a difference of {points}.{_too_small(audit, metric)}"
+
+
+def _too_small(audit: Audit, metric: str) -> str:
+    """Name the groups that count for less in the difference, with their own rates."""
+    about = audit.about
+    few = [
+        f"{share(audit.value(metric, name))} of {name} ({people(about['groups'][name])})"
+        for name in groups_here(audit)
+        if name not in about["compared"]
+    ]
+    if not few:
+        return ""
     return (
-        f"No label was named as the positive one. Of the {n_labels} labels, the groups differ most in "
-        f"{widest!r}, the decision for {spread}: a difference of {points}."
+        f" In the difference, groups of fewer than {about['min_group']} people count as if they had so many, "
+        f"the others decided as everybody is on average; as they are: {_listed(few)}."
     )
 
 
@@ -155,14 +172,15 @@ def _between_groups(audit: Audit, metric: str) -> str:
     lowest, highest = (f"{share(end['value'])} of {end['group']}" for end in (least, most))
     if share(least["value"]) == share(most["value"]):
         return f"{share(least['value'])} of every group"
-    if len(groups_here(audit)) < 3:
+    if len(rows) < 3:
         return f"{lowest} and {highest}"
     return f"{lowest} (the lowest) to {highest} (the highest)"
 
 
 def _of_groups(audit: Audit, metric: str) -> pd.DataFrame:
+    """Return a metric's rows of the groups that are compared and in which it is known."""
     rows = audit.metrics[(audit.metrics["metric"] == metric) & audit.metrics["group"].notna()]
-    return rows[rows["value"].notna()]
+    return rows[rows["value"].notna() & rows["group"].isin(audit.about["compared"])]
 
 
 def _listed(texts: list[str]) -> str:

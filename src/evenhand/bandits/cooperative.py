@@ -10,12 +10,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from evenhand import checks
 from evenhand.bandits.base import PolicyLearner
-from evenhand.bandits.deciding import GroupPolicies
+from evenhand.bandits.deciding import GroupPolicies, warn_of_no_groups
 from evenhand.bandits.doors import Callback
 from evenhand.bandits.gradient import GradientBandit
 from evenhand.bandits.kernels.structs import People
 from evenhand.bandits.training import Training
-from evenhand.groups import column_names, encode_groups, group_values, sorted_unique
+from evenhand.groups import column_names, encode_groups, group_values, groups_by_name, sorted_unique
 from evenhand.network import Network
 from evenhand.rewards import Likelihood, LogRatio, Reward, Term, as_reward
 
@@ -163,12 +163,16 @@ importance_clip, checkpoint_every, random_state
         ----------
         X, y : array-like
             Contexts, one row per person, and labels.
-        sensitive_features : array-like, optional
-            Each person's group; several columns make their combinations. By default all are one group.
+        sensitive_features : array-like, str or list of str, optional
+            Each person's group, or the names of columns of X that hold it and are no features then; several
+            columns make their combinations. Without any, all are one group, and a warning says so.
         callback : callable, optional
             Called as `callback(step, model)` at each checkpoint; True stops early.
         """
         self._forget()
+        if sensitive_features is None:
+            warn_of_no_groups(type(self).__name__)
+        sensitive_features, self.sensitive_columns_ = groups_by_name(sensitive_features, X)
         X, y = self._contexts_and_labels(X, y, reset=True)
         labels = self._learn_classes(y)
         groups, self.groups_ = encode_groups(sensitive_features, X.shape[0])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -10,14 +11,42 @@ from sklearn.metrics import accuracy_score
 from evenhand import checks
 from evenhand.arrays import Codes, Floats
 from evenhand.bandits.doors import Doors
-from evenhand.groups import codes_of
+from evenhand.groups import codes_of, groups_by_name
 from evenhand.wording import listed
+
+
+class NoGroupsWarning(UserWarning):
+    """A learner of one policy per group was fitted without groups."""
+
+
+def warn_of_no_groups(learner: str) -> None:
+    """Warn that there is one policy for everybody: nobody's group is known, and nothing compares groups."""
+    warnings.warn(
+        f"{learner} got no sensitive_features, so that it trains one policy for everybody, like any "
+        "classifier. Give each person's group, or use GradientBandit, which needs none.",
+        NoGroupsWarning,
+        stacklevel=3,
+    )
 
 
 class GroupPolicies(Doors):
     """What a learner of one policy per group does once it is fitted; `groups_` names the groups."""
 
     groups_: Any
+
+    def _contexts(self, X: Any, *, reset: bool) -> Any:
+        return super()._contexts(self._features(X), reset=reset)
+
+    def _contexts_and_labels(self, X: Any, y: Any, *, reset: bool) -> tuple[Any, Any]:
+        return super()._contexts_and_labels(self._features(X), y, reset=reset)
+
+    def _features(self, X: Any) -> Any:
+        """Return X without the columns that `fit` was told to take the groups from."""
+        held = [name for name in self._columns_of_groups() if name in getattr(X, "columns", ())]
+        return X.drop(columns=held) if held else X
+
+    def _columns_of_groups(self) -> list[str]:
+        return list(getattr(self, "sensitive_columns_", ()))  # older model files have none
 
     def _by_group(self, X: Any) -> Floats:
         raise NotImplementedError
@@ -27,8 +56,14 @@ class GroupPolicies(Doors):
         return self._by_group(X)
 
     def predict_proba(self, X: Any, *, sensitive_features: Any = None) -> Floats:
-        """Return each person's action probabilities under their own group's policy."""
-        by_group = self._by_group(X)
+        """Return each person's action probabilities under their own group's policy.
+
+        Groups are given as in `fit`; those that `fit` took from columns of X are there again by default.
+        """
+        by_group, columns = self._by_group(X), self._columns_of_groups()
+        if sensitive_features is None and columns and set(columns) <= set(getattr(X, "columns", ())):
+            sensitive_features = columns
+        sensitive_features, _ = groups_by_name(sensitive_features, X)
         if sensitive_features is None and len(self.groups_) > 1:
             known = listed(self.groups_)
             raise ValueError(

@@ -1,4 +1,4 @@
-"""The command line: `evenhand fit`, `predict`, `audit`, `reproduce`, `datasets`, `report`."""
+"""The command line: `evenhand fit`, `predict`, `compress`, `audit`, `reproduce`, `datasets`, `report`."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from evenhand.version import __version__
 COMMANDS = {
     "fit": "Train fair models on your table and save the best one.",
     "predict": "Decide about people with a saved model.",
+    "compress": "Keep one group's policy of a saved model, for everyone.",
     "audit": "Measure whose decision would change with their group.",
     "reproduce": "Run the paper's experiments and compare with its numbers.",
     "datasets": "List the paper's data sets.",

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from evenhand.checks import MIN_GROUP
 from evenhand.cli import options
 from evenhand.cli.console import Notes, command_line, on_stdout, print_json
 from evenhand.wording import printable
@@ -39,7 +40,13 @@ def run(
     positive: options.Positive = None,
     drop: options.Drop = None,
     categorical: options.Categorical = None,
+    part: Annotated[
+        str, typer.Option(help="Of the people that a model was made with: 'all', or the 'test' part alone.")
+    ] = "all",
     max_model_size: options.MaxModelSize = 1,
+    unknown: options.Unknown = "drop",
+    min_group: options.MinGroup = MIN_GROUP,
+    merge_small: options.MergeSmall = None,
     seed: options.Seed = 0,
     report: options.Report = None,
     summary: options.Summary = None,
@@ -64,7 +71,8 @@ def run(
     done = audit_file(
         data, model=model, predictions=predictions, label=label, sensitive=sensitive, positive=positive,
         drop=drop, categorical=categorical, threshold=threshold, epsilon=epsilon, n_listed=MOST_PERSONS,
-        seed=seed, encoding=encoding, max_bytes=max_model_size << 30, progress=Notes(),
+        seed=seed, encoding=encoding, max_bytes=max_model_size << 30, unknown=unknown, min_group=min_group,
+        merge_small=merge_small, part=part, progress=Notes(),
     )  # fmt: skip
     whole = summary_of_audit(
         done.audit, name=data.stem, label=done.label, sensitive=done.sensitive,

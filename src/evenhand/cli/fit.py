@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from evenhand.checks import number, one_of
+from evenhand.checks import MIN_GROUP, number, one_of
 from evenhand.cli import options
 from evenhand.cli.console import Notes, command_line, on_stdout, print_json, print_table, say, warn
 from evenhand.workflow.defaults import CRITERIA, PARITY_BOUND, WEIGHTS
@@ -63,6 +63,9 @@ def run(
     positive: options.Positive = None,
     drop: options.Drop = None,
     categorical: options.Categorical = None,
+    unknown: options.Unknown = "drop",
+    min_group: options.MinGroup = MIN_GROUP,
+    merge_small: options.MergeSmall = None,
     criterion: Criterion = None,
     max_discrimination: MaxDiscrimination = None,
     max_flip: MaxFlip = None,
@@ -97,7 +100,8 @@ def run(
     with kept_until_done(output.with_name(f".{output.name}.unfinished")) as kept:
         frontier = explore(
             data, label=label, sensitive=sensitive, positive=positive, drop=drop or (),
-            categorical=categorical or (), encoding=encoding, weights=grid,
+            categorical=categorical or (), encoding=encoding, unknown=unknown, min_group=min_group,
+            merge_small=merge_small, weights=grid,
             parity_bound=PARITY_BOUND if max_discrimination is None else max_discrimination / 2, epochs=times,
             random_state=seed, n_jobs=jobs, resume=kept, progress=Notes(quiet=as_json),
             command=command_line(),

@@ -21,9 +21,26 @@ Positive = Annotated[
         "differences between groups are then the largest over the labels.",
     ),
 ]
-Drop = Annotated[list[str] | None, typer.Option("--drop", help="Column to leave out; repeatable.")]
+Drop = Annotated[list[str] | None, typer.Option("--drop", help="Column to leave out; repeatable, or a,b.")]
 Categorical = Annotated[
-    list[str] | None, typer.Option("--categorical", help="Column whose numbers are codes; repeatable.")
+    list[str] | None,
+    typer.Option("--categorical", help="Column of codes, not amounts; repeatable, or a,b."),
+]
+Unknown = Annotated[
+    str,
+    typer.Option(
+        "--unknown",
+        help="People of unknown group (a gap, '?', 'unknown', 'N/A'): 'drop', or 'keep' as a group.",
+    ),
+]
+MinGroup = Annotated[
+    int, typer.Option("--min-group", min=1, help="A smaller group counts for less where groups are compared.")
+]
+MergeSmall = Annotated[
+    str | None,
+    typer.Option(
+        "--merge-small", help="Put groups with fewer than --min-group people into one of this name."
+    ),
 ]
 Encoding = Annotated[str, typer.Option("--encoding", help="Encoding of a CSV file.")]
 MaxModelSize = Annotated[

@@ -35,10 +35,18 @@ def run(
         Path | None,
         typer.Option(
             help="A CSV file for rows that can't be scored; if there are none, it has a header only. "
-            "Default: NAME.rejects.csv, written only if there are such rows. An existing file is replaced."
+            "Default: NAME.rejects.csv beside the output, written only if there are such rows. An existing "
+            "file is replaced."
         ),
     ] = None,
     prefix: Annotated[str, typer.Option(help="Put before the names of the added columns.")] = "",
+    unknown_group: Annotated[
+        str,
+        typer.Option(
+            help="People of unknown group: 'reject' them, decide by the 'mean' of all policies, or where all "
+            "policies 'agree'. The column decided_by says whom such a rule decided."
+        ),
+    ] = "reject",
     chunk: Annotated[int, typer.Option(min=1, help="Rows in memory at a time.")] = 10_000,
     max_model_size: options.MaxModelSize = 1,
     encoding: options.Encoding = "utf-8",
@@ -66,8 +74,8 @@ def run(
     if output == STANDARD_OUTPUT and as_json:
         raise ValueError("Got both -o - and --json, but standard output takes only one of them.")
     found = decide_file(
-        model, data, output, rejects=rejects, prefix=prefix, chunk=chunk, encoding=encoding,
-        max_bytes=max_model_size << 30, progress=to_stderr(lines=False),
+        model, data, output, rejects=rejects, prefix=prefix, unknown_group=unknown_group, chunk=chunk,
+        encoding=encoding, max_bytes=max_model_size << 30, progress=to_stderr(lines=False),
     )  # fmt: skip
     if as_json:
         print_json(asdict(found))

@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from evenhand.arrays import Array, Codes, Flags, Floats
+from evenhand.checks import MIN_GROUP
 from evenhand.metrics.counts import Counts, count, positive_label
 from evenhand.metrics.individual import person_gaps
 
@@ -46,6 +47,10 @@ class Answers:
         The columns of X that were set to other groups' values.
     note : str
         Which columns reveal the group, or may reveal it, and were not changed.
+    threshold : float, optional
+        The lowest score that is a positive decision, where scores were given.
+    min_group : int
+        Where groups are compared, a smaller one is filled up to so many people (see `rates.filled`).
 
     Examples
     --------
@@ -68,6 +73,8 @@ class Answers:
     how: str = "policies"
     columns: list[Any] = field(default_factory=list)
     note: str = ""
+    threshold: float | None = None
+    min_group: int = MIN_GROUP
 
     def __len__(self) -> int:
         return len(self.own)
@@ -77,8 +84,9 @@ class Answers:
     ) -> Answers:
         """Return other answers about the same people."""
         other = Answers(
-            self.labels, self.groups, self.own, probabilities_by_group, self.y, self.pos_label, decided
-        )
+            self.labels, self.groups, self.own, probabilities_by_group, self.y, self.pos_label, decided,
+            min_group=self.min_group,
+        )  # fmt: skip
         # Worked out once, for thousands of checkpoints.
         other.__dict__["positive"] = self.positive
         if self.y is not None:
@@ -170,7 +178,7 @@ class Answers:
         pos_label = self.pos_label if at is None or at >= len(self.labels) else self.labels[at]
         decisions = self.decisions
         counts = count(decisions if self.y is None else self.y, decisions, self.own, pos_label)
-        return counts._replace(groups=[self.groups[code] for code in counts.groups])
+        return counts._replace(groups=[self.groups[code] for code in counts.groups], min_group=self.min_group)
 
     def _named(self, positions: Codes) -> Array:
         return as_array(self.labels)[positions]

@@ -22,13 +22,15 @@ class Counts(NamedTuple):
     """People counted by group, label and decision.
 
     `table` is (..., groups, labels, decisions); leading axes are resamples of it. `positive` is the
-    position of the positive label; None if there are more than two labels and none was named.
+    position of the positive label; None if there are more than two labels and none was named. A group of
+    fewer than `min_group` people is filled up when groups are compared (see `rates.filled`).
     """
 
     table: Array
     groups: list[Any]
     labels: list[Any]
     positive: int | None
+    min_group: int = 1
 
 
 def count(y_true: Any, y_pred: Any, sensitive_features: Any = None, pos_label: Any = None) -> Counts:

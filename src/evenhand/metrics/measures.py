@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any, NotRequired, TypedDict
+from typing import Any, NamedTuple, NotRequired, TypedDict
 
 import numpy as np
 
 from evenhand.arrays import Array
 from evenhand.metrics.answers import Answers
 from evenhand.metrics.bootstrap import Interval, bootstrap_interval, mean_interval, rate_interval
-from evenhand.metrics.divergence import kl
 from evenhand.metrics.group import FROM_COUNTS
 from evenhand.metrics.individual import disagreement
+from evenhand.metrics.rates import decided, divide, filled
 from evenhand.metrics.scores import auc, rank_auc
 
 
@@ -37,6 +37,7 @@ class GroupRow(TypedDict):
     false_positive_rate: NotRequired[Measure]
     accuracy: NotRequired[Measure]
     flip_rate: NotRequired[Measure]
+    decided: NotRequired[dict[str, Measure]]  # the share of each label, where none is positive
 
 
 # What a report shows, in this order: the name in a summary, the name on the page, and what it means.
@@ -170,7 +171,8 @@ def _discrimination(answers: Answers) -> float:
     people = np.bincount(own, minlength=n_groups)
     chosen = np.bincount(own[answers.positives], minlength=n_groups)
     here = people > 0
-    shares = chosen[here] / people[here]
+    hits, size = filled(chosen[here, None], people[here, None], answers.min_group)
+    shares = hits / size
     return float(shares.max() - shares.min())
 
 
@@ -237,10 +239,35 @@ def as_measure(interval: Interval) -> Measure:
     return {"value": value, "low": low, "high": high}
 
 
+class Widest(NamedTuple):
+    """The decision whose share differs most between groups, and the groups in which it is least and most."""
+
+    label: Any
+    least: Any
+    most: Any
+
+
+def widest(answers: Answers) -> Widest | None:
+    """Return what discrimination measures the difference of; None if there is only one group to compare.
+
+    >>> decided, own = np.array([0, 1, 2, 2]), np.array([0, 0, 1, 1])
+    >>> widest(Answers(["A", "B", "C"], ["f", "m"], own, y=np.array(list("ABCC")), decided=decided))
+    Widest(label='C', least='f', most='m')
+    """
+    counts = answers.counts
+    table = divide(*decided(counts))
+    if len(table) < 2:
+        return None
+    at = int(np.ptp(table, axis=0).argmax())
+    least, most = table[:, at].argmin(), table[:, at].argmax()
+    label = counts.labels[at] if counts.positive is None else answers.pos_label
+    return Widest(label, counts.groups[least], counts.groups[most])
+
+
 def group_rows(answers: Answers) -> list[GroupRow]:
     """Return the group table: how many people, how many positive, and what was decided, with intervals.
 
-    Without a positive label there are no shares of it.
+    Without a positive label there is the share of every label instead.
 
     >>> y, decided, own = np.array(["n", "y"] * 4), np.array([0, 1] * 4), np.array([0, 0, 1, 1] * 2)
     >>> answers = Answers(["n", "y"], ["f", "m"], own, y=y, pos_label="y", decided=decided)
@@ -261,40 +288,12 @@ def group_rows(answers: Answers) -> list[GroupRow]:
                 "positive_rate": share(decided[here]),
                 "true_positive_rate": share(decided[here & truth]),
             }
+        else:
+            row["decided"] = {
+                str(label): share(answers.decided_own[here] == at) for at, label in enumerate(answers.labels)
+            }
         row["accuracy"] = share(right[here])
         if flips is not None:
             row["flip_rate"] = share(flips[here])
         rows.append(row)
     return rows
-
-
-def published_reward(answers: Answers) -> dict[str, float]:
-    """Measure, on this model's own policies, what the divergence term pushes the logits by, per unit of λ.
-
-    The expected push of the published term, Σ_a π(a)·KL·∇log π(a), is zero for everybody; what is left of it
-    is the noise of a sampled action. The log-ratio's expected push is the divergence's own gradient.
-
-    >>> answers = Answers(["no", "yes"], ["f", "m"], np.array([0]), np.array([[[0.5, 0.5], [0.9, 0.1]]]))
-    >>> {name: round(value, 3) for name, value in published_reward(answers).items()}
-    {'divergence': 0.511, 'published_push': 0.0, 'published_noise': 0.361, 'log_ratio_push': 0.777}
-    """
-    said, own = answers.probabilities_by_group, answers.own
-    if said is None:
-        raise ValueError("Got no probabilities by group, but expected those of every group's policy.")
-    mine = np.clip(said[np.arange(len(said)), own], 1e-12, 1)
-    others, n_others = range(said.shape[1]), max(1, said.shape[1] - 1)
-    gap = sum(np.where(own == g, 0.0, kl(mine, said[:, g])) for g in others) / n_others
-    ratio = (
-        sum(np.where((own == g)[:, None], 0.0, np.log(mine / np.clip(said[:, g], 1e-12, 1))) for g in others)
-        / n_others
-    )
-    published = mine * (gap[:, None] - (mine * gap[:, None]).sum(1, keepdims=True))
-    cured = mine * (ratio - (mine * ratio).sum(1, keepdims=True))
-    # E_a ‖KL·(e_a − π)‖² = KL²·(1 − ‖π‖²): the size of a sampled step whose mean is zero.
-    noise = gap * np.sqrt(np.clip(1 - (mine**2).sum(1), 0, None))
-    return {
-        "divergence": float(np.mean(gap)),
-        "published_push": float(np.linalg.norm(published, axis=1).mean()),
-        "published_noise": float(noise.mean()),
-        "log_ratio_push": float(np.linalg.norm(cured, axis=1).mean()),
-    }

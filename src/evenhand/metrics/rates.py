@@ -41,13 +41,13 @@ def balanced_accuracy(counts: Counts) -> Floats:
 def decided(counts: Counts) -> Shares:
     """Count, in every group, who got the decisions in question."""
     joint = counts.table.sum(axis=-2)
-    return Shares(_in_question(joint, counts), joint.sum(axis=-1, keepdims=True))
+    return filled(_in_question(joint, counts), joint.sum(axis=-1, keepdims=True), counts.min_group)
 
 
 def decided_right(counts: Counts) -> Shares:
     """Count, in every group, who of those with the positive label, or with every one, got it decided."""
     right, people = np.diagonal(counts.table, axis1=-2, axis2=-1), counts.table.sum(axis=-1)
-    return Shares(_in_question(right, counts), _in_question(people, counts))
+    return filled(_in_question(right, counts), _in_question(people, counts), counts.min_group)
 
 
 def decided_by_label(counts: Counts) -> Shares:
@@ -55,7 +55,27 @@ def decided_by_label(counts: Counts) -> Shares:
     hits = _in_question(counts.table, counts)
     people = np.broadcast_to(counts.table.sum(axis=-1, keepdims=True), hits.shape)
     shape = (*hits.shape[:-2], -1)
-    return Shares(hits.reshape(shape), people.reshape(shape))
+    return filled(hits.reshape(shape), people.reshape(shape), counts.min_group)
+
+
+def filled(hits: Array, people: Array, least: int) -> Shares:
+    """Count a group of fewer people as if it had `least`, those it lacks decided as everybody is on average.
+
+    The largest difference between groups would else be that of a handful of people, and choose among models
+    by chance. Where fewer than two groups are that large, all are left as they are.
+    `experiments/tiny_groups.py` compares this rule with others.
+
+    >>> hits, people = filled(np.array([[50], [30], [0]]), np.array([[100], [100], [5]]), 30)
+    >>> divide(hits, people).round(2).ravel().tolist()
+    [0.5, 0.3, 0.33]
+    """
+    if least <= 1:
+        return Shares(hits, people)
+    hits, people = np.broadcast_arrays(hits, people)
+    several = (people >= least).sum(axis=-2, keepdims=True) > 1
+    lacking = np.where(several & (people > 0), np.maximum(least - people, 0), 0)
+    everybody = np.nan_to_num(divide(hits.sum(axis=-2, keepdims=True), people.sum(axis=-2, keepdims=True)))
+    return Shares(hits + lacking * everybody, people + lacking)
 
 
 def discrimination(counts: Counts) -> Floats:

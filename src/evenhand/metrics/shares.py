@@ -35,8 +35,8 @@ def share_limits(hits: Any, people: Any, confidence: float) -> Limits:
     """
     hits, misses = np.asarray(hits), np.asarray(people) - np.asarray(hits)
     tail = (1 - confidence) / 2
-    low = np.where(hits > 0, betaincinv(np.maximum(hits, 1), misses + 1, tail), 0.0)
-    high = np.where(misses > 0, betainccinv(hits + 1, np.maximum(misses, 1), tail), 1.0)
+    low = np.where(hits > 0, betaincinv(np.where(hits > 0, hits, 1), misses + 1, tail), 0.0)
+    high = np.where(misses > 0, betainccinv(hits + 1, np.where(misses > 0, misses, 1), tail), 1.0)
     return low, high
 
 

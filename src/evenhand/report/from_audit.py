@@ -6,13 +6,12 @@ from pathlib import Path
 from typing import Any
 
 from evenhand.auditing import Audit
-from evenhand.auditing.sentences import widest_label
 from evenhand.auditing.table import rate_of
 from evenhand.code_version import Made, made
 from evenhand.metrics.measures import SHOWN, GroupRow, Measure
 from evenhand.report.persons import shown
-from evenhand.report.render import in_numbers, interval, write_html
-from evenhand.report.summarise import cell, model_of, sentence, summary_of
+from evenhand.report.render import write_html
+from evenhand.report.summarise import cell, model_of, summary_of
 from evenhand.report.summary import Metrics, Persons, Study, Summary, Table
 
 _BY_GROUP = ("positive_rate", "true_positive_rate", "false_positive_rate", "accuracy", "flip_rate")
@@ -44,12 +43,11 @@ def summary_of_audit(
         "models": [model_of(model, _metrics(findings), chosen=True)],
         "groups": _groups(findings),
         "persons": _persons(found, findings),
-        "tables": [*_decided(found, findings), *_tables(findings)],
+        "tables": _tables(findings),
+        "widest": about["widest"] and {key: str(value) for key, value in about["widest"].items()},
+        "trained_on": about.get("trained_on"),
         "notes": [line for line in findings["summary"].splitlines() if line],
     }
-    widest = widest_label(found)
-    if widest is not None:  # the difference that the sentence tells is that of this label
-        study["sentence"] = sentence({**study, "pos_label": str(widest)}, audited=True)
     return summary_of("audit", f"Audit of {name}: {label}", [study], how)
 
 
@@ -69,12 +67,18 @@ def _metrics(findings: dict[str, Any]) -> Metrics:
 def _groups(findings: dict[str, Any]) -> list[GroupRow]:
     rows: list[GroupRow] = []
     for group, people in findings["about"]["groups"].items():
-        rates = {
-            found["metric"]: _measure(found)
-            for found in findings["metrics"]
-            if found["metric"] in _BY_GROUP and str(found["group"]) == group
+        told = {
+            found["metric"]: _measure(found) for found in findings["metrics"] if str(found["group"]) == group
         }
-        rows.append({"group": group, "people": people, **rates})  # type: ignore[typeddict-item]
+        rates = {name: told[name] for name in _BY_GROUP if name in told}
+        row: GroupRow = {"group": group, "people": people, **rates}  # type: ignore[typeddict-item]
+        if findings["about"]["positive"] is None:
+            row["decided"] = {
+                str(label): told[rate_of(label)]
+                for label in findings["about"]["labels"]
+                if rate_of(label) in told
+            }
+        rows.append(row)
     return rows
 
 
@@ -123,36 +127,15 @@ def _probability(person: dict[str, Any], group: str, positive: Any) -> float | N
     return 1 - float(person[told[0]]) if len(told) == 1 else None
 
 
-def _decided(found: Audit, findings: dict[str, Any]) -> list[Table]:
-    """Return how often each label was decided in each group, where none is the positive one."""
-    if found.about["positive"] is not None:
-        return []
-    labels = found.about["labels"]
-    told = {(row["metric"], str(row["group"])): row for row in findings["metrics"]}
-    over = f"{100 * found.about['confidence']:g} % interval over people"
-    return [
-        {
-            "title": "What was decided in each group",
-            "caption": f"The share of each label, with its {over}.",
-            "columns": ["group", "people", *map(str, labels)],
-            "rows": [
-                [group, f"{people:,}", *(_share(told.get((rate_of(label), group))) for label in labels)]
-                for group, people in findings["about"]["groups"].items()
-            ],
-        }
-    ]
-
-
-def _share(row: Measure | None) -> str:
-    said, apart = in_numbers(row, "positive_rate"), interval(row, "positive_rate")
-    return f"{said} ({apart})" if apart else said
-
-
 def _tables(findings: dict[str, Any]) -> list[Table]:
     titles = {
         "neighbours": (
             "Similar people, different decisions",
             "The most similar pairs of people with different decisions.",
+        ),
+        "thresholds": (
+            "How the findings change with the threshold",
+            "A score of at least so much is a positive decision.",
         ),
         "subgroups": (
             "Where groups are treated most differently",

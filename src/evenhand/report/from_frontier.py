@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.linear_model import LogisticRegression
 
 from evenhand.arrays import Floats
-from evenhand.metrics.measures import Measure, measure
+from evenhand.metrics.measures import Measure, measure, widest
 from evenhand.report.persons import persons
 from evenhand.report.summarise import model_of, summary_of
 from evenhand.report.summary import ModelEntry, Study, Summary
@@ -32,8 +32,9 @@ def summary_of_frontier(frontier: Frontier, choice: Choice) -> Summary:
 def study_of(frontier: Frontier, choice: Choice) -> Study:
     """Return the study of one data set: its models, groups, curve, submodels and people."""
     dataset, parts, chosen = frontier.dataset, frontier.parts, choice.candidate
-    test, answers = parts.test, answers_of(chosen.model, parts.test, parts.pos_label)
+    test, answers = parts.test, answers_of(chosen.model, parts.test, parts)
     said: Floats = np.asarray(answers.probabilities_by_group)
+    apart = widest(answers)
 
     def measured(said: Floats) -> dict[str, Measure]:
         return measure(answers.with_answers(said))
@@ -61,6 +62,7 @@ def study_of(frontier: Frontier, choice: Choice) -> Study:
         "people": len(dataset),
         "models": models,
         "decided_by": chosen.name,
+        "widest": None if apart is None else {key: str(value) for key, value in apart._asdict().items()},
         "groups": choice.groups,
         "convergence": [
             {"name": chosen.name, "steps": chosen.curve["steps"], "series": chosen.curve["series"]}

@@ -9,7 +9,8 @@ import pandas as pd
 
 from evenhand.bandits.cooperative import CooperativeBandits
 from evenhand.code_version import Made, Source, code_version, made
-from evenhand.metrics.measures import measure, published_reward
+from evenhand.metrics.measures import measure
+from evenhand.metrics.published_push import published_reward
 from evenhand.protocol.compare import TITLES, Results, published
 from evenhand.protocol.reproduce import CRITERION_TABLES
 from evenhand.protocol.trial import PUBLISHED_METRICS, Trial
@@ -135,7 +136,7 @@ def published_study(frontier: Frontier, choice: Choice) -> RewardStudy:
     model = CooperativeBandits.published(
         PUBLISHED_WEIGHT, epochs=settings.epochs, random_state=settings.seed
     ).fit(parts.train.X, parts.train.y, sensitive_features=parts.train.s)
-    pushes = published_reward(answers_of(loosest.model, parts.test, parts.pos_label))
+    pushes = published_reward(answers_of(loosest.model, parts.test, parts))
     return {
         "divergence": pushes["divergence"],
         "published_push": pushes["published_push"],
@@ -145,7 +146,7 @@ def published_study(frontier: Frontier, choice: Choice) -> RewardStudy:
         "models": [
             model_of(
                 f"published reward, λ = {PUBLISHED_WEIGHT:g}",
-                measure(answers_of(model, parts.test, parts.pos_label)),
+                measure(answers_of(model, parts.test, parts)),
             ),
             model_of(
                 chosen.name, choice.test, family=chosen.family, divergence_weight=chosen.divergence_weight

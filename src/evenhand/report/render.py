@@ -111,6 +111,15 @@ def interval(measure: Measure | None, name: str = "", digits: int = 3) -> str:
     return f"{low:.{digits}f} to {high:.{digits}f}"
 
 
+def breakable(name: str) -> Markup:
+    """Return a name that is broken between its words, where it must be: after a sign, or before a capital.
+
+    >>> breakable("AfricanAmerican")
+    Markup('African<wbr>American')
+    """
+    return Markup("<wbr>").join(re.split(r"(?<=[a-z])(?=[A-Z])|(?<=[-_/,=.])(?=\w)", name))
+
+
 def published_names(study: Study) -> list[str]:
     """Return the measures that a paper tells of any of its methods, in their order on the page."""
     return [name for name in SHOWN if any(name in entry["metrics"] for entry in study["published"])]
@@ -142,6 +151,7 @@ def _environment() -> Environment:
     environment.filters |= {
         "numbers": in_numbers,
         "interval": interval,
+        "breakable": breakable,
         "published_names": published_names,
         "published_table": published_table,
     }

@@ -81,12 +81,15 @@ def sentence(study: Study, *, audited: bool = False) -> str:
     parts = []
     if found["accuracy"]["value"] is not None:
         people = "these people" if audited else "the test set"
+        if study.get("trained_on"):
+            people += f", of whom it was trained on {study['trained_on']:,}"
         parts.append(f"“{chosen['name']}” is correct for {_share(found['accuracy'])} of {people}")
     if "discrimination" in found and found["discrimination"]["value"] is not None:
         unequal = _share(found["discrimination"], " points")
         # With more than two labels and none named, it is the largest difference over all of them.
-        what = f"“{study['pos_label']}”" if study["pos_label"] else "some label"
-        parts.append(f"the share of {what} differs between groups by up to {unequal}")
+        apart = study.get("widest") or {"label": study["pos_label"], "least": "", "most": ""}
+        between = f"{apart['least']} and {apart['most']}" if apart["most"] else "groups"
+        parts.append(f"the share of “{apart['label']}” differs between {between} by {unequal}")
     if "flip_rate" in found:
         parts.append(f"{_share(found['flip_rate'])} would get a different decision in another group")
     known = any(measure.get("low") is not None for measure in found.values())
@@ -112,6 +115,8 @@ def _whole(study: Study, *, audited: bool) -> Study:
         "persons": None,
         "published_reward": None,
         "decided_by": "",
+        "widest": None,
+        "trained_on": None,
         "tables": [],
         "notes": [],
         **study,

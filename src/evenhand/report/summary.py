@@ -120,6 +120,8 @@ class Study(TypedDict):
     persons: NotRequired[Persons | None]
     published_reward: NotRequired[RewardStudy | None]
     decided_by: NotRequired[str]
+    widest: NotRequired[dict[str, str] | None]  # whose share differs most: the label, least and most in
+    trained_on: NotRequired[int | None]  # how many of these people an audited model was trained on
     tables: NotRequired[list[Table]]
     notes: NotRequired[list[str]]
 

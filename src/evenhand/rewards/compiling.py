@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 import itertools
+import re
 from collections.abc import Callable
 from types import ModuleType
 from typing import Any
@@ -67,8 +68,20 @@ def compile_custom(function: Callable[..., float] | None) -> Any:
         raise ValueError(
             f"Numba can't compile the reward function {getattr(function, '__name__', function)!r}; expected "
             "plain arithmetic on (action, label, group, policies, rates) that returns a number. Numba says: "
-            f"{str(error).strip().splitlines()[0]}"
+            f"{_reason(str(error))}"
         ) from error
+
+
+def _reason(text: str) -> str:
+    r"""Return what Numba says is wrong, without where in its pipeline, in colour, it was found.
+
+    >>> _reason("Failed in nopython mode pipeline (step: x)\nUnknown attribute 'x'\n\nFile ...")
+    "Unknown attribute 'x'"
+    """
+    lines = [line.strip() for line in re.sub(r"\x1b\[\d*m", "", text).splitlines()]
+    told = [line for line in lines if line and not line.startswith("Failed in")]
+    ends = next((at for at, line in enumerate(told) if at and line.startswith(("File", "During"))), len(told))
+    return " ".join(told[: min(ends, 4)])
 
 
 @_once

@@ -40,7 +40,7 @@ def move_prices(own: Any, state: Any, t: int, slot: int, k: int, share: float) -
     step = share * own.dual_step[t]
     for g in range(state.counts.shape[0]):
         if state.counts[g, slot] > 0:
-            moved = state.dual[t, g, slot, k] + step * rate_apart(state, t, g, slot, k)
+            moved = state.dual[t, g, slot, k] + step * rate_apart(own, state, t, g, slot, k)
             state.dual[t, g, slot, k] = outside(moved, step * 0.5 * own.bound[t])
 
 
@@ -82,14 +82,24 @@ def outside(value: float, half: float) -> Any:
 
 
 @jit()
-def rate_apart(state: Any, t: int, group: int, slot: int, k: int) -> Any:
-    """Return how far a group's rate lies from the middle of the groups seen so far; the group is one."""
-    low, high = np.inf, -np.inf
+def rate_apart(own: Any, state: Any, t: int, group: int, slot: int, k: int) -> Any:
+    """Return how far a group's rate lies from the middle of the groups seen so far; the group is one.
+
+    The rate of a small group is filled up with everybody's, as `weights` says.
+    """
+    total, people = 0.0, 0.0
+    for g in range(state.counts.shape[0]):
+        total += state.counts[g, slot] * state.rates[t, g, slot, k]
+        people += state.counts[g, slot]
+    low, high, mine = np.inf, -np.inf, 0.0
     for g in range(state.counts.shape[0]):
         if state.counts[g, slot] > 0:
-            low = min(low, state.rates[t, g, slot, k])
-            high = max(high, state.rates[t, g, slot, k])
-    return state.rates[t, group, slot, k] - 0.5 * (low + high)
+            known = own.known[t, g]
+            rate = known * state.rates[t, g, slot, k] + (1.0 - known) * total / people
+            low, high = min(low, rate), max(high, rate)
+            if g == group:
+                mine = rate
+    return mine - 0.5 * (low + high)
 
 
 @jit()
@@ -97,7 +107,7 @@ def rate_excess(own: Any, state: Any, t: int, group: int, slot: int, k: int) -> 
     """Return how far a group's rate lies outside the bound around the middle of the groups seen so far."""
     if state.counts[group, slot] == 0:
         return 0.0
-    return outside(rate_apart(state, t, group, slot, k), 0.5 * own.bound[t])
+    return outside(rate_apart(own, state, t, group, slot, k), 0.5 * own.bound[t])
 
 
 @jit()
@@ -115,9 +125,9 @@ def rate_price(own: Any, state: Any, group: int, label: int, k: int) -> Any:
         people = 0.0
         for g in range(n_groups):
             people += state.counts[g, slot]
-        factor = people / (n_groups * state.counts[group, slot])
         for t in range(n_terms):
             if own.mask[t, slot, k]:
+                factor = own.known[t, group] * people / (n_groups * state.counts[group, slot])
                 mean = 0.0
                 for g in range(n_groups):
                     mean += state.dual[t, g, slot, k] / n_groups

@@ -5,18 +5,16 @@ The same for the training loop, one person at a time, is in `rate_lines`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from evenhand import checks
 from evenhand.arrays import Flags, Floats
 from evenhand.rewards.rate_lines import earn
+from evenhand.rewards.small_groups import pace, weights
 from evenhand.rewards.term import Lines, Reward, Seen, Setting, Term
-
-FULL_PACE = 2.5  # a group with 1/2.5 of an equal share, or more, needs no slower prices
 
 
 class Rates(NamedTuple):
@@ -35,6 +33,7 @@ class Packed(NamedTuple):
     dual_step: Floats
     pull: Floats
     averaging: Floats  # (T, G)
+    known: Floats  # (T, G): how far a group's own rate counts; the rest is everybody's (see `weights`)
     decisions: Flags  # (T,): most probable actions are counted, not probabilities
 
 
@@ -50,7 +49,7 @@ def watched(own: Packed, state: Rates, group: int, label: int, policy: Floats, s
             for action in np.flatnonzero(own.mask[t, slot]):
                 step, met = share * own.dual_step[t], state.counts[:, slot] > 0
                 dual = state.dual[t, :, slot, action]  # a view
-                moved = ascended(dual, apart(state, t, slot, action), step, own.bound[t])
+                moved = ascended(dual, apart(own, state, t, slot, action), step, own.bound[t])
                 dual[met] = moved[met]
 
 
@@ -67,16 +66,17 @@ def ascended(dual: Floats, apart: Floats, step: float, bound: float) -> Floats:
     return moved - np.clip(moved, -step * bound / 2, step * bound / 2)
 
 
-def apart(state: Rates, t: int, slot: int, action: Any) -> Floats:
+def apart(own: Packed, state: Rates, t: int, slot: int, action: Any) -> Floats:
     """Return how far each group's rate lies from the middle of the groups seen; 0 for those never seen."""
     met = state.counts[:, slot] > 0
-    rates = state.rates[t, :, slot, action]
+    counts, rates, known = state.counts[:, slot], state.rates[t, :, slot, action], own.known[t]
+    rates = known * rates + (1 - known) * (counts @ rates) / counts.sum()
     return np.where(met, rates - (rates[met].min() + rates[met].max()) / 2, 0)
 
 
 def excess(own: Packed, state: Rates, t: int, slot: int, action: Any) -> Floats:
     """Return how far each group's rate lies outside the bound around the middle of the groups seen."""
-    off = apart(state, t, slot, action)
+    off = apart(own, state, t, slot, action)
     return off - np.clip(off, -own.bound[t] / 2, own.bound[t] / 2)
 
 
@@ -103,6 +103,9 @@ class RateTerm(Term):
         The weight of the newest person in the running rates.
     measure : {'decisions', 'probabilities'}
         'decisions' counts the most probable action, 'probabilities' the policy's own.
+    min_group : int
+        A group of fewer people counts as if it had so many, those it lacks decided as everybody is on average
+        (unless fewer than two groups are that large): a handful of people must not move everybody's prices.
     """
 
     name: ClassVar[str] = "rates"
@@ -114,6 +117,7 @@ class RateTerm(Term):
     pull: float = 1.0
     averaging: float = 2e-3
     measure: str = "decisions"
+    min_group: int = field(default=checks.MIN_GROUP, repr=False)
 
     def check(self, n_labels: int) -> None:
         """Raise if a parameter is out of range."""
@@ -123,6 +127,7 @@ class RateTerm(Term):
         checks.number("pull", self.pull, low=0)
         checks.number("averaging", self.averaging, low=0, high=1, open_low=True)
         checks.one_of("measure", self.measure, ("decisions", "probabilities"))
+        checks.integer("min_group", self.min_group)
 
     def step(self, n_steps: int) -> float:
         """Return the dual step of a fit that meets so many people; 0 is an online learner's, without end.
@@ -155,14 +160,18 @@ class RateTerm(Term):
             # A user's own term may read the running rates: keep them, bounding nothing.
             bounded, masks = [RateTerm(), *bounded], [np.zeros((n_labels + 1, n_labels), np.bool_), *masks]
         speed = pace(setting.group_sizes)
+        each = [weights(setting.group_sizes, term.min_group) for term in bounded]
+        known = np.array(each).reshape(len(bounded), len(speed))
         averaging = np.array([term.averaging for term in bounded], dtype=np.float64)
         steps = np.array([term.step(setting.n_steps) for term in bounded], dtype=np.float64)
         return Packed(
             mask=np.array(masks, dtype=np.bool_).reshape(len(masks), n_labels + 1, n_labels),
             bound=np.array([term.bound for term in bounded], dtype=np.float64),
-            dual_step=speed.min() * steps,
+            # What is mostly everybody's rate moves with it, and slows nothing.
+            dual_step=np.where(known == 1, speed, 1.0).min(axis=1, initial=1.0) * steps,
             pull=np.array([term.pull for term in bounded], dtype=np.float64),
             averaging=np.minimum(averaging[:, None] / speed, 1.0),
+            known=known,
             decisions=np.array([term.measure == "decisions" for term in bounded], dtype=np.bool_),
         )
 
@@ -176,7 +185,7 @@ class RateTerm(Term):
             counted = ((slot == n_actions) | (seen.labels == slot)) & (counts[seen.groups] > 0)
             if counted.any():
                 price = dual - dual.mean() + own.pull[t] * excess(own, state, t, slot, action)
-                factor = counts.sum() / (n_groups * np.maximum(counts, 1))
+                factor = own.known[t] * counts.sum() / (n_groups * np.maximum(counts, 1))
                 found[:, action] -= np.where(counted, (price * factor)[seen.groups], 0)
         return found
 
@@ -229,19 +238,3 @@ class EqualizedOdds(RateTerm):
         mask = np.zeros((n_labels + 1, n_labels), dtype=np.bool_)
         mask[:-1, 1 if n_labels == 2 else 0 :] = True
         return mask
-
-
-def pace(group_sizes: npt.ArrayLike) -> Floats:
-    """Return how fast each group's prices may move: 1, or less for a group that is rarely met.
-
-    A small group's rate tells late what a price did, and its price weighs more; both by 1/share. Prices that
-    rose as fast as those of a large group would be far too high by then, and everybody in the small group
-    would get the same decision. Of two groups, a fifth of the people is enough for full pace; a group of
-    which nobody was met yet slows nothing.
-
-    >>> pace([800, 200]), pace([980, 20]), pace([10, 0])
-    (array([1., 1.]), array([1. , 0.1]), array([1., 1.]))
-    """
-    sizes = np.asarray(group_sizes, dtype=np.float64)
-    shares = FULL_PACE * len(sizes) * sizes / max(sizes.sum(), 1.0)
-    return np.where(sizes > 0, np.minimum(shares, 1.0), 1.0)

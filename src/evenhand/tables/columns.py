@@ -12,6 +12,7 @@ import pandas as pd
 
 from evenhand.tables.csv_format import MISSING_MARKS, codes_in
 from evenhand.tables.files import Table
+from evenhand.wording import as_plain
 
 NUMBER, CATEGORY = "number", "category"
 Place = Callable[[Any], str]  # where a row stands, in words
@@ -21,7 +22,13 @@ NO_NUMBER = (*dict.fromkeys(map(str.lower, MISSING_MARKS)), "?", "-", ".", "none
 LARGEST = float(np.finfo(np.float32).max)  # of the numbers that models compute with
 _SOME_DISTINCT = 20  # fewer distinct values than this are never taken for an identifier
 _MANY_CATEGORIES = 100
+_NAMED = 5  # columns with gaps that are named
 _MOSTLY = 0.5  # more numbers than this among text are meant as numbers
+# Whole numbers under such names are no amounts: identifiers if there are many of them, else codes.
+_ID_NAME = re.compile(
+    r"(?i:(?:.*[\s_.-])?(?:id|uuid|guid|nbr|rownames)|unnamed: 0|index|row|no|nr|number|seq)|.*[a-z]I[Dd]"
+)
+_CODE_NAME = re.compile(r"(?i:(?:.*[\s_.-])?(?:code|zip|zipcode|postcode|plz|fips))")
 _SIGN = "(?:[€$£¥₹]|EUR|USD|GBP|CHF)"
 # A number as people and spreadsheets write it: '€ 2,433.67', '2433,67', '15.0 %'.
 _WRITTEN_NUMBER = rf"[+-]?{_SIGN}?\s?[+-]?(?:\d{{1,3}}(?:[.,'’\s]\d{{3}})+|\d+)(?:[.,]\d*)?\s?(?:%|{_SIGN})?"
@@ -56,12 +63,16 @@ def tidy_columns(
         column = frame[name]
         missing = int(column.isna().sum())
         if column.nunique() <= 1 and (missing in (0, len(column))):
-            only = "empty" if missing else f"always {column.iloc[0]!r}"
+            only = "empty" if missing else f"always {as_plain(column.iloc[0])!r}"
             notes.append(f"{name!r} is {only} and is left out.")
             continue
+        constant = column.nunique() == 1
+        if constant:
+            only = as_plain(column.dropna().iloc[0])
+            notes.append(f"{name!r} is always {only!r} where it is known: only whether it is can be learned.")
         coded = isinstance(column.dtype, pd.CategoricalDtype) or pd.api.types.is_bool_dtype(column)
         tidied: pd.Series[Any] | None
-        if name in codes or coded:
+        if name in codes or coded or constant:
             tidied = _categories(column, notes)
         elif pd.api.types.is_numeric_dtype(column):
             tidied = _numbers(column, notes, place)
@@ -72,7 +83,24 @@ def tidy_columns(
             tidied = _text(column, notes, place)
         if tidied is not None:
             kept[str(name)] = tidied
+    notes += _on_gaps(frame, kept)
     return pd.DataFrame(kept).reset_index(drop=True), dates
+
+
+def _on_gaps(frame: pd.DataFrame, kept: dict[str, pd.Series[Any]]) -> list[str]:
+    """Say once, for all columns, where values are missing and what becomes of them."""
+    gaps = {
+        name: int((column if is_number(column) else frame[name]).isna().sum())
+        for name, column in kept.items()
+    }
+    known = [f"{name!r} ({count:,})" for name, count in gaps.items() if count]
+    if not known:
+        return []
+    listed = ", ".join(known[:_NAMED]) + (f" and {len(known) - _NAMED} more columns" * (len(known) > _NAMED))
+    return [
+        f"Values are missing in {listed}. For a missing number a model takes the mean of its training part, "
+        "and an indicator; a missing category is one of its own, 'missing'."
+    ]
 
 
 def kinds_of_columns(contexts: pd.DataFrame, dates: dict[str, str]) -> dict[str, str]:
@@ -87,15 +115,19 @@ def is_number(column: pd.Series[Any]) -> bool:
 
 
 def _numbers(column: pd.Series[Any], notes: list[str], place: Place) -> pd.Series[Any] | None:
-    whole = pd.api.types.is_integer_dtype(column)
-    called = str(column.name).lower()
-    called_id = called in ("id", "index", "unnamed: 0") or called.endswith("_id")
-    if whole and column.is_unique and len(column) > _SOME_DISTINCT and called_id:
-        notes.append(
-            f"{column.name!r} has a different number for every person (an identifier) and is left out."
-        )
-        return None
     values = column.to_numpy(dtype=np.float64, na_value=np.nan)
+    known = values[~np.isnan(values)]
+    called_id, called_code = (name.fullmatch(str(column.name)) for name in (_ID_NAME, _CODE_NAME))
+    if (called_id or called_code) and bool(np.all(known % 1 == 0)):
+        distinct = len(np.unique(known))
+        if called_id and distinct > _SOME_DISTINCT and distinct > min(_MANY_CATEGORIES, len(known) / 2):
+            notes.append(
+                f"{column.name!r} has {distinct:,} different numbers for {len(known):,} people (an "
+                "identifier) and is left out. Name it in `categorical` to use it."
+            )
+            return None
+        notes.append(f"{column.name!r} holds codes, by its name, not amounts: each is a category.")
+        return _categories(column.astype("Int64"), notes)
     if np.isinf(values).any():
         where = place(column.index[np.isinf(values).argmax()])
         raise ValueError(
@@ -108,13 +140,8 @@ def _numbers(column: pd.Series[Any], notes: list[str], place: Place) -> pd.Serie
             f"{place(column.index[at])}, column {column.name!r}: got {values[at]:g}; expected numbers up to "
             f"{LARGEST:.2g}, or nothing."
         )
-    missing = int(np.isnan(values).sum())
-    if missing:
-        notes.append(
-            f"{column.name!r} has {missing} missing numbers; a model uses the mean of its training part "
-            "instead, and an indicator."
-        )
-    return column if whole and not missing else pd.Series(values, index=column.index, name=column.name)
+    whole = pd.api.types.is_integer_dtype(column) and len(known) == len(values)
+    return column if whole else pd.Series(values, index=column.index, name=column.name)
 
 
 def _text(column: pd.Series[Any], notes: list[str], place: Place) -> pd.Series[Any] | None:
@@ -139,7 +166,8 @@ def _text(column: pd.Series[Any], notes: list[str], place: Place) -> pd.Series[A
             "drop the column, or name it in `categorical` if the numbers are codes."
         )
     distinct = values.nunique()
-    if distinct > _SOME_DISTINCT and distinct > len(values) / 2:
+    most = _MANY_CATEGORIES if _ID_NAME.fullmatch(str(column.name)) else len(values) / 2
+    if distinct > _SOME_DISTINCT and distinct > min(most, len(values) / 2):
         notes.append(
             f"{column.name!r} has {distinct} different texts for {len(values)} people and is left out."
         )
@@ -162,10 +190,6 @@ def _written_with(text: str) -> str:
 
 def _categories(column: pd.Series[Any], notes: list[str]) -> pd.Series[Any]:
     missing = column.isna()
-    if missing.any():
-        notes.append(
-            f"{column.name!r} has {int(missing.sum())} missing values; they are the category 'missing'."
-        )
     values = column.astype(object).where(~missing, "missing").astype(str)
     distinct = values.nunique()
     if distinct > _MANY_CATEGORIES:
@@ -197,9 +221,7 @@ def _days(column: pd.Series[Any], how: str, notes: list[str]) -> pd.Series[float
     else:
         values = _spoken(_written(column))
         days = read_dates(values, how).reindex(column.index)
-    missing = int(days.isna().sum())
-    gaps = f"; {missing} missing, for which a model uses the mean and an indicator" if missing else ""
-    notes.append(f"{column.name!r} holds dates, which are used as days since 1970-01-01{gaps}.")
+    notes.append(f"{column.name!r} holds dates, which are used as days since 1970-01-01.")
     if how == _MONTH_FIRST and _fits(values, _DAY_FIRST):
         notes[-1] += f" They are read as {how}; {_DAY_FIRST} would fit too."
     return days

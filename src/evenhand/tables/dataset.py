@@ -48,6 +48,8 @@ class Dataset:
         The rows of the source that these people come from, counted from 0; None for all of them.
     crossed : tuple of str
         The columns that the one sensitive column joins, where there are several.
+    merged : dict
+        The small groups that were put into another one, by its name.
     sha256 : str
         The digest of the file; '' where it was no file of the user's.
 
@@ -74,6 +76,7 @@ class Dataset:
     dates: dict[str, str] = field(default_factory=dict)
     kept_rows: Codes | None = None
     crossed: tuple[str, ...] = ()
+    merged: dict[str, str] = field(default_factory=dict)
     sha256: str = ""
 
     def __post_init__(self) -> None:

@@ -8,9 +8,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from evenhand.tables.columns import tidy_columns
+from evenhand.checks import MIN_GROUP
+from evenhand.tables.columns import is_number, tidy_columns
 from evenhand.tables.dataset import Dataset
 from evenhand.tables.files import read_table
+from evenhand.tables.grouping import crossed, with_known_groups, with_small_merged
 from evenhand.tables.roles import (
     MOST_LABELS,
     Roles,
@@ -19,7 +21,7 @@ from evenhand.tables.roles import (
     named_columns,
     written_alike,
 )
-from evenhand.wording import people
+from evenhand.wording import listed, people
 
 _MOST_GROUPS = 50
 
@@ -34,12 +36,15 @@ def load_table(
     pos_label: Any = None,
     name: str | None = None,
     encoding: str = "utf-8",
+    unknown: str = "drop",
+    merge_small: str | None = None,
+    min_group: int = MIN_GROUP,
 ) -> Dataset:
     """Make a data set of the user's own table; `notes` says what was guessed, left out or changed.
 
     Text becomes categories, dates become days, identifiers and constant columns are left out; a missing
     number stays missing, a missing category gets the name 'missing'. Labels and groups lose blanks around
-    them; people without either are left out.
+    them; people without a label are left out, and those without a group unless `unknown` keeps them.
 
     Parameters
     ----------
@@ -48,7 +53,7 @@ def load_table(
     label : str, optional
         The column to predict; guessed from common names, else the last column that has two values.
     sensitive : str or list of str, optional
-        The sensitive column, or several with the default one first; guessed from common names.
+        The sensitive column; several make their combinations. Guessed from common names.
     drop : str or list of str
         Columns to leave out.
     categorical : str or list of str
@@ -61,6 +66,13 @@ def load_table(
         The data set's name; by default the file's.
     encoding : str
         The encoding of a CSV file.
+    unknown : {'drop', 'keep'}
+        What becomes of people whose group is unknown (a gap, '?', 'unknown', 'N/A', ...): they are left out,
+        or are a group called 'unknown'.
+    merge_small : str, optional
+        The name of one group into which all groups with fewer than `min_group` people are put.
+    min_group : int
+        How many people a group needs not to be merged.
 
     Examples
     --------
@@ -73,9 +85,14 @@ def load_table(
     frame = table.frame.rename(columns=str).reset_index(drop=True)
     codes = named_columns("categorical", categorical, frame, table.origin)
     roles = find_roles(frame, table.origin, notes, label=label, sensitive=sensitive, drop=drop)
-    people = _known_people(frame.drop(columns=roles.dropped), roles, table.origin, notes)
-    target, groups = people[roles.label], people[roles.sensitive]
+    people = _known_people(frame.drop(columns=roles.dropped), roles, table.origin, notes, unknown)
+    groups, merged = with_small_merged(crossed(people[roles.sensitive]), merge_small, min_group, notes)
+    _check_groups(groups, table.origin)
+    target = people[roles.label]
     positive, said = guessed_positive(target) if pos_label is None else (pos_label, [])
+    positive = written_alike(positive, target)
+    if not is_number(target):  # True and False, or a frame's categories
+        target, positive = target.astype(str).astype(object), None if positive is None else str(positive)
     features = people.drop(columns=[roles.label, *roles.sensitive])
     contexts, dates = tidy_columns(features, notes, codes=codes, place=table.place)
     if contexts.shape[1] == 0:
@@ -87,14 +104,16 @@ def load_table(
         name=name or (table.path.stem if table.path else "table"),
         contexts=contexts,
         label=target.reset_index(drop=True),
-        sensitive=groups.reset_index(drop=True),
-        pos_label=written_alike(positive, target),
+        sensitive=groups.to_frame(),
+        pos_label=positive,
         description=f"The user's own table, {table.origin}",
         source=table.origin,
         licence="the user's own",
         notes=[*notes, *said],
         dates=dates,
         kept_rows=people.index.to_numpy(),
+        crossed=tuple(roles.sensitive) if len(roles.sensitive) > 1 else (),
+        merged=merged,
         sha256=table.sha256,
     )
 
@@ -146,24 +165,24 @@ def _differ_in_case(frame: pd.DataFrame) -> list[str]:
     return notes
 
 
-def _known_people(frame: pd.DataFrame, roles: Roles, origin: str, notes: list[str]) -> pd.DataFrame:
+def _known_people(
+    frame: pd.DataFrame, roles: Roles, origin: str, notes: list[str], unknown: str
+) -> pd.DataFrame:
     """Return the people with a label and a group, both without blanks around them."""
     columns = [roles.label, *roles.sensitive]
     frame = _without_blanks(frame, columns, notes)
-    for column in columns:
-        missing = frame[column].isna()
-        if missing.any():
-            notes.append(
-                f"Left out: {people(int(missing.sum()))} without {column!r}. Give the missing a name to keep "
-                "them."
-            )
-            frame = frame[~missing]
+    missing = frame[roles.label].isna()
+    if missing.any():
+        notes.append(f"Left out: {people(int(missing.sum()))} without {roles.label!r}.")
+        frame = frame[~missing]
+    frame = with_known_groups(frame, roles.sensitive, unknown, notes)
     if frame.empty:
         raise ValueError(f"{origin} has no row with both a label and a group; expected some.")
     # A gap makes floats of whole numbers; but what is 1 in the file is not to be called 1.0.
     frame = frame.assign(**{name: frame[name].astype("int64") for name in columns if _whole(frame[name])})
     _check_label(frame[roles.label], origin)
-    _check_groups(frame, roles.sensitive, origin)
+    for name in roles.sensitive:
+        _check_groups(frame[name], origin)
     notes.extend(_differ_in_case(frame[columns]))
     return frame
 
@@ -177,7 +196,8 @@ def _check_label(label: pd.Series[Any], origin: str) -> None:
     values = label.nunique()
     if values < 2:
         raise ValueError(
-            f"The label {label.name!r} of {origin} is always {label.iloc[0]!r}; expected at least two values."
+            f"The label {label.name!r} of {origin} is always {listed([label.iloc[0]])}; expected at least "
+            "two values."
         )
     if values > MOST_LABELS:
         raise ValueError(
@@ -186,15 +206,14 @@ def _check_label(label: pd.Series[Any], origin: str) -> None:
         )
 
 
-def _check_groups(frame: pd.DataFrame, groups: list[str], origin: str) -> None:
-    for column in groups:
-        values = frame[column].nunique()
-        if values < 2:
-            raise ValueError(
-                f"The sensitive column {column!r} of {origin} has one value only; expected groups."
-            )
-        if values > _MOST_GROUPS:
-            raise ValueError(
-                f"The sensitive column {column!r} of {origin} has {values} values; expected groups, at most "
-                f"{_MOST_GROUPS}. Put the values into bands first, such as ages under 40 and over."
-            )
+def _check_groups(column: pd.Series[Any], origin: str) -> None:
+    values = column.nunique()
+    if values < 2:
+        raise ValueError(
+            f"The sensitive column {column.name!r} of {origin} has one value only; expected groups."
+        )
+    if values > _MOST_GROUPS:
+        raise ValueError(
+            f"The sensitive column {column.name!r} of {origin} has {values} values; expected groups, at most "
+            f"{_MOST_GROUPS}. Put the values into bands first, such as ages under 40 and over."
+        )

@@ -40,6 +40,24 @@ def known_categories(preprocessor: Any, name: str) -> dict[str, str]:
     return {}
 
 
+def unmet(contexts: pd.DataFrame, kinds: dict[str, str], preprocessor: Any) -> dict[str, dict[str, int]]:
+    """Return how many people have each category that training never met, by column."""
+    found = {}
+    for name, kind in kinds.items():
+        known = set(known_categories(preprocessor, name).values()) if kind == CATEGORY else set()
+        if known:
+            counts = contexts[name].value_counts(sort=False)
+            found[name] = {str(value): int(count) for value, count in counts.items() if value not in known}
+    return {name: values for name, values in found.items() if values}
+
+
+def as_labels(column: pd.Series[Any], labels: Array) -> pd.Series[Any]:
+    """Return a file's labels as a model's own: '1.0', in a column with gaps, is its 1."""
+    known = spellings(labels)
+    own = {str(label): label for label in labels.tolist()}
+    return each_once(text_of(column), lambda value: own.get(met(value, known, value), value))
+
+
 def check_columns(rows: pd.DataFrame, needed: Iterable[str]) -> None:
     """Raise if a column that a model needs is missing."""
     for name in needed:
@@ -139,7 +157,10 @@ def met(value: str, known: dict[str, str], unmet: str, between: str | None = Non
 
 def _plain(text: str, between: str | None) -> str:
     """Return a name with each of the values that it joins written plainly."""
-    return plain_number(text) if between is None else between.join(map(plain_number, text.split(between)))
+    if between is None:
+        return plain_number(text)
+    parts = [part.rpartition("=") for part in text.split(between)]  # 'senior=0', or a value alone
+    return between.join(f"{name.strip()}{sign}{plain_number(value)}" for name, sign, value in parts)
 
 
 def plain_number(text: str) -> str:

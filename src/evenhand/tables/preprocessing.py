@@ -16,6 +16,7 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardScaler
 
 from evenhand.arrays import Array, Codes, Flags
+from evenhand.checks import MIN_GROUP
 from evenhand.groups import encode_groups
 from evenhand.tables.columns import is_number
 from evenhand.tables.dataset import Dataset
@@ -38,13 +39,14 @@ class Part(NamedTuple):
 
 @dataclass(frozen=True)
 class Parts:
-    """The three parts, and the preprocessor that the training part fitted."""
+    """The three parts, the preprocessor that the training part fitted, and how models are judged."""
 
     train: Part
     validation: Part
     test: Part
     preprocessor: ColumnTransformer
     pos_label: Any
+    min_group: int = MIN_GROUP  # people, up to which a smaller group is filled when groups are compared
 
 
 def make_preprocessor(contexts: pd.DataFrame) -> ColumnTransformer:
@@ -86,7 +88,7 @@ def make_preprocessor(contexts: pd.DataFrame) -> ColumnTransformer:
     )
 
 
-def prepare(dataset: Dataset, parts: Split) -> Parts:
+def prepare(dataset: Dataset, parts: Split, *, min_group: int = MIN_GROUP) -> Parts:
     """Fit the preprocessing on the training part alone, and make all three parts ready.
 
     Parameters
@@ -95,6 +97,8 @@ def prepare(dataset: Dataset, parts: Split) -> Parts:
         The people.
     parts : Split
         Who is in which part.
+    min_group : int
+        Where groups are compared, a smaller one is filled up to so many people (see `explore`).
 
     Returns
     -------
@@ -119,7 +123,7 @@ def prepare(dataset: Dataset, parts: Split) -> Parts:
         return Part(encode(preprocessor, contexts), label[rows], s[rows], contexts)
 
     train, validation, test = map(ready, parts)
-    return Parts(train, validation, test, preprocessor, dataset.pos_label)
+    return Parts(train, validation, test, preprocessor, dataset.pos_label, min_group)
 
 
 def encode(preprocessor: ColumnTransformer, contexts: pd.DataFrame) -> Any:

@@ -10,6 +10,7 @@ import pandas as pd
 from evenhand.checks import did_you_mean
 
 MOST_LABELS = 20
+_FEW_LABELS = 5  # numbers beyond that are probably amounts
 _LABEL_NAMES = ("label", "target", "y", "outcome", "class", "decision", "income", "approved", "hired")
 _SENSITIVE_NAMES = ("sex", "gender", "race", "ethnicity", "religion", "disability", "nationality")
 _POSITIVE_NAMES = (
@@ -53,12 +54,18 @@ def find_roles(
 
 def named_columns(argument: str, given: str | Sequence[str], frame: pd.DataFrame, origin: str) -> list[str]:
     """Return the columns that an argument names, each of which must exist in `origin`."""
-    wanted = _as_list(given)
+    wanted = [part for name in _as_list(given) for part in _at_commas(name, frame)]
     for column in wanted:
         if column not in frame.columns:
             near = did_you_mean(column, frame.columns) or f" It has {', '.join(frame.columns[:20])}."
             raise ValueError(f"Got {argument}={column!r}, but {origin} has no such column.{near}")
     return wanted
+
+
+def _at_commas(name: str, frame: pd.DataFrame) -> list[str]:
+    """Return the columns in 'a,b', unless a column is called just that, or one of the parts is none."""
+    parts = [part.strip() for part in name.split(",")]
+    return parts if name not in frame.columns and set(parts) <= set(frame.columns) else [name]
 
 
 def _as_list(given: str | Sequence[str] | None) -> list[str]:
@@ -113,10 +120,16 @@ def guessed_positive(label: pd.Series[Any]) -> tuple[Any, list[str]]:
     """
     values = sorted(label.unique().tolist(), key=lambda value: (str(type(value)), value))
     if len(values) > 2:
-        return None, [
+        notes = [
             f"{label.name!r} has {len(values)} labels, and none was named as the positive one: differences "
             "between groups are the largest over the labels."
         ]
+        if len(values) > _FEW_LABELS and pd.api.types.is_numeric_dtype(label):
+            notes.append(
+                f"The {len(values)} values of {label.name!r} are numbers, and each is a label of its own. If "
+                "they are amounts, make fewer labels of them first, such as above and below a threshold."
+            )
+        return None, notes
     known = [value for value in values if str(value).strip().lower() in _POSITIVE_NAMES]
     if len(known) == 1:
         return known[0], [f"The positive label is {known[0]!r}."]

@@ -44,13 +44,15 @@ class Reject(NamedTuple):
 class Chunk(NamedTuple):
     """Some rows, the line (or the row of a Parquet file) where each begins, and lines that are no row.
 
-    `schema` is that of a Parquet file: a chunk alone may not show the type of a column.
+    `schema` is that of a Parquet file: a chunk alone may not show the type of a column; `separator` is that
+    of a CSV file.
     """
 
     rows: pd.DataFrame
     lines: list[int]
     rejects: list[Reject]
     schema: Any = None
+    separator: str = ","
 
 
 def read_chunks(path: Path, *, size: int = CHUNK, encoding: str = "utf-8") -> Iterator[Chunk]:
@@ -86,10 +88,14 @@ def _decoded_chunks(path: Path, file: TextIO, size: int, encoding: str) -> Itera
             rows.append([unguarded(cell) for cell in fields])
             lines.append(line)
         if len(rows) + len(rejects) >= size:
-            yield Chunk(pd.DataFrame(rows, columns=header.names, dtype=object), lines, rejects)
+            yield Chunk(_table(rows, header), lines, rejects, separator=header.separator)
             rows, lines, rejects, none_yet = [], [], [], False
     if rows or rejects or none_yet:
-        yield Chunk(pd.DataFrame(rows, columns=header.names, dtype=object), lines, rejects)
+        yield Chunk(_table(rows, header), lines, rejects, separator=header.separator)
+
+
+def _table(rows: list[list[str]], header: Header) -> pd.DataFrame:
+    return pd.DataFrame(rows, columns=header.names, dtype=object)
 
 
 def _records(file: TextIO, header: Header) -> Iterator[tuple[int, list[str], str]]:
@@ -209,24 +215,25 @@ class Writer:
         """Whether anything was written, if only the names of the columns."""
         return self._sink is not None
 
-    def write(self, table: pd.DataFrame, schema: Any = None) -> None:
+    def write(self, table: pd.DataFrame, schema: Any = None, separator: str = ",") -> None:
         """Append the rows of a table, whose columns are the same every time.
 
-        For Parquet, `schema` has the types of some columns; others without values are text.
+        For Parquet, `schema` has the types of some columns; others without values are text. In CSV,
+        `separator` stands between the columns.
         """
         if self._parquet:
             self._write_parquet(table, schema)
         else:
-            self._write_csv(table)
+            self._write_csv(table, separator)
         self.rows += len(table)
 
-    def _write_csv(self, table: pd.DataFrame) -> None:
+    def _write_csv(self, table: pd.DataFrame, separator: str) -> None:
         if self._sink is None:
             self._sink = sys.stdout
             if self.path is not None:
                 partial = self._opened.enter_context(replacing(self.path))
                 self._sink = self._opened.enter_context(partial.open("w", encoding="utf-8", newline=""))
-            self._csv = csv.writer(self._sink, lineterminator="\n")
+            self._csv = csv.writer(self._sink, delimiter=separator, lineterminator="\n")
             self._csv.writerow([safe_cell(name) for name in table.columns])
         columns = [[safe_cell(value) for value in table.iloc[:, at].tolist()] for at in range(table.shape[1])]
         self._csv.writerows(zip(*columns, strict=True))

@@ -7,7 +7,7 @@ import json
 import shutil
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -139,17 +139,18 @@ def train_all(
         yield candidate
 
 
-def answers_of(model: CooperativeBandits, part: Part, pos_label: Any) -> Answers:
-    """Return what each group's policy says about the people of a part."""
-    return respond(
-        model, part.X, sensitive_features=part.s, y=part.y, pos_label=pos_label, change_columns=False
+def answers_of(model: CooperativeBandits, part: Part, parts: Parts) -> Answers:
+    """Return what each group's policy says about the people of one of the parts."""
+    answers = respond(
+        model, part.X, sensitive_features=part.s, y=part.y, pos_label=parts.pos_label, change_columns=False
     )
+    return replace(answers, min_group=parts.min_group)
 
 
 def _train(parts: Parts, settings: Settings, weight: float, parity: bool) -> Candidate:
     reward = Likelihood() + LogRatio()
     if parity:
-        reward = reward + Parity(bound=settings.parity_bound)
+        reward = reward + Parity(bound=settings.parity_bound, min_group=parts.min_group)
     model = CooperativeBandits(
         weight,
         reward=reward,
@@ -163,11 +164,11 @@ def _train(parts: Parts, settings: Settings, weight: float, parity: bool) -> Can
     curve: dict[str, Any] = {"steps": [], "series": {"accuracy": [], "discrimination": [], "flip_rate": []}}
 
     def watch(step: int, model: CooperativeBandits) -> None:
-        found = measure(answers_of(model, watched, parts.pos_label), intervals=False)
+        found = measure(answers_of(model, watched, parts), intervals=False)
         curve["steps"].append(int(step))
         for name, values in curve["series"].items():
             values.append(found[name]["value"])
 
     model.fit(parts.train.X, parts.train.y, sensitive_features=parts.train.s, callback=watch)
-    validation = measure(answers_of(model, parts.validation, parts.pos_label), intervals=False)
+    validation = measure(answers_of(model, parts.validation, parts), intervals=False)
     return Candidate(weight, parity, model, validation, curve)

@@ -9,7 +9,7 @@ import numpy as np
 
 from evenhand.groups import codes_of
 from evenhand.metrics.measures import GroupRow, Measure
-from evenhand.workflow.table import source_of
+from evenhand.workflow.table import digest_of, source_of
 
 if TYPE_CHECKING:
     from evenhand.code_version import Made
@@ -65,6 +65,7 @@ def card_for(
             **{name: source[name] for name in ("source", "sha256", "fingerprint") if source[name]},
             "people": len(dataset),
             "parts": sizes,
+            "test part": digest_of(np.asarray(frontier.test_rows)),
             "label": _label(dataset),
             "groups": dict(zip(map(str, model.groups_), counts, strict=True)),
             "learned from": [str(name) for name in dataset.contexts.columns],
@@ -72,10 +73,10 @@ def card_for(
         },
         model={
             "kind": "CooperativeBandits, one policy per group",
-            "divergence weight λ": f"{chosen.divergence_weight:g}",
+            "divergence weight λ": chosen.divergence_weight,
             "reward": repr(model.reward),
             "hidden units": model.hidden,
-            "epochs": times if isinstance(times := model.epochs, str) else f"{times:g}",
+            "epochs": model.epochs,
             "visits in training": model.n_steps_,
             "seed": model.random_state,
             "chosen by": f"{criterion} on the validation part",
@@ -111,6 +112,7 @@ def to_markdown(card: Card | dict[str, Any]) -> str:
             lines += _table(heading, ["measure", "value", "95 % interval"], rows)
     groups: list[dict[str, Any]] = [dict(row) for row in card["groups"]]
     if groups:
+        groups = [row | row.pop("decided", {}) for row in groups]
         names = [name for name in groups[0] if name not in ("group", "people", "positives")]
         rows = [
             [plain(row["group"]), str(row["people"])]
@@ -152,6 +154,8 @@ def _listed(value: Any) -> str:
     if isinstance(value, (list, tuple)):
         items = [_listed(item) for item in value]
         return (" " if all(item.endswith(".") for item in items) else ", ").join(items)
+    if isinstance(value, float):
+        return f"{value:g}"
     return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)
 
 

@@ -134,7 +134,7 @@ class Choice:
     def of(cls, frontier: Frontier, chosen: Candidate, criterion: str, bounds: dict[str, float]) -> Choice:
         """Measure the chosen model on the test part and make it ready for use."""
         dataset, parts, test = frontier.dataset, frontier.parts, frontier.tested(chosen)
-        answers = answers_of(chosen.model, parts.test, parts.pos_label)
+        answers = answers_of(chosen.model, parts.test, parts)
         groups = group_rows(answers)
         notes = on_bounds(bounds, test)
         kept = [f"Kept on the validation part, as asked: {in_words(bounds)}."] if bounds else []
@@ -150,6 +150,7 @@ class Choice:
             sensitive=dataset.sensitive_columns,
             pos_label=dataset.pos_label,
             card=json.loads(json.dumps(card, default=str)),
+            merged=dataset.merged or None,
         )
         same = float(np.bincount(answers.decided_own).max() / len(answers))
         return cls(chosen, criterion, bounds, test, groups, notes, same, how, model)

@@ -12,7 +12,8 @@ from evenhand.checks import one_of
 from evenhand.progress import Progress
 from evenhand.tables.files import kind_of_file
 from evenhand.tables.streaming import CHUNK, Chunk, Writer, read_chunks, writing
-from evenhand.workflow.decisions import Decisions, Unseen
+from evenhand.wording import people
+from evenhand.workflow.decisions import OWN, Decisions, Unseen
 from evenhand.workflow.deployed import Deployed
 from evenhand.workflow.persistence import MOST_BYTES, load
 from evenhand.workflow.table import NoUsableRowsError, check_written
@@ -27,10 +28,19 @@ class Outcome:
     decided: int
     rejected: int
     would_flip: int
+    by_rule: int  # of the decided, those whose group is unknown
     output: Path | None  # None for standard output
     rejects: Path | None  # None where no such file was written
     unseen: dict[str, int]  # by column, how many people have a category that training never met
     notes: list[str]  # the same in words
+
+
+def open_model(path: str | Path, *, max_bytes: int = MOST_BYTES) -> Deployed:
+    """Read a model of `evenhand fit`; raise if the file holds another one."""
+    held = load(path, max_bytes=max_bytes)
+    if not isinstance(held, Deployed):
+        raise ValueError(f"{path} holds a {type(held).__name__}, but expected a model of `evenhand fit`.")
+    return held
 
 
 def decide_file(
@@ -40,6 +50,7 @@ def decide_file(
     *,
     rejects: str | Path | None = None,
     prefix: str = "",
+    unknown_group: str = "reject",
     chunk: int = CHUNK,
     encoding: str = "utf-8",
     max_bytes: int = MOST_BYTES,
@@ -50,37 +61,43 @@ def decide_file(
     A row that can't be scored goes to the file of rejects with its line and the reason. `evenhand predict`
     describes the arguments.
     """
-    deployed = model if isinstance(model, Deployed) else load(model, max_bytes=max_bytes)
-    if not isinstance(deployed, Deployed):
-        got = type(deployed).__name__
-        raise ValueError(f"{model} holds a {got}, but expected a model of `evenhand fit`.")
+    deployed = model if isinstance(model, Deployed) else open_model(model, max_bytes=max_bytes)
     data = Path(data)
     decided_path, rejects_path = _places(data, output, rejects)
     check_written(decided_path, rejects_path, inputs=(data, None if model is deployed else Path(str(model))))
     # A file of an earlier run must not look like one of this run.
     header = rejects is not None or rejects_path.exists()
-    flips, strange = 0, Unseen({}, {})
+    flips, by_rule, strange = 0, 0, Unseen({}, {})
     stage = (progress or Progress()).stage("Deciding")
     with stage as done, writing(rejects_path) as refused, writing(decided_path) as out:
         for part in read_chunks(data, size=chunk, encoding=encoding):
-            found = deployed.decide(part.rows)
+            found = deployed.decide(part.rows, unknown_group=unknown_group)
             _refuse(refused, part, found, header=header)
-            out.write(pd.concat([part.rows[found.scored], _added(part, found, prefix)], axis=1), part.schema)
+            out.write(
+                pd.concat([part.rows[found.scored], _added(part, found, prefix)], axis=1),
+                part.schema,
+                part.separator,
+            )
             flips += int(found.would_flip.sum())
+            by_rule += 0 if found.by is None else int((found.by != OWN).sum())
             strange.add(found.unseen)
             done(f"{out.rows:,} people", pieces=len(part.lines))
         out.keep = out.rows > 0 or refused.rows == 0
     if not out.keep:
         raise NoUsableRowsError(f"None of {refused.rows:,} rows could be scored; {rejects_path} says why.")
     kept = rejects_path if refused.begun else None
-    return Outcome(out.rows, refused.rows, flips, decided_path, kept, strange.people, strange.notes())
+    told = {"mean": "the mean of all policies", "agree": "what all policies agree on"}
+    notes = [f"{people(by_rule)} of unknown group: decided by {told[unknown_group]}."] if by_rule else []
+    notes += strange.notes()
+    return Outcome(out.rows, refused.rows, flips, by_rule, decided_path, kept, strange.people, notes)
 
 
 def _places(data: Path, output: Any, rejects: Any) -> tuple[Path | None, Path]:
     """Return where the decisions and the rejects go; None is standard output."""
     ending = ".parquet" if kind_of_file(data) == ".parquet" else ".csv"
     decided = data.with_name(f"{data.stem}.decided{ending}") if output is None else Path(output)
-    refused = data.with_name(f"{data.stem}.rejects.csv") if rejects is None else Path(rejects)
+    beside = data if decided == STANDARD_OUTPUT else decided
+    refused = beside.with_name(f"{data.stem}.rejects.csv") if rejects is None else Path(rejects)
     if decided != STANDARD_OUTPUT:
         one_of(f"the ending of {decided.name}", decided.suffix.lower(), (".csv", ".parquet"))
     if refused.suffix.lower() == ".parquet":
@@ -112,4 +129,4 @@ def _refuse(refused: Writer, part: Chunk, found: Decisions, *, header: bool) -> 
     blanks = [""] * part.rows.shape[1]
     damaged = [[line, reason, *blanks, " | ".join(cells)] for line, reason, cells in part.rejects]
     rows = sorted([*fields.to_numpy(dtype=object).tolist(), *damaged], key=lambda row: int(row[0]))
-    refused.write(pd.DataFrame(rows, columns=names))
+    refused.write(pd.DataFrame(rows, columns=names), separator=part.separator)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import html
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,6 +14,8 @@ from evenhand.metrics.answers import Answers
 from evenhand.tables.matching import Reasons
 from evenhand.wording import listed, people
 
+ANY = "any"  # the policy that is the mean of all, which decides about people of unknown group
+OWN = "own policy"
 _EXAMPLES = 5  # values named of a column
 
 
@@ -25,6 +27,26 @@ class Decisions:
     reasons: Reasons  # why a row of the table can't be scored; '' where it was
     unseen: dict[str, dict[str, int]]  # by column, how many people have each category that training never met
     index: pd.Index[Any]  # the scored rows' names in the table
+    by: Array | None = None  # what decided each scored person: their own policy, or a rule of all
+
+    def without_group(self, rule: str) -> Decisions:
+        """Return the same decisions, with those whose group is unknown (-1) decided by a rule.
+
+        The mean of all policies is one policy more, that of `ANY`. It makes nobody flip who doesn't flip
+        anyway: where all policies agree, so does their mean.
+        """
+        answers, said = self.answers, np.asarray(self.answers.probabilities_by_group)
+        lost = answers.own < 0
+        own = np.where(lost, len(answers.groups), answers.own)
+        every = np.concatenate([said, said.mean(axis=1, keepdims=True)], axis=1)
+        found = replace(answers, groups=[*answers.groups, ANY], own=own, probabilities_by_group=every)
+        by = np.where(lost, f"all policies: {rule}", OWN)
+        if rule == "mean":
+            return replace(self, answers=found, by=by)
+        kept, reasons = ~(lost & np.asarray(found.flips)), self.reasons.copy()
+        reasons[np.flatnonzero(self.scored)[~kept]] = "unknown group, and the groups' policies disagree"
+        some = replace(found, own=own[kept], probabilities_by_group=every[kept])
+        return Decisions(some, reasons, self.unseen, self.index[kept], by[kept])
 
     @property
     def scored(self) -> Flags:
@@ -55,7 +77,8 @@ class Decisions:
         """Return one row per scored person, as `evenhand predict` writes it; `prefix` begins the names.
 
         The columns are decision, probability, probability_of_LABEL for each of more than two labels,
-        probability_as_GROUP for each group, and would_flip.
+        probability_as_GROUP for each group, and would_flip; decided_by where a rule decides those of unknown
+        group.
         """
         labels, scores, by_group = self.answers.labels, np.asarray(self.answers.scores), self.by_group
         columns: dict[str, Any] = {"decision": self.decision, "probability": self.probability.round(6)}
@@ -64,6 +87,8 @@ class Decisions:
         for at, name in enumerate(self.answers.groups):
             columns[f"probability_as_{name}"] = by_group[:, at].round(6)
         columns["would_flip"] = self.would_flip
+        if self.by is not None:
+            columns["decided_by"] = self.by
         return pd.DataFrame(columns, index=self.index).add_prefix(prefix)
 
     def __len__(self) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import html
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -11,22 +11,19 @@ import numpy as np
 import pandas as pd
 
 from evenhand.arrays import Array, Codes, Floats
-from evenhand.bandits.cooperative import CooperativeBandits
-from evenhand.groups import JOINT, codes_of, join_values
+from evenhand.checks import one_of
+from evenhand.groups import EVERYONE, JOINT, codes_of
 from evenhand.metrics.answers import Answers
 from evenhand.tables.columns import CATEGORY, NUMBER
 from evenhand.tables.files import as_pandas
+from evenhand.tables.grouping import group_positions
 from evenhand.tables.matching import (
     Reasons,
     check_columns,
     check_reasons,
-    each_once,
-    known_categories,
-    met,
     read_contexts,
     reject,
-    spellings,
-    text_of,
+    unmet,
 )
 from evenhand.tables.preprocessing import check_preprocessor, computable, encode
 from evenhand.wording import listed
@@ -45,7 +42,7 @@ class Deployed:
     preprocessor : ColumnTransformer
         Fitted on the training part's contexts.
     model : CooperativeBandits
-        Fitted on what the preprocessor makes of them.
+        Fitted on what the preprocessor makes of them; a GradientBandit if it was compressed.
     columns : dict
         Each context column's kind: 'number', 'category', or the format of a date, such as '%d.%m.%Y'.
     label : str
@@ -56,15 +53,18 @@ class Deployed:
         The label that counts as the positive decision; None where none of more than two labels does.
     card : dict
         The model card (see `evenhand.workflow.card`).
+    merged : dict, optional
+        The small groups that training put into another one, by its name.
     """
 
     preprocessor: Any
-    model: CooperativeBandits
+    model: Any
     columns: dict[str, str]
     label: str
     sensitive: list[str]
     pos_label: Any
     card: dict[str, Any] = field(default_factory=dict)
+    merged: dict[str, str] | None = None  # None too in files of an earlier version
 
     @property
     def classes_(self) -> Array:
@@ -74,7 +74,7 @@ class Deployed:
     @property
     def groups_(self) -> Array:
         """The groups' names."""
-        return np.asarray(self.model.groups_)
+        return np.asarray(getattr(self.model, "groups_", [EVERYONE]))
 
     @property
     def sensitive_name(self) -> str:
@@ -125,10 +125,12 @@ class Deployed:
         }
         contexts = read_contexts(frame, kinds, self.preprocessor, reasons)
         check_reasons(frame, reasons)
-        return self._said(contexts)
+        return self._said(encode(self.preprocessor, contexts))
 
-    def _said(self, contexts: pd.DataFrame) -> Floats:
-        return self.model.probabilities_by_group(encode(self.preprocessor, contexts))
+    def _said(self, features: Any) -> Floats:
+        if hasattr(self.model, "probabilities_by_group"):
+            return np.asarray(self.model.probabilities_by_group(features))
+        return np.asarray(self.model.predict_proba(features))[:, None]
 
     def predict_proba(self, X: Any, *, sensitive_features: Any = None) -> Floats:
         """Return each person's probability of each label, under the policy of their own group.
@@ -180,15 +182,17 @@ class Deployed:
         said = self.predict_proba(X, sensitive_features=sensitive_features)
         return np.asarray(self.classes_[said.argmax(1)])
 
-    # Rows of a table in ----------------------------------------------------------------------------------
-
-    def decide(self, rows: Any) -> Decisions:
+    def decide(self, rows: Any, *, unknown_group: str = "reject") -> Decisions:
         """Decide about the rows of a table as they are; a row that can't be scored gets a reason instead.
 
         Parameters
         ----------
         rows : DataFrame
             One row per person, with the columns that were learned from and the sensitive ones.
+        unknown_group : {'reject', 'mean', 'agree'}
+            What becomes of people whose group is unknown, or was never met in training. They can't be scored;
+            or the mean of all policies decides; or they are decided where all policies agree, and can't be
+            scored elsewhere. `Decisions.by` says whom a rule decided.
 
         Returns
         -------
@@ -200,7 +204,8 @@ class Deployed:
         ValueError
             If a column is missing.
         """
-        contexts, codes, reasons = self.read(rows)
+        one_of("unknown_group", unknown_group, ("reject", "mean", "agree"))
+        contexts, codes, reasons = self.read(rows, need_group=unknown_group == "reject")
         scored = reasons == ""
         said = np.empty((0, len(self.groups_), len(self.classes_)))  # encoding nobody is an error
         if scored.any():
@@ -210,54 +215,55 @@ class Deployed:
             too_large[np.flatnonzero(scored)[~good]] = True
             reject(reasons, too_large, lambda at: "a number too large to compute with, once it is scaled")
             scored = reasons == ""
-            said = self.model.probabilities_by_group(features[good])
+            said = self._said(features[good])
         answers = Answers(
             self.classes_.tolist(), self.groups_.tolist(), codes[scored], said, pos_label=self.pos_label
         )
-        return Decisions(answers, reasons, self.unseen(contexts[scored]), contexts.index[scored])
+        found = Decisions(
+            answers, reasons, unmet(contexts[scored], self.columns, self.preprocessor), contexts.index[scored]
+        )
+        return found if unknown_group == "reject" else found.without_group(unknown_group)
 
-    def unseen(self, contexts: pd.DataFrame) -> dict[str, dict[str, int]]:
-        """Return how many people have each category that training never met, by column."""
-        unseen = {}
-        for name, kind in self.columns.items():
-            known = set(known_categories(self.preprocessor, name).values()) if kind == CATEGORY else set()
-            if known:
-                counts = contexts[name].value_counts(sort=False)
-                unseen[name] = {
-                    str(value): int(count) for value, count in counts.items() if value not in known
-                }
-        return {name: values for name, values in unseen.items() if values}
+    def read(self, rows: Any, *, need_group: bool = True) -> tuple[pd.DataFrame, Codes, Reasons]:
+        """Return the contexts and the groups' positions in rows of a table, and why a row can't be scored.
 
-    def read(self, rows: Any) -> tuple[pd.DataFrame, Codes, Reasons]:
-        """Return the contexts and the groups' positions in rows of a table, and why a row can't be scored."""
+        Unless a group is needed, its position is -1 where it is unknown.
+        """
         frame = as_pandas(rows)
-        check_columns(frame, (*self.columns, *self.sensitive))
+        check_columns(frame, (*self.columns, *(self.sensitive if need_group else ())))
         reasons = np.full(len(frame), "", dtype=object)
         contexts = read_contexts(frame, self.columns, self.preprocessor, reasons)
-        return contexts, self._group_codes(frame, reasons), reasons
-
-    def labels(self, column: pd.Series[Any]) -> pd.Series[Any]:
-        """Return a file's labels as the model's own: '1.0', in a column with gaps, is its 1."""
-        known = spellings(self.classes_)
-        own = {str(label): label for label in self.classes_.tolist()}
-        return each_once(text_of(column), lambda value: own.get(met(value, known, value), value))
+        return contexts, self._group_codes(frame, reasons if need_group else reasons.copy()), reasons
 
     def _group_codes(self, rows: pd.DataFrame, reasons: Reasons) -> Codes:
-        joined = join_values([text_of(rows[name]) for name in self.sensitive])
-        between = JOINT if len(self.sensitive) > 1 else None
-        known = spellings(self.groups_, between)
-        position = {str(name): code for code, name in enumerate(self.groups_)}
-        found = each_once(joined, lambda value: position.get(met(value, known, "", between), -1))
-        codes = found.to_numpy(dtype=np.int64)
+        if not set(self.sensitive) <= set(rows.columns):  # which `read` allows where no group is needed
+            return np.full(len(rows), -1)
+        if not self.sensitive:
+            return np.zeros(len(rows), dtype=np.int64)
+        codes, said = group_positions(rows[self.sensitive], self.groups_, self.merged or {})
         names = listed([str(name) for name in self.groups_])
         reject(
             reasons,
             codes < 0,
-            lambda at: f"group {joined.iloc[at]!r} in {self.sensitive_name!r}: training had only {names}",
+            lambda at: f"group {said.iloc[at]!r} in {self.sensitive_name!r}: training had only {names}",
         )
         return codes
 
-    # What it is --------------------------------------------------------------------------------------------
+    def compress(self, group: Any) -> Deployed:
+        """Return a model that decides everybody by one group's policy: it needs no sensitive column.
+
+        `group` is one of `groups_`.
+        """
+        kind = f"one policy for everyone, that of {group} among {listed(self.groups_.tolist())}"
+        measured: dict[str, Any] = {
+            "validation": {},
+            "metrics": {},
+            "groups": [],
+            "bounds": [],
+        }  # of all policies together
+        card = {**self.card, **measured, "model": {**self.card.get("model", {}), "kind": kind}}
+        own = {str(name): name for name in self.groups_.tolist()}.get(str(group), group)
+        return replace(self, model=self.model.compress(own), sensitive=[], merged=None, card=card)
 
     def check_loaded(self) -> None:
         """Raise if this model, read from a file, is damaged: it decides about somebody without any value."""
@@ -270,7 +276,9 @@ class Deployed:
         positive = "" if self.pos_label is None else f" (positive: {self.pos_label!r})"
         return {
             "label": f"{self.label!r}: {listed(self.classes_.tolist())}{positive}",
-            "groups": f"{self.sensitive_name!r}: {listed(self.groups_.tolist(), most=10)}",
+            "groups": f"{self.sensitive_name!r}: {listed(self.groups_.tolist(), most=10)}"
+            if self.sensitive
+            else "not used",
             "columns": ", ".join(self.columns),
             "λ": f"{self.model.divergence_weight:g}",
         }

@@ -3,25 +3,28 @@
 from __future__ import annotations
 
 import inspect
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from evenhand.arrays import Codes
-from evenhand.checks import integer, number
-from evenhand.progress import Progress
+from evenhand.checks import MIN_GROUP, integer, number
+from evenhand.progress import Progress, to_stderr
 from evenhand.tables.columns import Place
 from evenhand.tables.dataset import Dataset
 from evenhand.tables.files import Table, read_table
+from evenhand.tables.load import load_table
 from evenhand.tables.preprocessing import prepare
 from evenhand.tables.splits import Split
 from evenhand.tables.splits import split as split_people
 from evenhand.workflow.candidates import Settings, TrainedSoFar, train_all
 from evenhand.workflow.defaults import PARITY_BOUND, WEIGHTS
 from evenhand.workflow.frontier import Frontier
-from evenhand.workflow.table import check_groups, check_labels, on_columns, on_groups, open_table
+from evenhand.workflow.leaks import LeakWarning, on_leaks
+from evenhand.workflow.table import check_groups, check_labels, on_columns, on_groups
 
-_NOT_IN_COMMAND = ("table", "n_jobs", "split", "resume", "progress", "command")
+_NOT_IN_COMMAND = ("table", "n_jobs", "split", "resume", "progress", "verbose", "command")
 
 
 def explore(
@@ -33,6 +36,9 @@ def explore(
     drop: str | Sequence[str] = (),
     categorical: str | Sequence[str] = (),
     encoding: str = "utf-8",
+    unknown: str = "drop",
+    merge_small: str | None = None,
+    min_group: int = MIN_GROUP,
     weights: Sequence[float] = WEIGHTS,
     parity_bound: float = PARITY_BOUND,
     epochs: float | str = "auto",
@@ -41,6 +47,7 @@ def explore(
     split: Sequence[Codes] | None = None,
     resume: str | Path | None = None,
     progress: Progress | None = None,
+    verbose: bool = False,
     command: str | None = None,
 ) -> Frontier:
     """Train fair models on a table and measure what fairness costs.
@@ -68,6 +75,16 @@ def explore(
         Columns whose numbers are codes, not amounts.
     encoding : str
         Of a CSV file.
+    unknown : {'drop', 'keep'}
+        What becomes of people whose group is unknown (a gap, '?', 'unknown', 'N/A', ...): they are left out,
+        or are a group called 'unknown'.
+    merge_small : str, optional
+        The name of one group into which all groups with fewer than `min_group` people are put.
+    min_group : int
+        Discrimination is the largest difference between groups, which a handful of people would decide. So a
+        group with fewer people in the part that is measured counts as if it had so many, those it lacks
+        decided as everybody is on average (unless fewer than two groups are that large). Flips are counted
+        among everybody. `experiments/tiny_groups.py` compares rules by what they choose.
     weights : list of float
         The divergence weights λ to try.
     parity_bound : float
@@ -87,7 +104,9 @@ def explore(
         a killed one stopped; models of other data, settings or code in the folder are not used. If it can't
         be written, `progress` is told, and nothing is kept. Delete the folder when you are done.
     progress : Progress, optional
-        Whom to tell how far the training is, such as `evenhand.progress.to_stderr()`; nobody by default.
+        Whom to tell how far the training is; nobody by default.
+    verbose : bool
+        Whether to show that on standard error, in place of `progress`.
     command : str, optional
         What the report and the model card say that the models were made with; by default this call.
 
@@ -108,22 +127,28 @@ def explore(
     settings = _checked(weights, parity_bound, epochs, random_state, n_jobs)
     if resume is not None and Path(resume).is_file():
         raise NotADirectoryError(f"Got resume={str(resume)!r}, which is a file; expected a folder.")
+    if verbose and progress is None:
+        progress = to_stderr()
     tell = progress if progress is not None else Progress()
     dataset, place = _open(
-        table, label=label, sensitive=sensitive, positive=positive, drop=drop, categorical=categorical,
-        encoding=encoding,
+        table, label=label, sensitive=sensitive, pos_label=positive, drop=drop, categorical=categorical,
+        encoding=encoding, unknown=unknown, merge_small=merge_small, min_group=min_group,
     )  # fmt: skip
     rows = split_people(dataset, seed=settings.seed, stratify="both") if split is None else Split(*split)
-    notes = [*dataset.notes, *on_columns(dataset), *on_groups(dataset, rows)]
+    leaks = on_leaks(dataset, rows)
+    if progress is None:  # nobody is told what follows
+        for text in leaks:
+            warnings.warn(text, LeakWarning, stacklevel=2)
+    notes = [*leaks, *dataset.notes, *on_columns(dataset), *on_groups(dataset, rows, min_group)]
     for text in (repr(dataset), *(f"  {note}" for note in notes)):
         tell.say(text)
     check_labels(dataset, rows.train, place)
     check_groups(dataset, rows.train)
-    parts = prepare(dataset, rows)
+    parts = prepare(dataset, rows, min_group=min_group)
     before = None
     if resume is not None:
         given_rows = None if split is None else [part.tolist() for part in rows]
-        made_with = (settings.parity_bound, settings.epochs, settings.seed, given_rows)
+        made_with = (settings.parity_bound, settings.epochs, settings.seed, given_rows, min_group)
         before = TrainedSoFar(Path(resume), tell.say, dataset.fingerprint, *made_with)
     trained = []
     with tell.stage("Training", 2 * len(settings.weights)) as done:
@@ -145,10 +170,12 @@ def _open(table: Any, *, encoding: str, **roles: Any) -> tuple[Dataset, Place]:
     """Return the people, and what says where a row of theirs stands."""
     if not isinstance(table, Dataset):
         source = read_table(table, encoding=encoding)
-        return open_table(source, **roles), source.place
+        return load_table(source, **roles), source.place
+    defaults = inspect.signature(load_table).parameters
     for name, value in roles.items():
-        if value not in (None, (), []):
-            raise ValueError(f"Got {name}={value!r} with a Dataset, which knows its columns.")
+        if name != "min_group" and value != defaults[name].default:
+            called = "positive" if name == "pos_label" else name
+            raise ValueError(f"Got {called}={value!r} with a Dataset, which knows its columns.")
     return table, Table(table.contexts, f"the data set {table.name!r}").place
 
 

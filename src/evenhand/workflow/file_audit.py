@@ -13,13 +13,16 @@ import pandas as pd
 
 from evenhand.arrays import Codes
 from evenhand.auditing import Audit, audit
-from evenhand.checks import did_you_mean, one_of
+from evenhand.checks import MIN_GROUP, did_you_mean, one_of
 from evenhand.code_version import Source
 from evenhand.progress import Progress
 from evenhand.tables.columns import CATEGORY, NUMBER
+from evenhand.tables.dataset import Dataset
 from evenhand.tables.files import Table, read_table
-from evenhand.tables.load import without_blanks
-from evenhand.tables.matching import Reasons, reject
+from evenhand.tables.grouping import UNKNOWN
+from evenhand.tables.load import load_table, without_blanks
+from evenhand.tables.matching import Reasons, as_labels, reject, unmet
+from evenhand.tables.splits import split
 from evenhand.wording import listed
 from evenhand.workflow.decisions import Unseen
 from evenhand.workflow.deployed import Deployed
@@ -30,8 +33,9 @@ from evenhand.workflow.prediction_column import (
     check_predictions,
     decided_by,
 )
-from evenhand.workflow.table import NoUsableRowsError, open_table, source_of, with_dates
+from evenhand.workflow.table import NoUsableRowsError, digest_of, source_of, with_dates
 
+PARTS = ("all", "test")
 _NEIGHBOURS = 5  # of each person, for consistency
 _REASONS = 3  # named of those for which rows are left out
 
@@ -55,6 +59,9 @@ class _Columns:
     positive: str | None
     drop: Sequence[str]
     categorical: Sequence[str]
+    unknown: str
+    merge_small: str | None
+    part: str
 
     def check_unused(self, held: Deployed) -> None:
         """Raise on names that would be ignored: a model of `evenhand fit` knows its columns."""
@@ -63,7 +70,10 @@ class _Columns:
                 f"Got the sensitive column {', '.join(self.sensitive)}, which has no effect with this model: "
                 f"it has a policy for every group of {', '.join(held.sensitive)}."
             )
-        for what, names in (("drop", self.drop), ("categorical", self.categorical)):
+        merging = [self.merge_small] if self.merge_small else []
+        for what, names in (
+            ("drop", self.drop), ("categorical", self.categorical), ("merge_small", merging),
+        ):  # fmt: skip
             if names:
                 raise ValueError(
                     f"Got {', '.join(names)} in {what}, which has no effect with this model: it knows its "
@@ -78,6 +88,7 @@ class _Settings:
     threshold: float | None
     epsilon: float
     n_listed: int
+    min_group: int
     seed: int
     progress: Progress
 
@@ -92,7 +103,7 @@ class _Settings:
             found = audit(
                 asked, X, None if y is None else y.to_numpy(), sensitive_features=groups,
                 pos_label=pos_label, epsilon=self.epsilon, threshold=self.threshold, n_listed=self.n_listed,
-                random_state=self.seed, k=_NEIGHBOURS,
+                random_state=self.seed, k=_NEIGHBOURS, min_group=self.min_group,
             )  # fmt: skip
         pairs = {
             name: rows[found.neighbours[name].to_numpy(dtype=np.int64)] for name in ("person", "neighbour")
@@ -117,13 +128,17 @@ def audit_file(
     seed: int = 0,
     encoding: str = "utf-8",
     max_bytes: int = MOST_BYTES,
+    unknown: str = "drop",
+    merge_small: str | None = None,
+    min_group: int = MIN_GROUP,
+    part: str = "all",
     progress: Progress | None = None,
 ) -> FileAudit:
     """Audit the people of a file with a model, or with the decisions in one of its columns.
 
-    `predictions` may hold scores if there is a label. The columns' names are those of `open_table`, of which
-    a model of `evenhand fit` knows most; `threshold`, `epsilon` and `n_listed` are those of `evenhand.audit`,
-    and `max_bytes` is that of `evenhand.load`.
+    `predictions` may hold scores if there is a label. Columns and groups are those of `load_table`, of which
+    a model of `evenhand fit` knows most; `threshold`, `epsilon`, `n_listed` and `min_group` are those of
+    `evenhand.audit`, and `max_bytes` is that of `evenhand.load`.
     """
     if (model is None) == (predictions is None):
         raise ValueError(
@@ -133,8 +148,19 @@ def audit_file(
     held = load(model, max_bytes=max_bytes) if isinstance(model, (str, Path)) else model
     if held is not None and threshold is not None:
         raise ValueError("Got a threshold, which has no effect with a model: the model decides by itself.")
-    columns = _Columns(label, sensitive, positive, drop or (), categorical or ())
-    settings = _Settings(threshold, epsilon, n_listed, seed, progress or Progress())
+    columns = _Columns(
+        label,
+        sensitive,
+        positive,
+        drop or (),
+        categorical or (),
+        unknown,
+        merge_small,
+        one_of("part", part, PARTS),
+    )
+    settings = _Settings(threshold, epsilon, n_listed, min_group, seed, progress or Progress())
+    if part != "all" and not isinstance(held, Deployed):
+        raise ValueError(f"Got part={part!r}, but only a model of `evenhand fit` knows its parts.")
     if isinstance(held, Deployed):
         columns.check_unused(held)
         return _audit_deployed(held, read_table(data, encoding=encoding), columns, settings)
@@ -155,9 +181,10 @@ def _audit_table(
             label = predictions  # which is no feature, and has the labels' names
     added = [name for name in added_by_predict(frame) if name not in (label, *sensitive)]
     also = [predictions] if predictions and predictions != label else []
-    dataset = open_table(
-        table, label=label, sensitive=sensitive, positive=columns.positive,
+    dataset = load_table(
+        table, label=label, sensitive=sensitive or None, pos_label=columns.positive,
         categorical=columns.categorical, drop=list(dict.fromkeys([*columns.drop, *added, *also])),
+        unknown=columns.unknown, merge_small=columns.merge_small, min_group=settings.min_group,
     )  # fmt: skip
     settings.progress.say(repr(dataset))
     rows = dataset.row_numbers
@@ -185,6 +212,10 @@ def _audit_deployed(held: Deployed, table: Table, columns: _Columns, settings: _
     contexts, codes, reasons = held.read(rows)
     truth = without_blanks(rows[name])
     reject(reasons, truth.isna().to_numpy(), lambda at: f"no {name!r}")
+    met = _met_in_training(held, table)
+    if columns.part != "all":
+        here = np.isin(np.arange(len(rows)), _test_rows(held, met, table.origin))
+        reject(reasons, ~here, lambda at: "not in the test part")
     known, left_out = reasons == "", _most_common(reasons)
     if not known.any():
         raise NoUsableRowsError(
@@ -196,8 +227,10 @@ def _audit_deployed(held: Deployed, table: Table, columns: _Columns, settings: _
     found = settings.audit(held, kept, y, held.groups_[codes[known]], pos_label, np.flatnonzero(known))
     notes = [f"{int((~known).sum()):,} of {len(rows):,} rows are left out: {left_out}."] if left_out else []
     strange = Unseen({}, {})
-    strange.add(held.unseen(contexts[known]))
-    notes += [*strange.notes(), *_met_in_training(held, table)]
+    strange.add(unmet(contexts[known], held.columns, held.preprocessor))
+    notes += strange.notes()
+    if met is not None and columns.part == "all":
+        found = replace(found, about={**found.about, "trained_on": held.card["data"]["parts"]["train"]})
     source: Source = {
         "name": Path(table.origin).stem, "people": len(y), "sha256": table.sha256, "source": table.origin
     }  # fmt: skip
@@ -218,7 +251,7 @@ def _most_common(reasons: Reasons) -> str:
 
 def _labels(held: Deployed, truth: pd.Series[Any], origin: str) -> pd.Series[Any]:
     """Return the true labels as the model's own."""
-    y = held.labels(truth)
+    y = as_labels(truth, held.classes_)
     others = y[~y.isin(held.classes_.tolist())]
     if len(others):
         raise ValueError(
@@ -229,25 +262,36 @@ def _labels(held: Deployed, truth: pd.Series[Any], origin: str) -> pd.Series[Any
     return y
 
 
-def _met_in_training(held: Deployed, table: Table) -> list[str]:
-    """Return a note if the file holds the very people that the model was made with."""
+def _test_rows(held: Deployed, met: Dataset | None, origin: str) -> Codes:
+    """Return the rows of the people who tested the model."""
+    rows = None
+    if met is not None:
+        rows = met.row_numbers[split(met, seed=held.card["model"]["seed"], stratify="both").test]
+    if rows is None or digest_of(rows) != held.card["data"].get("test part"):
+        raise ValueError(
+            f"Got part='test', but {origin} does not hold the people that the model was made with, or they "
+            "were not split at random."
+        )
+    return rows
+
+
+def _met_in_training(held: Deployed, table: Table) -> Dataset | None:
+    """Return the people in the file if they are the very people that the model was made with."""
     frame, made_with = _plain(table), held.card.get("data", {})
     kept = {*held.columns, held.label, *held.sensitive}
     if not made_with or len(frame) < made_with["people"] or held.label not in frame.columns:
-        return []
+        return None
     numbers = [name for name in held.columns if pd.api.types.is_numeric_dtype(frame[name])]
     try:
-        dataset = open_table(
+        dataset = load_table(
             table, label=held.label, sensitive=held.sensitive,
+            unknown="keep" if UNKNOWN in held.groups_ else "drop",
             drop=[str(name) for name in frame.columns if name not in kept],
             categorical=[name for name in numbers if held.columns[name] == CATEGORY],
         )  # fmt: skip
     except ValueError:  # what can't be read as training read it is no such file
-        return []
-    if replace(dataset, pos_label=held.pos_label).fingerprint != made_with.get("fingerprint"):
-        return []
-    trained = made_with["parts"]["train"]
-    return [
-        f"The model was made with these very people: it was trained on {trained:,} of the {len(dataset):,}. "
-        "Only other people show how well it decides about new ones."
-    ]
+        return None
+    if held.merged:
+        dataset = replace(dataset, sensitive=dataset.sensitive.astype(str).replace(held.merged))
+    dataset = replace(dataset, pos_label=held.pos_label)
+    return dataset if dataset.fingerprint == made_with.get("fingerprint") else None

@@ -112,7 +112,7 @@ class Frontier:
     def tested(self, candidate: Candidate) -> dict[str, Measure]:
         """Return a model's measures on the test part, with 95 % intervals; each is measured once."""
         if candidate.name not in self._tested:
-            answers = answers_of(candidate.model, self.parts.test, self.parts.pos_label)
+            answers = answers_of(candidate.model, self.parts.test, self.parts)
             self._tested[candidate.name] = measure(answers)
         return self._tested[candidate.name]
 

@@ -1,67 +1,32 @@
-"""A user's table for a command: read, several sensitive columns crossed, and what to know about it."""
+"""A user's table for a command: what to know about it, and where results go."""
 
 from __future__ import annotations
 
+import hashlib
 import shlex
-from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from evenhand.arrays import Codes
 from evenhand.atomic import try_writing
-from evenhand.checks import JobFailedError
+from evenhand.checks import MIN_GROUP, JobFailedError
 from evenhand.code_version import Source
-from evenhand.groups import JOINT, encode_groups, group_values
+from evenhand.groups import encode_groups
 from evenhand.metrics.group_columns import telling_columns
-from evenhand.tables import Dataset, Split, load_table
-from evenhand.tables.columns import Place, is_number
+from evenhand.tables import Dataset, Split
+from evenhand.tables.columns import Place
 from evenhand.wording import people
 
 PERSON_NUMBER = "A person's number is their row in the file; the first row after the names is 1."
-FEW = 30  # people of a group, in a part that is measured
 FEWEST = 7  # people of a label: of so many, the random split puts one at least into every part
 _PLACES = 3  # named of those where a rare label stands
 
 
 class NoUsableRowsError(JobFailedError):
     """No row of a file could be scored or audited."""
-
-
-def open_table(
-    source: Any,
-    *,
-    label: str | None = None,
-    sensitive: str | Sequence[str] | None = None,
-    positive: Any = None,
-    drop: Sequence[str] | None = None,
-    categorical: Sequence[str] | None = None,
-    encoding: str = "utf-8",
-) -> Dataset:
-    """Read the user's table as the workflow wants it: one sensitive column, labels as text or numbers.
-
-    Several sensitive columns become one that joins their values; `Dataset.sensitive_columns` has their names.
-    The arguments are those of `load_table`; `positive` is its `pos_label`.
-    """
-    found = load_table(
-        source,
-        label=label,
-        sensitive=sensitive or None,
-        drop=drop or [],
-        categorical=categorical or [],
-        pos_label=positive,
-        encoding=encoding,
-    )
-    names = tuple(map(str, found.sensitive.columns))
-    groups = pd.DataFrame({JOINT.join(names): group_values(found.sensitive, len(found))})
-    target, pos_label = found.label, found.pos_label
-    if not is_number(target):  # True and False, or a frame's categories
-        target, pos_label = target.astype(str).astype(object), None if pos_label is None else str(pos_label)
-    crossed = names if len(names) > 1 else ()
-    return replace(found, sensitive=groups, crossed=crossed, label=target, pos_label=pos_label)
 
 
 def source_of(dataset: Dataset) -> Source:
@@ -73,6 +38,11 @@ def source_of(dataset: Dataset) -> Source:
         "fingerprint": dataset.fingerprint,
         "source": dataset.source,
     }
+
+
+def digest_of(rows: Codes) -> str:
+    """Return a digest of row numbers in any order, by which a card knows its test part again."""
+    return hashlib.sha256(np.sort(np.asarray(rows, dtype="<i8")).tobytes()).hexdigest()[:16]
 
 
 def check_written(*outputs: Path | None, inputs: Iterable[Path | None]) -> None:
@@ -126,8 +96,8 @@ def check_groups(dataset: Dataset, training: Codes) -> None:
         if there < 2:
             raise ValueError(
                 f"The group {str(name)!r} in {str(groups.name)!r} has {people(int(count))}, {there} of them "
-                "in the training part, but expected at least 2 there. Merge small groups, or leave their "
-                "people out."
+                "in the training part, but expected at least 2 there. Merge small groups with "
+                "merge_small='other' (on the command line --merge-small other), or leave their people out."
             )
 
 
@@ -146,18 +116,30 @@ def on_columns(dataset: Dataset) -> list[str]:
     ]
 
 
-def on_groups(dataset: Dataset, parts: Split) -> list[str]:
-    """Name the groups that have few people in the validation or the test part."""
-    notes = []
-    for name in sorted(dataset.sensitive_features.unique().tolist(), key=str):
-        here = (dataset.sensitive_features == name).to_numpy()
-        counts = {part: int(here[getattr(parts, part)].sum()) for part in ("validation", "test")}
-        if min(counts.values()) < FEW:
-            notes.append(
-                f"The group {str(name)!r} has {people(counts['validation'])} in the validation part and "
-                f"{counts['test']} in the test part: measures of fewer than {FEW} people say little."
-            )
-    return notes
+def on_groups(dataset: Dataset, parts: Split, min_group: int = MIN_GROUP) -> list[str]:
+    """Name the groups that are too small to be compared with others in the validation or the test part."""
+    own = encode_groups(dataset.sensitive_features, len(dataset))
+    counts = {
+        part: np.bincount(own.codes[getattr(parts, part)], minlength=len(own.names))
+        for part in ("validation", "test")
+    }
+    few = np.minimum(counts["validation"], counts["test"]) < min_group
+    if not few.any():
+        return []
+    told = ", ".join(
+        f"{str(name)!r} ({counts['validation'][at]} and {counts['test'][at]})"
+        for at, name in enumerate(own.names)
+        if few[at]
+    )
+    if all((sizes >= min_group).sum() < 2 for sizes in counts.values()):
+        then = "There are no two larger groups, so they count as they are"
+    else:
+        then = "Where groups are compared, those they lack are taken to be decided as everybody is on average"
+    return [
+        f"Groups of fewer than {people(min_group)} in the validation and the test part, who say little: "
+        f"{told}. {then}. merge_small='other' (--merge-small other) puts small groups into one; min_group "
+        "(--min-group) sets the limit."
+    ]
 
 
 def with_dates(contexts: pd.DataFrame, dates: Iterable[str]) -> pd.DataFrame:

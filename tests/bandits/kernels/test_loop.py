@@ -65,8 +65,8 @@ def world(n_groups=2, n_labels=2, *, is_sparse=True, logged=False, seed=0):
 def both(reward, rows, people, opts, *, n_groups=2, n_labels=2, weight=1.5):
     """Train compiled and by the reference from the same start; return both, and the summed rewards."""
     reward = as_reward(reward)
-    # One group is rare: its rates forget faster.
-    terms = pack_terms(reward, weight, n_labels, group_sizes=[1, *[10] * (n_groups - 1)])
+    # One group is rare: its rates forget faster, and count for less where two others are large.
+    terms = pack_terms(reward, weight, n_labels, group_sizes=[5, *[50] * (n_groups - 1)])
     compiled = Training.begin(
         n_features=N_FEATURES, n_hidden=5, n_actions=n_labels, n_groups=n_groups,
         seed=1, shared_start=False, dtype=np.float64,

@@ -170,7 +170,7 @@ def test_rate_terms_are_named_apart():
 
 
 def test_a_bound_is_on_the_largest_difference_of_any_number_of_groups():
-    terms = pack_terms(as_reward(Parity(bound=0.3)), 0.0, 2).rates
+    terms = pack_terms(as_reward(Parity(bound=0.3)), 0.0, 2, group_sizes=[1, 1, 1]).rates
     rates = np.zeros((1, 3, 3, 2))
     rates[0, :, 2, 1] = [0.2, 0.5, 0.5]
     state = Rates(rates, np.zeros_like(rates), np.ones((3, 3)))
@@ -181,7 +181,7 @@ def test_a_bound_is_on_the_largest_difference_of_any_number_of_groups():
 
 def test_a_price_weighs_as_much_as_a_person_moves_the_rate():
     """Ten of a hundred people: each moves that group's rate nine times as far as one of the ninety theirs."""
-    terms = pack_terms(as_reward(Parity(pull=0)), 0.0, 2).rates
+    terms = pack_terms(as_reward(Parity(pull=0)), 0.0, 2, group_sizes=[90, 10]).rates
     dual = np.zeros((1, 2, 3, 2))
     dual[0, :, 2, 1] = [0.1, -0.1]
     state = Rates(np.full_like(dual, 0.5), dual, np.array([[45.0, 45, 90], [5, 5, 10]]))
@@ -195,7 +195,9 @@ def test_a_price_that_overshot_comes_down_to_zero_where_the_bound_is_kept(how):
     """Complementary slackness; with bound 0 a price has no such end, and changes its sign."""
     ends = {}
     for bound in (0.3, 0.0):
-        terms = pack_terms(as_reward(Parity(bound=bound, dual_step=0.01, averaging=1e-9)), 0.0, 2).rates
+        terms = pack_terms(
+            as_reward(Parity(bound=bound, dual_step=0.01, averaging=1e-9)), 0.0, 2, group_sizes=[1, 1]
+        ).rates
         rates, dual = np.full((1, 2, 3, 2), 0.5), np.zeros((1, 2, 3, 2))
         rates[0, 0, 2, 1], rates[0, 1, 2, 1] = 0.45, 0.55  # 0.1 apart: the first has the lower rate
         dual[0, :, 2, 1] = [0.02, -0.02]  # and still pays for having had the higher one

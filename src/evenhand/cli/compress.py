@@ -1,0 +1,36 @@
+"""`evenhand compress`: one group's policy of a saved model, for everyone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from evenhand.cli import options
+from evenhand.cli.console import on_stdout, print_json
+
+EXAMPLES = "[bold]Example[/]\n\nevenhand compress model.skops --group Female -o single.skops"
+
+
+def run(
+    model: Annotated[Path, typer.Argument(help="A model that `evenhand fit` saved.")],
+    group: Annotated[str, typer.Option(help="The group whose policy decides about everyone.")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="The model file.")],
+    max_model_size: options.MaxModelSize = 1,
+    as_json: options.Json = False,
+) -> None:
+    """Make a model that needs no sensitive column: one group's policy decides about everyone.
+
+    Nobody's decision depends on their group then. The report of `evenhand fit` compares the policies. To
+    measure the one that you keep, decide with it, and audit the decisions (`evenhand audit --predictions`).
+    """
+    from evenhand.workflow.deciding import open_model
+    from evenhand.workflow.table import check_written
+
+    check_written(output, inputs=[model])
+    written = open_model(model, max_bytes=max_model_size << 30).compress(group).save(output)
+    if as_json:
+        print_json({"written": {"model": str(written)}, "group": group})
+    else:
+        on_stdout().print(str(written), soft_wrap=True, markup=False)

@@ -1,0 +1,45 @@
+"""Groups that are columns of X, and none at all."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from evenhand import CooperativeBandits, audit
+from evenhand.bandits.deciding import NoGroupsWarning
+
+
+@pytest.fixture
+def people():
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame({"skill": rng.normal(size=200), "years": rng.normal(size=200)})
+    table["sex"], table["old"] = rng.choice(["f", "m"], 200), rng.choice(["0", "1"], 200)
+    return table, np.where(table["skill"] + (table["sex"] == "m") > 0, "yes", "no")
+
+
+@pytest.mark.parametrize("names", ["sex", ["sex", "old"]])
+def test_names_of_columns_are_the_same_as_the_columns(people, names):
+    X, y = people
+    X = X.drop(columns="old") if names == "sex" else X
+    model = CooperativeBandits(1.0, epochs=5, random_state=0).fit(X, y, sensitive_features=names)
+    groups, features = X[names], X.drop(columns=names)
+    same = CooperativeBandits(1.0, epochs=5, random_state=0).fit(features, y, sensitive_features=groups)
+    assert model.feature_names_in_.tolist() == ["skill", "years"]
+    expected = same.predict(features, sensitive_features=groups)
+    for given in ({"sensitive_features": names}, {"sensitive_features": groups}, {}):
+        np.testing.assert_array_equal(model.predict(X, **given), expected)
+    assert model.score(X, y, sensitive_features=names) == np.mean(expected == y)
+    np.testing.assert_array_equal(model.predict(features, sensitive_features=groups), expected)
+    np.testing.assert_array_equal(model.probabilities_by_group(X), same.probabilities_by_group(features))
+    found = audit(model, X, y, sensitive_features=names, n_bootstrap=10)
+    flips = same.probabilities_by_group(features).argmax(2)
+    assert found.value("flip_rate") == (flips != flips[:, :1]).any(axis=1).mean()
+    with pytest.raises(ValueError, match="X has no such column. Did you mean 'sex'"):
+        CooperativeBandits().fit(X, y, sensitive_features="sexx")
+
+
+def test_no_groups_are_warned_of(people):
+    X, y = people
+    with pytest.warns(NoGroupsWarning, match="one policy for everybody"):
+        CooperativeBandits(epochs=1).fit(X[["skill"]], y)
