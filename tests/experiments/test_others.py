@@ -5,10 +5,16 @@ from __future__ import annotations
 import importlib
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import sparse
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
+
+from evenhand.datasets import Dataset
+from evenhand.protocol.grids import Method
+from evenhand.protocol.selection import CRITERIA
+from evenhand.protocol.trial import make_ready, train_and_select
 
 others = importlib.import_module("others")
 
@@ -66,3 +72,14 @@ def test_trees_take_sparse_rows(people):
     plain = HistGradientBoostingClassifier(random_state=0).fit(X, y).predict_proba(X)
     ours = others.Trees(random_state=0).fit(sparse.csr_array(X), y)
     np.testing.assert_array_equal(ours.predict_proba(sparse.csr_array(X)), plain)
+
+
+def test_what_differs_between_draws_reaches_a_sweeps_results(people):
+    X, y, s = people
+    label, sensitive = pd.Series(y, name="hired"), pd.DataFrame({"sex": s})
+    dataset = Dataset("made-up", pd.DataFrame(X, columns=list("abc")), label, sensitive, pos_label="yes")
+    method = Method("drawn", lambda seed, **point: others.DrawnThresholds(**point))
+    found = train_and_select(make_ready(dataset, 0, "random"), method, {}, 0, CRITERIA)
+    (share,) = found["curve"]["draws_differ"]
+    assert 0 <= share < 0.5
+    assert found["checkpoints"] == 1
