@@ -38,7 +38,8 @@ lowest: .venv-lowest/.ready
 # Machine code of its own: the usual one has no checks.
 bounds: setup
 	NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=.venv/numba-bounds $(BIN)/python -m pytest -q -n auto \
-	  tests/rewards tests/bandits/kernels tests/metrics/test_gower.py tests/baselines/test_prototypes.py \
+	  tests/rewards tests/bandits/kernels tests/boosting/test_ascent.py tests/boosting/test_trees.py \
+	  tests/metrics/test_gower.py tests/baselines/test_prototypes.py \
 	  tests/baselines/test_chaining.py tests/baselines/test_adversarial.py
 
 constraints: setup

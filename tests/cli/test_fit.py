@@ -160,7 +160,7 @@ def test_bounds_and_whether_the_test_part_keeps_them_are_told_everywhere(fitted,
 
 def fit_within(fitted, folder, bound, *options):
     return evenhand("fit", fitted.people, "--label", "hired", "--sensitive", "sex", "-o", folder / "m.skops", *FIT,
-                    "--max-discrimination", bound, "--summary", folder / "s.json", *options)  # fmt: skip
+                    "--policies", "networks", "--max-discrimination", bound, "--summary", folder / "s.json", *options)  # fmt: skip
 
 
 def test_models_with_versions_as_endings_keep_their_cards_apart(fitted, tmp_path):
@@ -200,7 +200,7 @@ def test_the_defaults_are_the_librarys_own(fitted, tmp_path):
         "fit", fitted.people, "--weights", "20", "-o", tmp_path / "m.skops", "--criterion", "delta"
     )
     assert out.exit_code == 0, out.output
-    ours = load(tmp_path / "m.skops").model
+    ours = load(tmp_path / "m.skops").model.bandits_
     assert ours.epochs == CooperativeBandits().epochs
     assert ours.n_steps_ == 20_000  # 280 people to train on: more than 20 times each
     text = (tmp_path / "m.card.md").read_text(encoding="utf-8")

@@ -46,7 +46,10 @@ def test_everything_is_written_and_a_second_run_writes_the_same(tmp_path: Path) 
     assert files(tmp_path) == written
 
     assert results.command == "evenhand reproduce --datasets german,education"
-    papers, ours = ["LR", "Rawlsian", "LFR", "ALFR", "CCB"], ["LR unaware", "CCB cured", "CCB both"]
+    papers, ours = (
+        ["LR", "Rawlsian", "LFR", "ALFR", "CCB"],
+        ["LR unaware", "CCB cured", "CCB both", "boosted", "boosted both"],
+    )
     methods = pd.read_csv(tmp_path / "table1_discrimination.csv")["method"].unique().tolist()
     assert methods == [*papers, *THEIRS, *ours]
     students = pd.read_csv(tmp_path / "table5_education_gender.csv")["method"].unique().tolist()

@@ -46,11 +46,10 @@ def test_a_newcomers_walk_needs_no_internal_module(frontier, people, tmp_path):
     assert audit.value("flip_rate") == loaded.decide(people).would_flip.mean()
 
 
-def test_it_is_what_fit_does(frontier, fitted, tmp_path):
+def test_it_is_what_fit_does(frontier, people, fitted, tmp_path):
     from_command = evenhand.load(fitted.model)
-    ours, theirs = (model.model.policies_ for model in (frontier.model, from_command))
-    for mine, other in zip(ours, theirs, strict=True):
-        np.testing.assert_array_equal(mine, other)
+    ours, theirs = (model.probabilities_by_group(people) for model in (frontier.model, from_command))
+    np.testing.assert_array_equal(ours, theirs)
     for part in ("validation", "metrics", "groups", "model"):
         assert frontier.model.card[part] == from_command.card[part]
     summary = read_summary(frontier.to_json(tmp_path / "s.json"))
@@ -64,8 +63,8 @@ def test_a_path_a_frame_and_a_data_set_give_the_same_models(frontier, people, tm
     for table, roles in ((str(tmp_path / "p.csv"), ROLES), (dataset, {})):
         again = evenhand.explore(table, **roles, **SMALL)
         pd.testing.assert_frame_equal(again.candidates, frontier.candidates)
-        for mine, other in zip(again.model.model.policies_, frontier.model.model.policies_, strict=True):
-            np.testing.assert_array_equal(mine, other)
+        mine, other = (one.model.probabilities_by_group(people) for one in (again, frontier))
+        np.testing.assert_array_equal(mine, other)
     card = evenhand.explore(tmp_path / "p.csv", **ROLES, **SMALL).model.card["data"]
     assert len(card["sha256"]) == 64
     assert "sha256" not in frontier.model.card["data"]  # there is no file
@@ -119,7 +118,7 @@ def test_the_page_and_the_figure_show_every_model(frontier, tmp_path):
     for name in frontier.candidates["name"]:
         assert name in page
         assert any(text.startswith(name + "<br>") for text in shown)
-    assert len(shown) == len(frontier.candidates)
+    assert len(shown) == 3 * len(frontier.candidates)  # networks and trees alone besides
 
 
 def test_a_notebook_shows_a_light_view_in_which_names_are_text(people):
@@ -236,3 +235,38 @@ def test_verbose_shows_the_progress(people, capsys):
     assert "Training" in shown
     evenhand.explore(people, **ROLES, **SMALL)
     assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize(
+    ("policies", "kind"), [("networks", "CooperativeBandits"), ("trees", "CooperativeBoosting")]
+)
+def test_policies_of_one_kind(people, policies, kind, tmp_path):
+    frontier = evenhand.explore(people, **ROLES, **SMALL, policies=policies)
+    model = evenhand.load(frontier.model.save(tmp_path / "model.skops"))
+    assert type(model.model).__name__ == kind
+    assert model.card["model"]["kind"] == f"{kind}, one policy per group"
+    assert ("rounds of trees" in model.card["model"]) == (policies == "trees")
+    assert [trace.name for trace in frontier.plot().data] == [policies, f"{policies}, with parity"]
+    assert model.decide(people).decision.shape == (len(people),)
+
+
+def test_networks_and_trees_stand_beside_their_mean(frontier, people, tmp_path):
+    families = [trace.name for trace in frontier.plot().data]
+    assert families[:2] == ["networks and trees", "networks and trees, with parity"]
+    assert set(families[2:]) == {"networks", "networks, with parity", "trees", "trees, with parity"}
+    assert {one.policies for one in frontier.trained} == {"both"}  # what is chosen from
+    names = [model["name"] for model in frontier.summary()["studies"][0]["models"]]
+    assert "trees, λ = 3, with parity" in names
+    assert len(set(names)) == len(names)
+
+    kept = tmp_path / "kept"
+    first = evenhand.explore(people, **ROLES, **SMALL, resume=kept)
+    again = evenhand.explore(people, **ROLES, **SMALL, resume=kept)
+    for mine, other in zip(again.shown, first.shown, strict=True):
+        assert (mine.name, mine.policies, mine.validation) == (other.name, other.policies, other.validation)
+        assert type(mine.model) is type(other.model)
+
+
+def test_an_unknown_kind_of_policies(people):
+    with pytest.raises(ValueError, match="Got policies='forest', but expected"):
+        evenhand.explore(people, **ROLES, **SMALL, policies="forest")

@@ -11,7 +11,7 @@ import typer
 from evenhand.checks import MIN_GROUP, number, one_of
 from evenhand.cli import options
 from evenhand.cli.console import Notes, command_line, on_stdout, print_json, print_table, say, warn
-from evenhand.workflow.defaults import CRITERIA, PARITY_BOUND, WEIGHTS
+from evenhand.workflow.defaults import CRITERIA, PARITY_BOUND, POLICIES, WEIGHTS
 
 if TYPE_CHECKING:
     from evenhand.report.summary import Summary
@@ -48,8 +48,12 @@ Weights = Annotated[str, typer.Option(help="Divergence weights λ to try, with c
 Epochs = Annotated[
     str,
     typer.Option(
-        help="Visits per person in training; 'auto' is 20, but at least 20,000 and at most 400,000 in all."
+        help="Visits per person in training networks; 'auto' is 20, but from 20,000 to 400,000 in all."
     ),
+]
+Policies = Annotated[
+    str,
+    typer.Option(help="What the policies are: 'networks', boosted 'trees', or the mean of 'both'."),
 ]
 _WEIGHTS = ",".join(map("{:g}".format, WEIGHTS))
 Jobs = Annotated[int, typer.Option(help="Models trained at a time; -1 is one per core.")]
@@ -70,6 +74,7 @@ def run(
     max_discrimination: MaxDiscrimination = None,
     max_flip: MaxFlip = None,
     weights: Weights = _WEIGHTS,
+    policies: Policies = POLICIES[0],
     epochs: Epochs = "auto",
     seed: options.Seed = 0,
     jobs: Jobs = -1,
@@ -89,6 +94,7 @@ def run(
         raise ValueError("Got --jobs 0, but expected 1 or more, or -1 for one per core.")
     if criterion is not None:
         one_of("--criterion", criterion, CRITERIA)
+    one_of("--policies", policies, POLICIES)
     # Imported here: `evenhand fit --help` needs none of it.
     from evenhand.workflow.candidates import kept_until_done
     from evenhand.workflow.choosing import NoModelWithinBoundsError, Wanted
@@ -102,7 +108,8 @@ def run(
             data, label=label, sensitive=sensitive, positive=positive, drop=drop or (),
             categorical=categorical or (), encoding=encoding, unknown=unknown, min_group=min_group,
             merge_small=merge_small, weights=grid,
-            parity_bound=PARITY_BOUND if max_discrimination is None else max_discrimination / 2, epochs=times,
+            parity_bound=PARITY_BOUND if max_discrimination is None else max_discrimination / 2,
+            policies=policies, epochs=times,
             random_state=seed, n_jobs=jobs, resume=kept, progress=Notes(quiet=as_json),
             command=command_line(),
         )  # fmt: skip

@@ -84,6 +84,7 @@ def _detail(dataset: Dataset, out: Path) -> Study:
         frontier = explore(
             dataset,
             weights=WEIGHTS,
+            policies="networks",
             epochs=min(20.0, _STEPS / len(rows.train)),
             split=rows,
             resume=kept,

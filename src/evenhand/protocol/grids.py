@@ -10,6 +10,7 @@ from typing import Any
 
 from evenhand.bandits.cooperative import CooperativeBandits
 from evenhand.baselines import ALFR, LFR, LR, Rawlsian
+from evenhand.boosting import CooperativeBoosting
 from evenhand.checks import integer
 
 Point = dict[str, Any]
@@ -143,15 +144,16 @@ def authors_methods(*, full: bool) -> list[Method]:
 
 
 def our_methods(*, full: bool) -> list[Method]:
-    """Return what the paper does not have: unaware LR, and CCB with rewards that depend on the action.
+    """Return what the paper does not have: unaware LR, and rewards that depend on the action.
 
     'CCB cured' learns by likelihood and log-ratio; 'CCB both' adds parity, for both kinds of fairness at
-    once. They meet everybody 20 times, but make at most 300,000 (smaller: 200,000) steps.
+    once; 'boosted' and 'boosted both' have trees for networks. Networks meet everybody 20 times, but make at
+    most 300,000 (smaller: 200,000) steps.
 
     Examples
     --------
     >>> {method.name: len(method.grid) for method in our_methods(full=False)}
-    {'LR unaware': 3, 'CCB cured': 2, 'CCB both': 2}
+    {'LR unaware': 3, 'CCB cured': 2, 'CCB both': 2, 'boosted': 2, 'boosted both': 1}
     """
     cap, weight = partial(_steps, most=300_000 if full else 200_000), 12 if full else 5
     cured = grid(divergence_weight=[0.3, 1, 3, 10] if full else [1, 3], reward=["likelihood + log_ratio"])
@@ -161,6 +163,13 @@ def our_methods(*, full: bool) -> list[Method]:
         Method("LR unaware", make_lr, grid(C=[0.3, 0.6, 1.0], aware=[False])),
         Method("CCB cured", make_cured, cured, budget=cap, weight=weight),
         Method("CCB both", make_cured, both, budget=cap, weight=weight),
+        Method("boosted", make_boosted, cured, weight=weight),
+        Method(
+            "boosted both",
+            make_boosted,
+            [point for point in both if "likelihood" in point["reward"]],
+            weight=weight,
+        ),
     ]
 
 
@@ -202,6 +211,11 @@ def make_close(seed: int, **point: Any) -> CooperativeBandits:
 def make_cured(seed: int, **point: Any) -> CooperativeBandits:
     """Make CCB with the given reward and this library's defaults."""
     return CooperativeBandits(random_state=seed, **point)
+
+
+def make_boosted(seed: int, **point: Any) -> CooperativeBoosting:
+    """Make boosted trees with the given reward and this library's defaults."""
+    return CooperativeBoosting(random_state=seed, **point)
 
 
 def _steps(people: int, most: int) -> Point:

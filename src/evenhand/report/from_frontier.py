@@ -13,7 +13,7 @@ from evenhand.metrics.measures import Measure, measure, widest
 from evenhand.report.persons import persons
 from evenhand.report.summarise import model_of, summary_of
 from evenhand.report.summary import ModelEntry, Study, Summary
-from evenhand.workflow.candidates import answers_of
+from evenhand.workflow.candidates import Candidate, answers_of
 from evenhand.workflow.choosing import Choice
 from evenhand.workflow.frontier import Frontier
 from evenhand.workflow.table import PERSON_NUMBER, with_dates
@@ -41,13 +41,13 @@ def study_of(frontier: Frontier, choice: Choice) -> Study:
 
     models = [
         model_of(
-            candidate.name,
+            _name(candidate, chosen),
             frontier.tested(candidate),
             family=candidate.family,
             divergence_weight=candidate.divergence_weight,
             chosen=candidate is chosen,
         )
-        for candidate in frontier.trained
+        for candidate in frontier.shown
     ]
     blind = LogisticRegression(max_iter=500).fit(
         parts.train.X, parts.train.y.astype(chosen.model.classes_.dtype)
@@ -71,6 +71,12 @@ def study_of(frontier: Frontier, choice: Choice) -> Study:
         "persons": persons(with_dates(test.contexts, dataset.dates), answers, numbers=frontier.test_rows),
         "notes": [*frontier.notes, "Chosen on the validation part; every number here is from the test part."],
     }
+
+
+def _name(candidate: Candidate, chosen: Candidate) -> str:
+    """Return the name in the report, where models of several kinds stand side by side."""
+    alone = candidate.policies != chosen.policies
+    return f"{candidate.policies}, {candidate.name}" if alone else candidate.name
 
 
 def _for_all(probabilities: Floats, groups: Sequence[Any]) -> Floats:

@@ -15,13 +15,16 @@ import joblib
 
 from evenhand.atomic import try_writing, write_text
 from evenhand.bandits.cooperative import CooperativeBandits
+from evenhand.bandits.deciding import GroupPolicies
 from evenhand.bandits.fitting import people_met
+from evenhand.boosting import CooperativeBoosting, CooperativeEnsemble
 from evenhand.code_version import code_version
 from evenhand.metrics.answers import Answers
 from evenhand.metrics.asking import respond
 from evenhand.metrics.measures import Measure, measure
 from evenhand.rewards import Likelihood, LogRatio, Parity
 from evenhand.tables.preprocessing import Part, Parts
+from evenhand.workflow.defaults import POLICIES
 from evenhand.workflow.persistence import load, save
 
 _CURVE_POINTS = 40
@@ -36,6 +39,7 @@ class Settings:
     parity_bound: float
     epochs: float | str
     seed: int
+    policies: str = POLICIES[0]
 
 
 @dataclass(frozen=True)
@@ -44,9 +48,11 @@ class Candidate:
 
     divergence_weight: float
     parity: bool  # whether its reward has the parity term
-    model: CooperativeBandits  # for prepared features
+    model: GroupPolicies  # for prepared features
     validation: dict[str, Measure]
     curve: dict[str, Any] = field(default_factory=dict)  # `steps`, and `series` by measure, during training
+    policies: str = POLICIES[0]
+    beside: tuple[Candidate, ...] = ()  # of networks and trees together, each alone
 
     @property
     def name(self) -> str:
@@ -56,7 +62,13 @@ class Candidate:
     @property
     def family(self) -> str:
         """The name of the models that differ from it by λ alone."""
-        return "bandits with parity" if self.parity else "bandits"
+        kind = "networks and trees" if self.policies == "both" else self.policies
+        return kind + (", with parity" if self.parity else "")
+
+    def measured(self) -> dict[str, Any]:
+        """Return what was measured of it, for a file that `read` takes."""
+        alone = {one.policies: one.validation for one in self.beside}
+        return {"validation": self.validation, "curve": self.curve, "beside": alone}
 
 
 class TrainedSoFar:
@@ -91,7 +103,7 @@ class TrainedSoFar:
     def keep(self, candidate: Candidate) -> None:
         """Write a trained model; where the folder can't be written, nothing is kept."""
         path = self._path(candidate.divergence_weight, candidate.parity)
-        measured = {"validation": candidate.validation, "curve": candidate.curve}
+        measured = candidate.measured()
         try:
             # The model comes last: a model that is there has its measures beside it.
             write_text(path.with_suffix(".json"), json.dumps(measured))
@@ -129,8 +141,7 @@ def train_all(
         if done is None:
             pending.append((weight, parity))
         else:
-            model, measured = done
-            yield Candidate(weight, parity, model, **measured)
+            yield _candidate(settings, weight, parity, *done)
     work = (joblib.delayed(_train)(parts, settings, weight, parity) for weight, parity in pending)
     # Threads: the training loop releases the interpreter lock, and nothing has to be copied.
     for candidate in joblib.Parallel(n_jobs=jobs, prefer="threads", return_as="generator_unordered")(work):
@@ -139,7 +150,7 @@ def train_all(
         yield candidate
 
 
-def answers_of(model: CooperativeBandits, part: Part, parts: Parts) -> Answers:
+def answers_of(model: GroupPolicies, part: Part, parts: Parts) -> Answers:
     """Return what each group's policy says about the people of one of the parts."""
     answers = respond(
         model, part.X, sensitive_features=part.s, y=part.y, pos_label=parts.pos_label, change_columns=False
@@ -151,24 +162,45 @@ def _train(parts: Parts, settings: Settings, weight: float, parity: bool) -> Can
     reward = Likelihood() + LogRatio()
     if parity:
         reward = reward + Parity(bound=settings.parity_bound, min_group=parts.min_group)
-    model = CooperativeBandits(
-        weight,
-        reward=reward,
-        epochs=settings.epochs,
-        checkpoint_every=max(100, people_met(settings.epochs, len(parts.train.y)) // _CURVE_POINTS),
-        random_state=settings.seed,
+    every = max(100, people_met(settings.epochs, len(parts.train.y)) // _CURVE_POINTS)
+    networks, trees = (
+        CooperativeBandits(epochs=settings.epochs, checkpoint_every=every),
+        CooperativeBoosting(),
     )
+    kinds: dict[str, Any] = {
+        "both": CooperativeEnsemble(bandits=networks, boosting=trees), "networks": networks, "trees": trees
+    }  # fmt: skip
+    model = kinds[settings.policies]
+    model.set_params(divergence_weight=weight, reward=reward, random_state=settings.seed)
     X, y, s, contexts = parts.validation
     few = slice(_CURVE_PEOPLE)
     watched = Part(X[few], y[few], s[few], contexts[few])
     curve: dict[str, Any] = {"steps": [], "series": {"accuracy": [], "discrimination": [], "flip_rate": []}}
 
-    def watch(step: int, model: CooperativeBandits) -> None:
+    def watch(step: int, model: GroupPolicies) -> None:
         found = measure(answers_of(model, watched, parts), intervals=False)
         curve["steps"].append(int(step))
         for name, values in curve["series"].items():
             values.append(found[name]["value"])
 
     model.fit(parts.train.X, parts.train.y, sensitive_features=parts.train.s, callback=watch)
-    validation = measure(answers_of(model, parts.validation, parts), intervals=False)
-    return Candidate(weight, parity, model, validation, curve)
+    alone = {} if settings.policies != "both" else {"networks": model.bandits_, "trees": model.boosting_}
+
+    def validated(model: GroupPolicies) -> dict[str, Measure]:
+        return measure(answers_of(model, parts.validation, parts), intervals=False)
+
+    beside = {policies: validated(part) for policies, part in alone.items()}
+    measured = {"validation": validated(model), "curve": curve, "beside": beside}
+    return _candidate(settings, weight, parity, model, measured)
+
+
+def _candidate(
+    settings: Settings, weight: float, parity: bool, model: Any, measured: dict[str, Any]
+) -> Candidate:
+    parts = {"networks": "bandits_", "trees": "boosting_"}
+    beside = tuple(
+        Candidate(weight, parity, getattr(model, parts[policies]), validation, policies=policies)
+        for policies, validation in measured["beside"].items()
+    )
+    found = measured["validation"], measured["curve"], settings.policies
+    return Candidate(weight, parity, model, *found, beside)

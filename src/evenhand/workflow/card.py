@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any, TypedDict
 
 import numpy as np
 
+from evenhand.bandits.cooperative import CooperativeBandits
+from evenhand.boosting import CooperativeBoosting
 from evenhand.groups import codes_of
 from evenhand.metrics.measures import GroupRow, Measure
 from evenhand.workflow.table import digest_of, source_of
@@ -72,12 +74,11 @@ def card_for(
             "notes": frontier.notes,
         },
         model={
-            "kind": "CooperativeBandits, one policy per group",
+            "kind": f"{type(model).__name__}, one policy per group",
             "divergence weight λ": chosen.divergence_weight,
             "reward": repr(model.reward),
-            "hidden units": model.hidden,
-            "epochs": model.epochs,
-            "visits in training": model.n_steps_,
+            **_networks(getattr(model, "bandits_", model)),
+            **_trees(getattr(model, "boosting_", model)),
             "seed": model.random_state,
             "chosen by": f"{criterion} on the validation part",
         },
@@ -88,6 +89,19 @@ def card_for(
         limits=list(LIMITS),
         made={name: value for name, value in made.items() if name not in ("data", "seeds")},
     )
+
+
+def _networks(model: Any) -> dict[str, Any]:
+    if not isinstance(model, CooperativeBandits):
+        return {}
+    times = model.epochs if isinstance(model.epochs, str) else f"{model.epochs:g}"
+    return {"hidden units": model.hidden, "epochs": times, "visits in training": model.n_steps_}
+
+
+def _trees(model: Any) -> dict[str, Any]:
+    if not isinstance(model, CooperativeBoosting):
+        return {}
+    return {"rounds of trees": model.n_steps_, "trees": len(model.policies_.trees.root)}
 
 
 def _label(dataset: Dataset) -> str:

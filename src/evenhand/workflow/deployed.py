@@ -41,8 +41,8 @@ class Deployed:
     ----------
     preprocessor : ColumnTransformer
         Fitted on the training part's contexts.
-    model : CooperativeBandits
-        Fitted on what the preprocessor makes of them; a GradientBandit if it was compressed.
+    model : CooperativeBandits, CooperativeBoosting or CooperativeEnsemble
+        Fitted on what the preprocessor makes of them; one policy for everyone if it was compressed.
     columns : dict
         Each context column's kind: 'number', 'category', or the format of a date, such as '%d.%m.%Y'.
     label : str

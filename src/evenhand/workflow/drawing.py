@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     import plotly.graph_objects as go
 
 COLUMNS = ("accuracy", "discrimination", "flip_rate", "positive_rate")
-_COLOURS = {"bandits": "#3a5ba0", "bandits with parity": "#c1571b"}
+_COLOURS = ("#3a5ba0", "#c1571b", "#7b93c4", "#e0a077", "#4f8f7b", "#a4c2b5")
 _BOLD = " style='font-weight:bold'"
 _WIDTH, _HEIGHT, _EDGE = 420, 240, 44
 
@@ -30,7 +30,7 @@ def figure(trained: Sequence[Candidate]) -> go.Figure:
             "template": "plotly_white",
         }
     )
-    for family, colour in _COLOURS.items():
+    for family, colour in _coloured(trained).items():
         members = [one for one in trained if one.family == family]
         drawn.add_scatter(
             x=[value_of(one.validation, "discrimination") for one in members],
@@ -42,6 +42,10 @@ def figure(trained: Sequence[Candidate]) -> go.Figure:
             line={"color": colour},
         )
     return drawn
+
+
+def _coloured(trained: Sequence[Candidate]) -> dict[str, str]:
+    return dict(zip(dict.fromkeys(one.family for one in trained), _COLOURS, strict=False))
 
 
 def html(trained: Sequence[Candidate], about: str, best: Candidate) -> str:
@@ -63,6 +67,7 @@ def html(trained: Sequence[Candidate], about: str, best: Candidate) -> str:
 
 
 def _drawing(trained: Sequence[Candidate], best: Candidate) -> str:
+    colours = _coloured(trained)
     x = [value_of(one.validation, "discrimination") for one in trained]
     y = [value_of(one.validation, "accuracy") for one in trained]
     right, low, high = max(*x, 0.01), min(y), max(y)
@@ -70,14 +75,14 @@ def _drawing(trained: Sequence[Candidate], best: Candidate) -> str:
     dots = "".join(
         f'<circle cx="{_EDGE + (_WIDTH - 2 * _EDGE) * at / right:.1f}" '
         f'cy="{_EDGE + (_HEIGHT - 2 * _EDGE) * (high - up) / span:.1f}" r="{7 if one is best else 4}" '
-        f'fill="{_COLOURS[one.family]}"><title>{one.name}: accuracy {up:.3f}, discrimination {at:.3f}</title>'
+        f'fill="{colours[one.family]}"><title>{one.name}: accuracy {up:.3f}, discrimination {at:.3f}</title>'
         "</circle>"
         for one, at, up in zip(trained, x, y, strict=True)
     )
     axes = f"M{_EDGE - 12} {_EDGE - 12}V{_HEIGHT - _EDGE + 12}H{_WIDTH - _EDGE + 12}"
     legend = "".join(
-        f'<text x="{_EDGE + 90 * place}" y="16" fill="{colour}">● {family}</text>'
-        for place, (family, colour) in enumerate(_COLOURS.items())
+        f'<text x="{_EDGE + 150 * place}" y="16" fill="{colour}">● {family}</text>'
+        for place, (family, colour) in enumerate(colours.items())
     )
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{_WIDTH}" height="{_HEIGHT}" font-size="11" '

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from evenhand.arrays import Codes
-from evenhand.checks import MIN_GROUP, integer, number
+from evenhand.checks import MIN_GROUP, integer, number, one_of
 from evenhand.progress import Progress, to_stderr
 from evenhand.tables.columns import Place
 from evenhand.tables.dataset import Dataset
@@ -19,7 +19,7 @@ from evenhand.tables.preprocessing import prepare
 from evenhand.tables.splits import Split
 from evenhand.tables.splits import split as split_people
 from evenhand.workflow.candidates import Settings, TrainedSoFar, train_all
-from evenhand.workflow.defaults import PARITY_BOUND, WEIGHTS
+from evenhand.workflow.defaults import PARITY_BOUND, POLICIES, WEIGHTS
 from evenhand.workflow.frontier import Frontier
 from evenhand.workflow.leaks import LeakWarning, on_leaks
 from evenhand.workflow.table import check_groups, check_labels, on_columns, on_groups
@@ -41,6 +41,7 @@ def explore(
     min_group: int = MIN_GROUP,
     weights: Sequence[float] = WEIGHTS,
     parity_bound: float = PARITY_BOUND,
+    policies: str = POLICIES[0],
     epochs: float | str = "auto",
     random_state: int = 0,
     n_jobs: int = -1,
@@ -90,9 +91,12 @@ def explore(
     parity_bound : float
         The discrimination that the parity term tolerates. Half of the `max_discrimination` that you will ask
         for is a good choice, and what `evenhand fit` takes.
+    policies : {'both', 'networks', 'trees'}
+        What the policies are: networks (`CooperativeBandits`), boosted trees (`CooperativeBoosting`), or the
+        mean of both (`CooperativeEnsemble`), beside which each alone is shown.
     epochs : float or 'auto'
-        How often training visits each person; 'auto' is 20 times, but at least 20,000 and at most 400,000
-        visits in all.
+        How often the training of networks visits each person; 'auto' is 20 times, but at least 20,000 and at
+        most 400,000 visits in all.
     random_state : int
         The same number gives the same split and the same models.
     n_jobs : int
@@ -124,7 +128,7 @@ def explore(
     (3,)
     """
     given = {name: value for name, value in locals().items() if name not in _NOT_IN_COMMAND}
-    settings = _checked(weights, parity_bound, epochs, random_state, n_jobs)
+    settings = _checked(weights, parity_bound, policies, epochs, random_state, n_jobs)
     if resume is not None and Path(resume).is_file():
         raise NotADirectoryError(f"Got resume={str(resume)!r}, which is a file; expected a folder.")
     if verbose and progress is None:
@@ -148,7 +152,14 @@ def explore(
     before = None
     if resume is not None:
         given_rows = None if split is None else [part.tolist() for part in rows]
-        made_with = (settings.parity_bound, settings.epochs, settings.seed, given_rows, min_group)
+        made_with = (
+            settings.parity_bound,
+            settings.policies,
+            settings.epochs,
+            settings.seed,
+            given_rows,
+            min_group,
+        )
         before = TrainedSoFar(Path(resume), tell.say, dataset.fingerprint, *made_with)
     trained = []
     with tell.stage("Training", 2 * len(settings.weights)) as done:
@@ -180,8 +191,9 @@ def _open(table: Any, *, encoding: str, **roles: Any) -> tuple[Dataset, Place]:
 
 
 def _checked(
-    weights: Sequence[float], parity_bound: float, epochs: float | str, random_state: int, n_jobs: int
-) -> Settings:
+    weights: Sequence[float], parity_bound: float, policies: str, epochs: float | str, random_state: int,
+    n_jobs: int,
+) -> Settings:  # fmt: skip
     grid = sorted({number("weights", weight, low=0) for weight in weights})
     if not grid:
         raise ValueError("Got no weights, but expected at least one.")
@@ -192,6 +204,7 @@ def _checked(
         parity_bound=number("parity_bound", parity_bound, low=0, high=1),
         epochs="auto" if epochs == "auto" else number("epochs", epochs, low=0, open_low=True),
         seed=integer("random_state", random_state, low=0),
+        policies=one_of("policies", policies, POLICIES),
     )
 
 

@@ -109,16 +109,23 @@ class Frontier:
             self._choices[by, most, flips] = Choice.of(self, chosen, by, bounds_of(most, flips))
         return self._choices[by, most, flips]
 
+    @property
+    def shown(self) -> list[Candidate]:
+        """The models, then networks alone and trees alone, where models are the mean of both."""
+        beside = [one for model in self.trained for one in model.beside]
+        return [*self.trained, *sorted(beside, key=lambda one: one.policies)]
+
     def tested(self, candidate: Candidate) -> dict[str, Measure]:
         """Return a model's measures on the test part, with 95 % intervals; each is measured once."""
-        if candidate.name not in self._tested:
+        key = f"{candidate.family}, {candidate.name}"
+        if key not in self._tested:
             answers = answers_of(candidate.model, self.parts.test, self.parts)
-            self._tested[candidate.name] = measure(answers)
-        return self._tested[candidate.name]
+            self._tested[key] = measure(answers)
+        return self._tested[key]
 
     def plot(self) -> go.Figure:
         """Return the trade-off on the validation part as a Plotly figure."""
-        return drawing.figure(self.trained)
+        return drawing.figure(self.shown)
 
     def summary(self, **wanted: Unpack[Wanted]) -> Summary:
         """Return the report's data as plain values: every model on the test part, the chosen one in detail.
