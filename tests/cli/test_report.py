@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import copy
 import json
 import shutil
 
@@ -52,3 +53,26 @@ def test_a_study_without_a_part_is_told_and_no_traceback(fitted, tmp_path, name)
     path.write_text(json.dumps(whole))
     result = evenhand("report", path, "-o", tmp_path / "r.html")
     assert (result.exit_code, f"study 1 has no '{name}'" in result.stderr) == (2, True), result.exception
+
+
+def places(node, path=()):
+    """Every key of a document, one for each kind of place: lists are gone into by their first item."""
+    items = node.items() if isinstance(node, dict) else enumerate(node[:1]) if isinstance(node, list) else ()
+    for key, inner in items:
+        if isinstance(node, dict):
+            yield *path, key
+        yield from places(inner, (*path, key))
+
+
+def test_no_missing_key_of_a_summary_is_a_traceback(fitted, tmp_path):
+    whole = json.loads(fitted.summary.read_text())
+    found = list(places(whole))
+    assert len(found) > 50
+    for *path, key in found:
+        damaged = node = copy.deepcopy(whole)
+        for step in path:
+            node = node[step]
+        del node[key]
+        (tmp_path / "s.json").write_text(json.dumps(damaged))
+        result = evenhand("report", tmp_path / "s.json", "-o", tmp_path / "r.html")
+        assert isinstance(result.exception, SystemExit | None), (path, key, result.exception)
