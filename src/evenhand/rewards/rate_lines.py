@@ -39,7 +39,7 @@ def move_prices(own: Any, state: Any, t: int, slot: int, k: int, share: float) -
     """Move the dual variables of one rate as `ascended` does."""
     step = share * own.dual_step[t]
     for g in range(state.counts.shape[0]):
-        if state.counts[g, slot] > 0:
+        if state.counts[g, slot] > 0 and own.held[t, g]:
             moved = state.dual[t, g, slot, k] + step * rate_apart(own, state, t, g, slot, k)
             state.dual[t, g, slot, k] = outside(moved, step * 0.5 * own.bound[t])
 
@@ -85,27 +85,20 @@ def outside(value: float, half: float) -> Any:
 def rate_apart(own: Any, state: Any, t: int, group: int, slot: int, k: int) -> Any:
     """Return how far a group's rate lies from the middle of the groups seen so far; the group is one.
 
-    The rate of a small group is filled up with everybody's, as `weights` says.
+    Groups that are too small to be held to the bound don't count.
     """
-    total, people = 0.0, 0.0
+    low, high = np.inf, -np.inf
     for g in range(state.counts.shape[0]):
-        total += state.counts[g, slot] * state.rates[t, g, slot, k]
-        people += state.counts[g, slot]
-    low, high, mine = np.inf, -np.inf, 0.0
-    for g in range(state.counts.shape[0]):
-        if state.counts[g, slot] > 0:
-            known = own.known[t, g]
-            rate = known * state.rates[t, g, slot, k] + (1.0 - known) * total / people
-            low, high = min(low, rate), max(high, rate)
-            if g == group:
-                mine = rate
-    return mine - 0.5 * (low + high)
+        if state.counts[g, slot] > 0 and own.held[t, g]:
+            low = min(low, state.rates[t, g, slot, k])
+            high = max(high, state.rates[t, g, slot, k])
+    return state.rates[t, group, slot, k] - 0.5 * (low + high)
 
 
 @jit()
 def rate_excess(own: Any, state: Any, t: int, group: int, slot: int, k: int) -> Any:
     """Return how far a group's rate lies outside the bound around the middle of the groups seen so far."""
-    if state.counts[group, slot] == 0:
+    if state.counts[group, slot] == 0 or not own.held[t, group]:
         return 0.0
     return outside(rate_apart(own, state, t, group, slot, k), 0.5 * own.bound[t])
 
@@ -126,8 +119,8 @@ def rate_price(own: Any, state: Any, group: int, label: int, k: int) -> Any:
         for g in range(n_groups):
             people += state.counts[g, slot]
         for t in range(n_terms):
-            if own.mask[t, slot, k]:
-                factor = own.known[t, group] * people / (n_groups * state.counts[group, slot])
+            if own.mask[t, slot, k] and own.held[t, group]:
+                factor = people / (n_groups * state.counts[group, slot])
                 mean = 0.0
                 for g in range(n_groups):
                     mean += state.dual[t, g, slot, k] / n_groups

@@ -12,8 +12,9 @@ import numpy as np
 
 from evenhand import checks
 from evenhand.arrays import Flags, Floats
+from evenhand.groups import large_enough
+from evenhand.rewards.pacing import pace
 from evenhand.rewards.rate_lines import earn
-from evenhand.rewards.small_groups import pace, weights
 from evenhand.rewards.term import Lines, Reward, Seen, Setting, Term
 
 
@@ -33,7 +34,7 @@ class Packed(NamedTuple):
     dual_step: Floats
     pull: Floats
     averaging: Floats  # (T, G)
-    known: Floats  # (T, G): how far a group's own rate counts; the rest is everybody's (see `weights`)
+    held: Flags  # (T, G): whether a group is large enough to be held to the bound
     decisions: Flags  # (T,): most probable actions are counted, not probabilities
 
 
@@ -47,7 +48,7 @@ def watched(own: Packed, state: Rates, group: int, label: int, policy: Floats, s
             weight = max(own.averaging[t, group], 1 / state.counts[group, slot])
             state.rates[t, group, slot] += weight * (seen - state.rates[t, group, slot])
             for action in np.flatnonzero(own.mask[t, slot]):
-                step, met = share * own.dual_step[t], state.counts[:, slot] > 0
+                step, met = share * own.dual_step[t], (state.counts[:, slot] > 0) & own.held[t]
                 dual = state.dual[t, :, slot, action]  # a view
                 moved = ascended(dual, apart(own, state, t, slot, action), step, own.bound[t])
                 dual[met] = moved[met]
@@ -68,9 +69,10 @@ def ascended(dual: Floats, apart: Floats, step: float, bound: float) -> Floats:
 
 def apart(own: Packed, state: Rates, t: int, slot: int, action: Any) -> Floats:
     """Return how far each group's rate lies from the middle of the groups seen; 0 for those never seen."""
-    met = state.counts[:, slot] > 0
-    counts, rates, known = state.counts[:, slot], state.rates[t, :, slot, action], own.known[t]
-    rates = known * rates + (1 - known) * (counts @ rates) / counts.sum()
+    met = (state.counts[:, slot] > 0) & own.held[t]
+    rates = state.rates[t, :, slot, action]
+    if not met.any():
+        return np.zeros_like(rates)
     return np.where(met, rates - (rates[met].min() + rates[met].max()) / 2, 0)
 
 
@@ -104,8 +106,8 @@ class RateTerm(Term):
     measure : {'decisions', 'probabilities'}
         'decisions' counts the most probable action, 'probabilities' the policy's own.
     min_group : int
-        A group of fewer people counts as if it had so many, those it lacks decided as everybody is on average
-        (unless fewer than two groups are that large): a handful of people must not move everybody's prices.
+        A group of fewer people is not held to the bound, unless fewer than two groups are that large: its
+        rate is mostly chance, and must not move everybody's prices.
     """
 
     name: ClassVar[str] = "rates"
@@ -160,18 +162,18 @@ class RateTerm(Term):
             # A user's own term may read the running rates: keep them, bounding nothing.
             bounded, masks = [RateTerm(), *bounded], [np.zeros((n_labels + 1, n_labels), np.bool_), *masks]
         speed = pace(setting.group_sizes)
-        each = [weights(setting.group_sizes, term.min_group) for term in bounded]
-        known = np.array(each).reshape(len(bounded), len(speed))
+        each = [large_enough(setting.group_sizes, term.min_group) for term in bounded]
+        held = np.array(each, dtype=np.bool_).reshape(len(bounded), len(speed))
         averaging = np.array([term.averaging for term in bounded], dtype=np.float64)
         steps = np.array([term.step(setting.n_steps) for term in bounded], dtype=np.float64)
         return Packed(
             mask=np.array(masks, dtype=np.bool_).reshape(len(masks), n_labels + 1, n_labels),
             bound=np.array([term.bound for term in bounded], dtype=np.float64),
-            # What is mostly everybody's rate moves with it, and slows nothing.
-            dual_step=np.where(known == 1, speed, 1.0).min(axis=1, initial=1.0) * steps,
+            # A group without a price slows nobody's.
+            dual_step=np.where(held, speed, 1.0).min(axis=1, initial=1.0) * steps,
             pull=np.array([term.pull for term in bounded], dtype=np.float64),
             averaging=np.minimum(averaging[:, None] / speed, 1.0),
-            known=known,
+            held=held,
             decisions=np.array([term.measure == "decisions" for term in bounded], dtype=np.bool_),
         )
 
@@ -185,7 +187,7 @@ class RateTerm(Term):
             counted = ((slot == n_actions) | (seen.labels == slot)) & (counts[seen.groups] > 0)
             if counted.any():
                 price = dual - dual.mean() + own.pull[t] * excess(own, state, t, slot, action)
-                factor = own.known[t] * counts.sum() / (n_groups * np.maximum(counts, 1))
+                factor = own.held[t] * counts.sum() / (n_groups * np.maximum(counts, 1))
                 found[:, action] -= np.where(counted, (price * factor)[seen.groups], 0)
         return found
 

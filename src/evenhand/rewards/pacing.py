@@ -1,4 +1,4 @@
-"""How bounded rates treat small groups: what their own rates count for, and how fast their prices move."""
+"""How fast the prices of bounded rates may move where a group is small."""
 
 from __future__ import annotations
 
@@ -6,20 +6,8 @@ import numpy as np
 import numpy.typing as npt
 
 from evenhand.arrays import Floats
-from evenhand.groups import large_enough
 
 FULL_PACE = 2.5  # a group with 1/2.5 of an equal share, or more, needs no slower prices
-
-
-def weights(group_sizes: npt.ArrayLike, least: int) -> Floats:
-    """Return how far each group's own rate counts where it is filled up to `least` people.
-
-    >>> weights([800, 200, 5], 20), weights([800, 5], 20)
-    (array([1.  , 1.  , 0.25]), array([1., 1.]))
-    """
-    sizes = np.asarray(group_sizes, dtype=np.float64)
-    known = np.where(large_enough(sizes, least), 1.0, sizes / least)
-    return np.where(sizes > 0, known, 1.0)
 
 
 def pace(group_sizes: npt.ArrayLike) -> Floats:
