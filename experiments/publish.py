@@ -6,6 +6,8 @@
     python experiments/table2_explained.py && python experiments/figure_convergence.py
     python experiments/tiny_groups.py
     python benchmarks/training.py --json results/benchmarks/training.json
+    python experiments/boosted.py && python experiments/boosted_elsewhere.py
+    python experiments/fairgbm_peer.py --python … && python benchmarks/boosting.py --json results/benchmarks/boosting.json
     evenhand reproduce
     python experiments/publish.py
 
@@ -352,8 +354,10 @@ PAGES: dict[str, Callable[[], str]] = {
 
 
 def main() -> None:
+    import boosted_pages  # it needs this file's functions
+
     GENERATED.mkdir(parents=True, exist_ok=True)
-    for name, make in PAGES.items():
+    for name, make in {**PAGES, **boosted_pages.PAGES}.items():
         try:
             text = make()
         except FileNotFoundError as error:

@@ -1,0 +1,192 @@
+"""The pages' tables about boosted trees, from the results of boosted.py, boosted_elsewhere.py, fairgbm_peer.py and
+benchmarks/boosting.py; publish.py writes them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+
+import pandas as pd
+from publish import RESULTS, TITLES, markdown
+
+KINDS = ("networks", "trees", "ensemble")
+BLIND = ("blind LR", "blind trees", "blind LightGBM")
+
+
+def boosted() -> str:
+    """Every method on every data set, with the number of its splits."""
+    table = summary()
+    names = list(table["method"].unique())
+    table = table.sort_values("dataset", key=lambda column: column.map(list(TITLES).index), kind="stable")
+    columns = ("accuracy", "discrimination", "delta", "AUC", "calibration error")
+    shown = table.assign(
+        dataset=table["dataset"].map(TITLES), **{name: table[name].map(number) for name in columns}
+    )
+    for name in ("flip rate", "draws that differ"):
+        shown[name] = table[name].map(lambda rate: "" if pd.isna(rate) else f"{rate:.2%}")
+    shown["seconds"] = table["seconds"].map("{:.2f}".format)
+    note = (
+        "Means over the splits, test part; seconds: the median of one fit, of one thread's own time. "
+        f"{len(names)} methods, each chosen on validation. Command: `python experiments/boosted.py`."
+    )
+    return f"{markdown(shown)}\n\n{note}"
+
+
+def paired() -> str:
+    table = pd.read_csv(RESULTS / "boosted" / "paired.csv")
+    table["dataset"] = table["dataset"].map(TITLES)
+    note = "On the splits that both have, ± 95 % interval. Command: `python experiments/boosted.py`."
+    return f"{markdown(table)}\n\n{note}"
+
+
+def elsewhere() -> str:
+    table = pd.read_csv(RESULTS / "boosted_elsewhere" / "summary.csv", keep_default_na=False)
+    splits = pd.read_csv(RESULTS / "boosted_elsewhere" / "trials.csv").seed.nunique()
+    rows = []
+    for (name, people), some in table.groupby(["table", "people"], sort=False):
+        row = {"table": name, "people": f"{people:,}"}
+        for one in some.itertuples():
+            even = f" / {one.discrimination:.3f}" if one.method == "ensemble, parity" else ""
+            flips = "" if one.method.startswith("blind") else f" / {one.flip_rate:.2%}"
+            row[one.method] = f"{one.accuracy:.3f} / {one.auc:.3f}{flips}{even}"
+        rows.append(row)
+    note = (
+        f"Accuracy / AUC / flips, with parity discrimination too; means over {splits} splits of 70/30, every default as it "
+        "is. Command: `python experiments/boosted_elsewhere.py`."
+    )
+    return f"{markdown(pd.DataFrame(rows))}\n\n{note}"
+
+
+def fairgbm() -> str:
+    table = pd.read_csv(RESULTS / "fairgbm" / "trials.csv")
+    means = table.groupby(["constraint", "method"], sort=False).mean(numeric_only=True).drop(columns="seed")
+    shown = means.map("{:.4f}".format)
+    shown["flips"] = means["flips"].map("{:.2%}".format)
+    shown["seconds"] = means["seconds"].map("{:.1f}".format)
+    note = (
+        f"Means over {table.seed.nunique()} splits of Adult, test part, one thread; every setting is shown, none is chosen. "
+        "Command: `python experiments/fairgbm_peer.py --python …`."
+    )
+    return f"{markdown(shown.reset_index().sort_values('constraint', kind='stable'))}\n\n{note}"
+
+
+def speed() -> str:
+    figures = json.loads((RESULTS / "benchmarks" / "boosting.json").read_text())
+    seconds, each = figures["seconds"], figures["nanoseconds_per_person"]
+    plain = seconds["LightGBM, plain"]
+    fits = [{"a fit on Adult, one thread": name, "seconds": f"{took:.2f}", "× LightGBM": f"{took / plain:.1f}"}
+            for name, took in seconds.items()]  # fmt: skip
+    ratio = each["LightGBM's predict"] / each["our compiled trees"]
+    said = f"Deciding by the same trees: our loop is {ratio:.1f} × as fast as LightGBM's `predict`."
+    return f"{markdown(pd.DataFrame(fits))}\n\n{said} Command: `python benchmarks/boosting.py`, one run."
+
+
+def aims() -> str:
+    """Each aim, what was measured, and whether that is enough."""
+    rows = [
+        {"aim": aim, "measured": measured, "": "met" if met else "missed"}
+        for aim, measured, met in every_aim()
+    ]
+    return f"{markdown(pd.DataFrame(rows))}\n\nFrom the tables on this page."
+
+
+def every_aim() -> Iterator[tuple[str, str, bool]]:
+    table = summary().set_index(["dataset", "method"])
+    sets = [name for name in TITLES if name in table.index]
+    yield from deltas(table, sets)
+    for kind in KINDS:
+        row = table.loc[("adult", f"{kind}, both")]
+        met = row.accuracy >= 0.847 and row.discrimination <= 0.012 and row["flip rate"] <= 0.005
+        said = f"{row.accuracy:.4f} / {row.discrimination:.4f} / {row['flip rate']:.2%}"
+        yield (
+            f"2. Both kinds on Adult, {kind}: accuracy ≥ 0.847, discrimination ≤ 0.012, flips ≤ 0.5 %",
+            said,
+            met,
+        )
+    yield from individual(table, sets)
+    yield from speeds()
+    yield from calibrated(table, sets)
+
+
+def deltas(table: pd.DataFrame, sets: list[str]) -> Iterator[tuple[str, str, bool]]:
+    for name in sets:
+        delta = table.loc[name, "delta"]
+        ours = delta[[f"{kind}, parity" for kind in KINDS]]
+        theirs = delta[[method for method in delta.index if not method.startswith(KINDS)]]
+        yield (
+            f"1. Delta on {TITLES[name]}: the highest" + (", at least 0.838" if name == "adult" else ""),
+            f"ensemble {ours['ensemble, parity']:.4f}, trees {ours['trees, parity']:.4f}, networks "
+            f"{ours['networks, parity']:.4f}; best other: {theirs.idxmax()} {theirs.max():.4f}",
+            ours["ensemble, parity"] > theirs.max()
+            and (name != "adult" or ours["ensemble, parity"] >= 0.838),
+        )
+
+
+def individual(table: pd.DataFrame, sets: list[str]) -> Iterator[tuple[str, str, bool]]:
+    for name in sets:
+        rows = table.loc[name]
+        ours, best = rows.loc["ensemble, individual"], rows.loc[list(BLIND)].max()
+        short, auc_short = best.accuracy - ours.accuracy, best.AUC - ours.AUC
+        yield (
+            f"3. The default (ensemble) on {TITLES[name]} beside the best blind model: −0.3 points, −0.003 AUC, flips ≤ 0.5 %",
+            f"{-100 * short:+.2f} points, {-auc_short:+.4f} AUC, {ours['flip rate']:.2%} flips",
+            short <= 0.003 and auc_short <= 0.003 and ours["flip rate"] <= 0.005,
+        )
+    found = RESULTS / "boosted_elsewhere" / "summary.csv"
+    if found.exists():
+        elsewhere = pd.read_csv(found, keep_default_na=False)
+        for kind in KINDS:
+            said = elsewhere[elsewhere["method"] == kind].set_index("table")["aim"]
+            met = said == "met"
+            but = "; ".join(f"{name}: {text}" for name, text in said[~met].items())
+            yield (
+                f"3. {kind.capitalize()} on other tables",
+                f"{met.sum()} of {len(met)}" + f" ({but})" * bool(but),
+                met.all(),
+            )
+
+
+def speeds() -> Iterator[tuple[str, str, bool]]:
+    found = RESULTS / "benchmarks" / "boosting.json"
+    if not found.exists():
+        return
+    seconds = json.loads(found.read_text())["seconds"]
+    ours = [took for name, took in seconds.items() if name.startswith("Cooperative")]
+    slower = [took / seconds["LightGBM, plain"] for took in ours]
+    faster = [seconds["ExponentiatedGradient around boosted trees"] / took for took in ours]
+    plain, even = (f"{a:.1f} and {b:.0f} times" for a, b in zip(slower, faster, strict=True))
+    yield (
+        "4. A fit on Adult at most 3 times LightGBM's, at least 20 times faster than ExponentiatedGradient around trees",
+        f"{plain} without parity, {even} with it",
+        max(slower) <= 3 and min(faster) >= 20,
+    )
+
+
+def calibrated(table: pd.DataFrame, sets: list[str]) -> Iterator[tuple[str, str, bool]]:
+    for name in sets:
+        error = table.loc[name, "calibration error"]
+        ours = {kind: error[f"{kind}, individual"] for kind in KINDS}
+        said = ", ".join(f"{kind} {value:.4f}" for kind, value in ours.items())
+        yield (
+            f"6. Calibration error on {TITLES[name]} at most blind LightGBM's + 0.005",
+            f"{said}; blind LightGBM {error['blind LightGBM']:.4f}",
+            ours["ensemble"] <= error["blind LightGBM"] + 0.005,
+        )
+
+
+def summary() -> pd.DataFrame:
+    return pd.read_csv(RESULTS / "boosted" / "summary.csv")
+
+
+def number(value: float) -> str:
+    return "" if pd.isna(value) else f"{value:.4f}"
+
+
+PAGES: dict[str, Callable[[], str]] = {
+    "boosted": boosted,
+    "boosted-paired": paired,
+    "boosted-elsewhere": elsewhere,
+    "boosted-aims": aims,
+    "fairgbm": fairgbm,
+    "boosting-speed": speed,
+}
