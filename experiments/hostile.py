@@ -99,12 +99,14 @@ def _in_child(work: Callable[[Any], None], items: Sequence[Any]) -> Counter[str]
 
 def damaged_array(array: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     """Return an array of another shape, type, order or with other values."""
-    flat = array.reshape(-1)
+    flat, numbers = array.reshape(-1), array.dtype.kind in "biufc"
     extreme = [np.nan, np.inf, -np.inf, 1e308, -1e308, 2**62, -1, -(2**62), 0]
     ways: list[Callable[[], np.ndarray]] = [
         lambda: flat[: rng.integers(0, len(flat) + 1)],
         lambda: np.concatenate([flat, flat]),
-        lambda: array.astype(rng.choice(["f2", "f4", "f8", "i1", "i4", "i8", "?", "S3", "c8"])),
+        lambda: array.astype(
+            rng.choice(["f2", "f4", "f8", "i1", "i4", "i8", "?", "S3", "c8"] if numbers else ["S3", "U1"])
+        ),
         lambda: np.asfortranarray(array),
         lambda: array.T,
         lambda: array[..., None],
