@@ -293,3 +293,12 @@ def test_a_table_of_one_kind_of_column_is_loaded_again(tmp_path, column):
     np.testing.assert_array_equal(
         again.predict(X, sensitive_features=s), model.predict(X, sensitive_features=s)
     )
+
+
+@pytest.mark.parametrize("history", [{}, None, {"step": "x"}, {"step": [], "reward": [float("nan")]}])
+def test_a_damaged_history_is_refused(data, history, tmp_path):
+    X, y, s = data
+    model = CooperativeBandits(steps=50, random_state=0).fit(X, y, sensitive_features=s)
+    model._training.history = history
+    with pytest.raises(ValueError, match="damaged"):
+        load(save(model, tmp_path / "model.skops"))

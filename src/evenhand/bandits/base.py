@@ -125,6 +125,7 @@ class PolicyLearner(Doors):
         """Raise if this model, read from a file, is damaged."""
         if hasattr(self, "policies_"):
             self._check_policies()
+            self._training.check_history()
 
     def _check_policies(self) -> None:
         """Refuse a model whose arrays do not fit together: none of a stranger's must reach a loop."""

@@ -16,6 +16,8 @@ from evenhand.checks import JobFailedError
 from evenhand.network import Network
 from evenhand.rewards.rates import Rates
 
+_HISTORY = ("step", "reward", "mean_reward", "mean_divergence")
+
 
 class TrainingDivergedError(JobFailedError, ArithmeticError):
     """The policies or the reward left the finite numbers; the message names the remedy."""
@@ -31,9 +33,7 @@ class Training:
     seed: int
     step: int = 0
     kind: str = ""  # of the moves that the moments belong to: 'sgd', 'adam' or 'joint'
-    history: dict[str, list[float]] = field(
-        default_factory=lambda: {"step": [], "reward": [], "mean_reward": [], "mean_divergence": []}
-    )
+    history: dict[str, list[float]] = field(default_factory=lambda: {name: [] for name in _HISTORY})
 
     @classmethod
     def begin(
@@ -71,10 +71,22 @@ class Training:
         """Raise unless every array has the shape, type and values on which loops rely: they check nothing."""
         try:
             fits = self._fits(n_features, n_actions, n_groups)
-        except (AttributeError, TypeError, IndexError) as error:  # a part is something else altogether
+        except (
+            AttributeError,
+            TypeError,
+            IndexError,
+            KeyError,
+        ) as error:  # a part is something else altogether
             raise ValueError(f"The model is damaged: {error}.") from error
         if not fits:
             raise ValueError("The model is damaged: its step or its optimiser's counts are no counts.")
+
+    def check_history(self) -> None:
+        """Raise unless the history, read from a file, can be written on."""
+        for name in _HISTORY:
+            kept = self.history.get(name) if isinstance(self.history, dict) else None
+            if not isinstance(kept, list) or not np.isfinite(np.array(kept, dtype=np.float64)).all():
+                raise ValueError(f"The model is damaged: its history of {name!r} is no list of numbers.")
 
     def _fits(self, n_features: int, n_actions: int, n_groups: int) -> bool:
         n_hidden, kind = self.policies.b1.shape[-1], self.policies.b1.dtype
