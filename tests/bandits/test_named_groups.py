@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.base import clone
 
-from evenhand import CooperativeBandits, audit
+from evenhand import CooperativeBandits, CooperativeBoosting, CooperativeEnsemble, audit
 from evenhand.bandits.deciding import NoGroupsWarning
 
 
@@ -18,13 +19,21 @@ def people():
     return table, np.where(table["skill"] + (table["sex"] == "m") > 0, "yes", "no")
 
 
+NETWORKS, TREES = (
+    CooperativeBandits(1.0, epochs=5, random_state=0),
+    CooperativeBoosting(1.0, rounds=5, random_state=0),
+)
+KINDS = [NETWORKS, TREES, CooperativeEnsemble(1.0, bandits=NETWORKS, boosting=TREES, random_state=0)]
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: type(kind).__name__)
 @pytest.mark.parametrize("names", ["sex", ["sex", "old"]])
-def test_names_of_columns_are_the_same_as_the_columns(people, names):
+def test_names_of_columns_are_the_same_as_the_columns(people, names, kind):
     X, y = people
     X = X.drop(columns="old") if names == "sex" else X
-    model = CooperativeBandits(1.0, epochs=5, random_state=0).fit(X, y, sensitive_features=names)
+    model = clone(kind).fit(X, y, sensitive_features=names)
     groups, features = X[names], X.drop(columns=names)
-    same = CooperativeBandits(1.0, epochs=5, random_state=0).fit(features, y, sensitive_features=groups)
+    same = clone(kind).fit(features, y, sensitive_features=groups)
     assert model.feature_names_in_.tolist() == ["skill", "years"]
     expected = same.predict(features, sensitive_features=groups)
     for given in ({"sensitive_features": names}, {"sensitive_features": groups}, {}):
@@ -36,10 +45,11 @@ def test_names_of_columns_are_the_same_as_the_columns(people, names):
     flips = same.probabilities_by_group(features).argmax(2)
     assert found.value("flip_rate") == (flips != flips[:, :1]).any(axis=1).mean()
     with pytest.raises(ValueError, match="X has no such column. Did you mean 'sex'"):
-        CooperativeBandits().fit(X, y, sensitive_features="sexx")
+        clone(kind).fit(X, y, sensitive_features="sexx")
 
 
-def test_no_groups_are_warned_of(people):
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: type(kind).__name__)
+def test_no_groups_are_warned_of(people, kind):
     X, y = people
     with pytest.warns(NoGroupsWarning, match="one policy for everybody"):
-        CooperativeBandits(epochs=1).fit(X[["skill"]], y)
+        clone(kind).fit(X[["skill"]], y)

@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from evenhand import checks
 from evenhand.arrays import Codes, Floats
-from evenhand.bandits.deciding import GroupPolicies
+from evenhand.bandits.deciding import GroupPolicies, warn_of_no_groups
 from evenhand.bandits.doors import Callback, distinct_classes, no_missing_labels
 from evenhand.bandits.fitting import check_reward, warn_of_terms
 from evenhand.bandits.kernels.structs import People
@@ -21,7 +21,7 @@ from evenhand.bandits.sparse_input import check_sparse
 from evenhand.bandits.training import no_rates
 from evenhand.boosting.columns import as_numbers, learn_categories
 from evenhand.boosting.training import Beside, Boosted, Plan, boost
-from evenhand.groups import column_names, encode_groups
+from evenhand.groups import column_names, encode_groups, groups_by_name
 from evenhand.rewards import Likelihood, LogRatio, Reward, Term, as_reward, pack_terms
 from evenhand.rewards.term import Setting
 
@@ -135,11 +135,14 @@ class CooperativeBoosting(GroupPolicies):
         ----------
         X, y : array-like
             Contexts, one row per person, and labels. A frame may hold categories, and values may be missing.
-        sensitive_features : array-like, optional
-            Each person's group; several columns make their combinations. By default all are one group.
+        sensitive_features : array-like, str or list of str, optional
+            Each person's group, or the columns of the frame X that hold it and are then no contexts. Several
+            columns make their combinations. Without any, all are one group, and a warning says so.
         callback : callable, optional
             Called as `callback(round, model)` at each checkpoint; True stops early.
         """
+        if sensitive_features is None:
+            warn_of_no_groups(type(self).__name__)
         return self._fit(X, y, sensitive_features, callback)
 
     def _fit(
@@ -147,7 +150,7 @@ class CooperativeBoosting(GroupPolicies):
     ) -> Self:
         self._forget()
         no_missing_labels(y)
-        self.categories_ = learn_categories(X)
+        sensitive_features, X = self._groups_and_features(sensitive_features, X)
         X, y = validate_data(self, *self._numbers(X), y, **_ACCEPTED, reset=True)
         check_classification_targets(np.unique(y))
         labels = self._learn_classes(y)
@@ -183,11 +186,17 @@ class CooperativeBoosting(GroupPolicies):
             Called as `callback(round, model)` at each checkpoint; True stops early.
         """
         self._forget()
-        self.categories_ = learn_categories(X)
+        sensitive_features, X = self._groups_and_features(sensitive_features, X)
         X = validate_data(self, *self._numbers(X), **_ACCEPTED, reset=True)
         self.classes_ = distinct_classes(actions if classes is None else classes)
         groups = self._learn_groups(sensitive_features, X.shape[0])
         return self._grow(X, self._log(X, actions, rewards, propensities, groups), callback, None)
+
+    def _groups_and_features(self, sensitive_features: Any, X: Any) -> tuple[Any, Any]:
+        sensitive_features, self.sensitive_columns_ = groups_by_name(sensitive_features, X)
+        X = self._features(X)
+        self.categories_ = learn_categories(X)
+        return sensitive_features, X
 
     def _learn_groups(self, sensitive_features: Any, n_people: int) -> Codes:
         groups, self.groups_ = encode_groups(sensitive_features, n_people)
@@ -197,7 +206,7 @@ class CooperativeBoosting(GroupPolicies):
 
     def _numbers(self, X: Any) -> tuple[Any]:
         check_sparse(X)
-        return (as_numbers(X, self.categories_),)
+        return (as_numbers(self._features(X), self.categories_),)
 
     def _grow(self, X: Any, people: People, callback: Callback, beside: Beside | None) -> Self:
         plan, reward, n_actions = self._plan(X.shape[0]), self._reward(), len(self.classes_)

@@ -15,6 +15,7 @@ from evenhand.bandits.deciding import GroupPolicies
 from evenhand.bandits.doors import Callback
 from evenhand.boosting.cooperative import CooperativeBoosting
 from evenhand.boosting.training import Beside, log_of, mixed
+from evenhand.groups import groups_by_name
 from evenhand.rewards import Reward, Term
 
 
@@ -85,13 +86,16 @@ class CooperativeEnsemble(GroupPolicies):
         ----------
         X, y : array-like
             Contexts, one row per person, as numbers, and labels.
-        sensitive_features : array-like, optional
-            Each person's group; several columns make their combinations. By default all are one group.
+        sensitive_features : array-like, str or list of str, optional
+            Each person's group, or the columns of the frame X that hold it and are then no contexts. Several
+            columns make their combinations. Without any, all are one group, and a warning says so.
         callback : callable, optional
             Called as `callback(round, model)` at each checkpoint of the trees; True stops early.
         """
         share = checks.number("share", self.share, low=0, high=1)
         self.__dict__.pop("boosting_", None)
+        sensitive_features, self.sensitive_columns_ = groups_by_name(sensitive_features, X)
+        X = self._features(X)
         shared = {name: getattr(self, name) for name in ("divergence_weight", "reward", "random_state")}
         bandits = CooperativeBandits() if self.bandits is None else clone(self.bandits)
         boosting = CooperativeBoosting() if self.boosting is None else clone(self.boosting)
@@ -125,6 +129,7 @@ class CooperativeEnsemble(GroupPolicies):
 
     def _by_group(self, X: Any) -> Floats:
         check_is_fitted(self, "boosting_")
+        X = self._features(X)
         beside = Beside(log_of(self.bandits_.probabilities_by_group(X)), self.share)
         return mixed(self.boosting_.probabilities_by_group(X), beside)
 
