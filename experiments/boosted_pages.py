@@ -94,7 +94,7 @@ def every_aim() -> Iterator[tuple[str, str, bool]]:
     table = summary().set_index(["dataset", "method"])
     sets = [name for name in TITLES if name in table.index]
     yield from deltas(table, sets)
-    for kind in KINDS:
+    for kind in KINDS if "adult" in sets else ():
         row = table.loc[("adult", f"{kind}, both")]
         met = row.accuracy >= 0.847 and row.discrimination <= 0.012 and row["flip rate"] <= 0.005
         said = f"{row.accuracy:.4f} / {row.discrimination:.4f} / {row['flip rate']:.2%}"
@@ -110,16 +110,18 @@ def every_aim() -> Iterator[tuple[str, str, bool]]:
 
 
 def deltas(table: pd.DataFrame, sets: list[str]) -> Iterator[tuple[str, str, bool]]:
+    """Against every other method on the splits that both have."""
+    pairs = pd.read_csv(RESULTS / "boosted" / "paired.csv")
+    pairs = pairs[pairs["delta of"] == "ensemble, parity"].reset_index(drop=True)
+    pairs["lead"] = pairs["difference"].astype(str).str.split(" ").str[0].astype(float)
     for name in sets:
         delta = table.loc[name, "delta"]
-        ours = delta[[f"{kind}, parity" for kind in KINDS]]
-        theirs = delta[[method for method in delta.index if not method.startswith(KINDS)]]
+        said = ", ".join(f"{kind} {delta[f'{kind}, parity']:.4f}" for kind in KINDS)
+        least = pairs.loc[pairs[pairs["dataset"] == name]["lead"].idxmin()]
         yield (
             f"1. Delta on {TITLES[name]}: the highest" + (", at least 0.838" if name == "adult" else ""),
-            f"ensemble {ours['ensemble, parity']:.4f}, trees {ours['trees, parity']:.4f}, networks "
-            f"{ours['networks, parity']:.4f}; best other: {theirs.idxmax()} {theirs.max():.4f}",
-            ours["ensemble, parity"] > theirs.max()
-            and (name != "adult" or ours["ensemble, parity"] >= 0.838),
+            f"{said}; the ensemble's least lead: {least.difference} over {least['less that of']} on {least.splits} splits",
+            least.lead > 0 and (name != "adult" or delta["ensemble, parity"] >= 0.838),
         )
 
 

@@ -14,6 +14,7 @@ from evenhand.datasets import Dataset
 
 boosted = importlib.import_module("boosted")
 boosted_elsewhere = importlib.import_module("boosted_elsewhere")
+boosted_pages = importlib.import_module("boosted_pages")
 fairgbm_peer = importlib.import_module("fairgbm_peer")
 
 # It plays FairGBM in FairGBM's environment: it says what its rate and its group would say.
@@ -148,3 +149,25 @@ def test_gaps_are_between_people_with_the_same_label():
     people = {"test_y": np.array([1, 1, 1, 1, 0, 0]), "test_s": np.array([0, 0, 1, 1, 0, 1])}
     found = fairgbm_peer.measured(people, np.array([1, 0, 1, 1, 1, 0]))
     assert found == {"accuracy": pytest.approx(4 / 6), "TPR gap": 0.5, "FPR gap": 1.0}
+
+
+@pytest.mark.parametrize(("lead", "accuracy", "verdicts"), [(0.01, 0.9, "met"), (-0.01, 0.7, "missed")])
+def test_aims_are_judged_by_what_was_measured(table, tmp_path, monkeypatch, lead, accuracy, verdicts):
+    (tmp_path / "boosted").mkdir()
+    monkeypatch.setattr(boosted_pages, "RESULTS", tmp_path)
+    summary = boosted.summary(table).assign(dataset="adult", delta=0.84, discrimination=0.0)
+    ours = summary["method"].str.startswith(boosted.KINDS)
+    summary.loc[ours, ["accuracy", "AUC", "calibration error", "flip rate"]] = (
+        accuracy,
+        accuracy,
+        1 - accuracy,
+        0.0,
+    )
+    summary.loc[~ours, ["accuracy", "AUC", "calibration error", "flip rate"]] = 0.8, 0.8, 0.2, 0.0
+    summary.to_csv(tmp_path / "boosted" / "summary.csv", index=False)
+    pairs = boosted.paired(table).assign(dataset="adult", difference=f"{lead} ± 0.001")
+    pairs.to_csv(tmp_path / "boosted" / "paired.csv", index=False)
+    found = [verdict for _, _, verdict in boosted_pages.every_aim()]
+    assert found == [verdicts == "met"] * 6
+    assert boosted_pages.aims().count(f"| {verdicts} |") == 6
+    assert "Adult" in boosted_pages.boosted()
