@@ -295,6 +295,15 @@ def test_a_table_of_one_kind_of_column_is_loaded_again(tmp_path, column):
     )
 
 
+def test_a_damaged_reward_is_refused(data, tmp_path):
+    X, y, s = data
+    model = CooperativeBandits(steps=50, random_state=0, reward=Correctness() + LogRatio())
+    model.fit(X, y, sensitive_features=s)
+    del model.reward.__dict__["terms"]
+    with pytest.raises(ValueError, match="damaged"):
+        load(save(model, tmp_path / "model.skops"))
+
+
 @pytest.mark.parametrize("history", [{}, None, {"step": "x"}, {"step": [], "reward": [float("nan")]}])
 def test_a_damaged_history_is_refused(data, history, tmp_path):
     X, y, s = data

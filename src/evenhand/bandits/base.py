@@ -126,6 +126,7 @@ class PolicyLearner(Doors):
         if hasattr(self, "policies_"):
             self._check_policies()
             self._training.check_history()
+            pack_terms(self._reward(), self.divergence_weight, len(self.classes_))  # raises if it is damaged
 
     def _check_policies(self) -> None:
         """Refuse a model whose arrays do not fit together: none of a stranger's must reach a loop."""
