@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import lightgbm
 import numpy as np
 import pandas as pd
@@ -289,3 +291,18 @@ def test_an_ensemble_s_parity_is_that_of_what_both_decide(world):
     options = {"bandits": CooperativeBandits(epochs=5), "boosting": CooperativeBoosting(rounds=60)}
     model = CooperativeEnsemble(reward=reward, random_state=0, **options).fit(X, y, sensitive_features=s)
     assert outcome(model, *test)[1] < 0.06
+
+
+def test_numbers_that_overflow_decide_nobody(world, tmp_path):
+    model = fitted(world)
+    trees = model.policies_.trees
+    huge = replace(trees, leaf=np.full_like(trees.leaf, 1e308))
+    model.policies_ = replace(model.policies_, trees=huge)
+    with pytest.raises(ValueError, match="no finite probability in row 0"):
+        model.probabilities_by_group(world[0])
+    ensemble = CooperativeEnsemble(
+        random_state=0, bandits=CooperativeBandits(steps=50), boosting=CooperativeBoosting(rounds=2)
+    ).fit(*world[:2], sensitive_features=world[2])
+    ensemble.share = np.nan
+    with pytest.raises(ValueError, match="no finite probability"):
+        ensemble.probabilities_by_group(world[0])

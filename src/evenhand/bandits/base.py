@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from evenhand.arrays import Floats
 from evenhand.bandits import kernels
 from evenhand.bandits.contexts import as_rows
-from evenhand.bandits.doors import Callback, Doors
+from evenhand.bandits.doors import Callback, Doors, all_finite
 from evenhand.bandits.fitting import (
     check_options,
     check_reward,
@@ -138,13 +138,7 @@ class PolicyLearner(Doors):
         policies: Network = self._training.policies
         out = np.empty((n_people, *policies.b2.shape))
         kernels.probabilities(*policies, rows, out)
-        if not np.isfinite(out).all():
-            row = int(np.argmin(np.isfinite(out).all(axis=(1, 2))))
-            raise ValueError(
-                f"The policies give no finite probability in row {row}: its numbers are too large to compute "
-                "with. Scale the columns of X to unit deviation, or leave such rows out."
-            )
-        return out
+        return all_finite(out)
 
     def _by_group(self, X: Any) -> Floats:
         check_is_fitted(self, "policies_")

@@ -119,6 +119,17 @@ def no_missing_labels(y: Any) -> None:
             )
 
 
+def all_finite(said: Floats) -> Floats:
+    """Return what policies say, (people, groups, actions), or raise if some of it is no finite number."""
+    if not np.isfinite(said).all():
+        row = int(np.argmin(np.isfinite(said).all(axis=(1, 2))))
+        raise ValueError(
+            f"The policies give no finite probability in row {row}: its numbers are too large to compute "
+            "with. Scale the columns of X to unit deviation, or leave such rows out."
+        )
+    return said
+
+
 def distinct_classes(classes: Any) -> Any:
     """Return the classes a first partial_fit or update was given, sorted; fewer than two is an error."""
     found = sorted_unique(np.asarray(classes).astype(object))[0]

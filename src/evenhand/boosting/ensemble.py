@@ -12,7 +12,7 @@ from evenhand import checks
 from evenhand.arrays import Floats
 from evenhand.bandits.cooperative import CooperativeBandits
 from evenhand.bandits.deciding import GroupPolicies
-from evenhand.bandits.doors import Callback
+from evenhand.bandits.doors import Callback, all_finite
 from evenhand.boosting.cooperative import CooperativeBoosting
 from evenhand.boosting.training import Beside, log_of, mixed
 from evenhand.groups import groups_by_name
@@ -131,7 +131,7 @@ class CooperativeEnsemble(GroupPolicies):
         check_is_fitted(self, "boosting_")
         X = self._features(X)
         beside = Beside(log_of(self.bandits_.probabilities_by_group(X)), self.share)
-        return mixed(self.boosting_.probabilities_by_group(X), beside)
+        return all_finite(mixed(self.boosting_.probabilities_by_group(X), beside))
 
     def compress(self, group: Any) -> CooperativeEnsemble:
         """Return one group's policy for everyone: it needs no sensitive attribute."""

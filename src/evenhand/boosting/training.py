@@ -10,6 +10,7 @@ import numpy as np
 from scipy import sparse
 
 from evenhand.arrays import Floats
+from evenhand.bandits.doors import all_finite
 from evenhand.bandits.fitting import JOINT_FROM
 from evenhand.bandits.kernels.structs import People
 from evenhand.bandits.training import TrainingDivergedError
@@ -73,7 +74,7 @@ class Boosted:
             if sparse.issparse(some):
                 some = some.toarray()  # type: ignore[attr-defined]
             say(self.trees.scores(some, n_outputs * n_levels), self.base, self.spread, out[rows])
-        return out
+        return all_finite(out)
 
     def check(self, n_features: int, n_actions: int, n_groups: int) -> None:
         """Raise unless every part, read from a file, fits the others."""
