@@ -53,6 +53,7 @@ class CooperativeEnsemble(GroupPolicies):
 
     Examples
     --------
+    >>> import numpy as np
     >>> rng = np.random.default_rng(0)
     >>> s = rng.choice(["f", "m"], 2000)
     >>> X = rng.normal(size=(2000, 3))
