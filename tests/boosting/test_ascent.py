@@ -146,7 +146,8 @@ def test_rates_of_all_are_counts():
     rng = np.random.default_rng(0)
     groups, labels = rng.integers(0, 3, 500), rng.integers(0, 2, 500)
     said = rng.dirichlet([1, 1], size=(500, 3))
-    terms = pack_terms(as_reward(Parity(bound=0.1) + EqualOpportunity(measure="probabilities")), 0.0, 2, 100)
+    reward = as_reward(Parity(bound=0.1) + EqualOpportunity(measure="probabilities"))
+    terms = pack_terms(reward, 0.0, 2, 100, np.bincount(groups))
     state = no_rates(2, 3, 2)
     watch_all(terms.rates, state, groups, labels, said, 1.0)
     own = said[np.arange(500), groups]
