@@ -175,9 +175,7 @@ importance_clip, checkpoint_every, random_state
         sensitive_features, self.sensitive_columns_ = groups_by_name(sensitive_features, X)
         X, y = self._contexts_and_labels(X, y, reset=True)
         labels = self._learn_classes(y)
-        groups, self.groups_ = encode_groups(sensitive_features, X.shape[0])
-        self.sensitive_names_ = column_names(sensitive_features)
-        self._enough_people(groups)
+        groups = self._learn_groups(sensitive_features, X.shape[0])
         self._begin(X.shape[1], len(self.groups_))
         return self._train(X, People(groups, labels), decays=True, callback=callback)
 

@@ -11,7 +11,7 @@ from sklearn.metrics import accuracy_score
 from evenhand import checks
 from evenhand.arrays import Codes, Floats
 from evenhand.bandits.doors import Doors
-from evenhand.groups import codes_of, groups_by_name
+from evenhand.groups import codes_of, column_names, encode_groups, groups_by_name
 from evenhand.wording import listed
 
 
@@ -92,6 +92,12 @@ class GroupPolicies(Doors):
     def _codes(self, sensitive_features: Any, n_people: int) -> Codes:
         columns = getattr(self, "sensitive_names_", None)  # older model files have none
         return codes_of(sensitive_features, n_people, self.groups_, columns)
+
+    def _learn_groups(self, sensitive_features: Any, n_people: int) -> Codes:
+        groups, self.groups_ = encode_groups(sensitive_features, n_people)
+        self.sensitive_names_ = column_names(sensitive_features)
+        self._enough_people(groups)
+        return groups
 
     def _group_number(self, group: Any) -> int:
         found = [at for at, name in enumerate(self.groups_) if name == group]

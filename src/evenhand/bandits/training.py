@@ -16,7 +16,7 @@ from evenhand.checks import JobFailedError
 from evenhand.network import Network
 from evenhand.rewards.rates import Rates
 
-_HISTORY = ("step", "reward", "mean_reward", "mean_divergence")
+HISTORY = ("step", "reward", "mean_reward", "mean_divergence")
 
 
 class TrainingDivergedError(JobFailedError, ArithmeticError):
@@ -33,7 +33,7 @@ class Training:
     seed: int
     step: int = 0
     kind: str = ""  # of the moves that the moments belong to: 'sgd', 'adam' or 'joint'
-    history: dict[str, list[float]] = field(default_factory=lambda: {name: [] for name in _HISTORY})
+    history: dict[str, list[float]] = field(default_factory=lambda: {name: [] for name in HISTORY})
 
     @classmethod
     def begin(
@@ -83,7 +83,7 @@ class Training:
 
     def check_history(self) -> None:
         """Raise unless the history, read from a file, can be written on."""
-        for name in _HISTORY:
+        for name in HISTORY:
             kept = self.history.get(name) if isinstance(self.history, dict) else None
             if not isinstance(kept, list) or not np.isfinite(np.array(kept, dtype=np.float64)).all():
                 raise ValueError(f"The model is damaged: its history of {name!r} is no list of numbers.")
@@ -97,12 +97,12 @@ class Training:
         rates = (len(self.rates.rates), n_groups, n_actions + 1, n_actions)
         # The optimiser's buffers are all there, or none: one full array beside empty ones is out of bounds.
         kept = bool(self.moments.gradient.W1.size)
-        _same(self.policies, full, kind if kind in (np.float32, np.float64) else np.dtype(np.float32))
-        _same(self.rates, (rates, rates, (n_groups, n_actions + 1)), np.float64)
-        _same(self.moments[3:], ((n_groups,), (1 + n_groups,)), np.int64)
+        same(self.policies, full, kind if kind in (np.float32, np.float64) else np.dtype(np.float32))
+        same(self.rates, (rates, rates, (n_groups, n_actions + 1)), np.float64)
+        same(self.moments[3:], ((n_groups,), (1 + n_groups,)), np.int64)
         for part, more in zip(self.moments[:3], (0, 1, 1), strict=True):
             sizes = tuple((n_groups + more, *(kept * size for size in shape[1:])) for shape in full)
-            _same(part, sizes, kind)
+            same(part, sizes, kind)
         counts = (self.step, *self.moments.updates.tolist(), *self.moments.pending.tolist())
         return all(isinstance(count, int) and 0 <= count < 2**53 for count in counts)
 
@@ -157,7 +157,7 @@ class Training:
                 self.history["mean_divergence"].append(divergence / count)
 
 
-def _same(arrays: Any, shapes: tuple[tuple[int, ...], ...], kind: Any) -> None:
+def same(arrays: Any, shapes: tuple[tuple[int, ...], ...], kind: Any) -> None:
     """Raise unless arrays have these shapes, this type, and finite values, one after another in memory."""
     for array, shape in zip(arrays, shapes, strict=True):
         if array.shape != shape or array.dtype != kind or not array.flags.c_contiguous:

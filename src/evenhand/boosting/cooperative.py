@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Self
 
@@ -18,10 +19,10 @@ from evenhand.bandits.doors import Callback, distinct_classes, no_missing_labels
 from evenhand.bandits.fitting import check_reward, warn_of_terms
 from evenhand.bandits.kernels.structs import People
 from evenhand.bandits.sparse_input import check_sparse
-from evenhand.bandits.training import no_rates
+from evenhand.bandits.training import HISTORY, no_rates
 from evenhand.boosting.columns import as_numbers, learn_categories
 from evenhand.boosting.training import Beside, Boosted, Plan, boost
-from evenhand.groups import column_names, encode_groups, groups_by_name
+from evenhand.groups import encode_groups, groups_by_name
 from evenhand.rewards import Likelihood, LogRatio, Reward, Term, as_reward, pack_terms
 from evenhand.rewards.term import Setting
 
@@ -150,8 +151,8 @@ class CooperativeBoosting(GroupPolicies):
     ) -> Self:
         self._forget()
         no_missing_labels(y)
-        sensitive_features, X = self._groups_and_features(sensitive_features, X)
-        X, y = validate_data(self, *self._numbers(X), y, **_ACCEPTED, reset=True)
+        sensitive_features = self._read_columns(sensitive_features, X)
+        X, y = validate_data(self, self._numbers(X), y, **_ACCEPTED, reset=True)
         check_classification_targets(np.unique(y))
         labels = self._learn_classes(y)
         groups = self._learn_groups(sensitive_features, X.shape[0])
@@ -186,27 +187,21 @@ class CooperativeBoosting(GroupPolicies):
             Called as `callback(round, model)` at each checkpoint; True stops early.
         """
         self._forget()
-        sensitive_features, X = self._groups_and_features(sensitive_features, X)
-        X = validate_data(self, *self._numbers(X), **_ACCEPTED, reset=True)
+        sensitive_features = self._read_columns(sensitive_features, X)
+        X = validate_data(self, self._numbers(X), **_ACCEPTED, reset=True)
         self.classes_ = distinct_classes(actions if classes is None else classes)
         groups = self._learn_groups(sensitive_features, X.shape[0])
         return self._grow(X, self._log(X, actions, rewards, propensities, groups), callback, None)
 
-    def _groups_and_features(self, sensitive_features: Any, X: Any) -> tuple[Any, Any]:
+    def _read_columns(self, sensitive_features: Any, X: Any) -> Any:
+        """Learn which columns hold groups and which categories; return the groups."""
         sensitive_features, self.sensitive_columns_ = groups_by_name(sensitive_features, X)
-        X = self._features(X)
-        self.categories_ = learn_categories(X)
-        return sensitive_features, X
+        self.categories_ = learn_categories(self._features(X))
+        return sensitive_features
 
-    def _learn_groups(self, sensitive_features: Any, n_people: int) -> Codes:
-        groups, self.groups_ = encode_groups(sensitive_features, n_people)
-        self.sensitive_names_ = column_names(sensitive_features)
-        self._enough_people(groups)
-        return groups
-
-    def _numbers(self, X: Any) -> tuple[Any]:
+    def _numbers(self, X: Any) -> Any:
         check_sparse(X)
-        return (as_numbers(self._features(X), self.categories_),)
+        return as_numbers(self._features(X), self.categories_)
 
     def _grow(self, X: Any, people: People, callback: Callback, beside: Beside | None) -> Self:
         plan, reward, n_actions = self._plan(X.shape[0]), self._reward(), len(self.classes_)
@@ -216,21 +211,22 @@ class CooperativeBoosting(GroupPolicies):
         weight = checks.number("divergence_weight", self.divergence_weight, low=0)
         terms = pack_terms(reward, weight, n_actions, n_steps=plan.rounds, group_sizes=sizes)
         warn_of_terms(reward, Setting(weight, n_actions, plan.rounds, sizes))
-        shares = np.bincount(people.actions if logged else people.labels, minlength=n_actions) + 1.0
-        base = np.log(shares / shares.sum())
-        base = np.zeros_like(base) if logged else base
+        base = np.zeros(n_actions) if logged else _log_shares(people.labels, n_actions)
         self.n_steps_ = 0
-        self.history_ = {name: np.zeros(0) for name in ("step", "reward", "mean_reward", "mean_divergence")}
+        self.history_ = {name: np.zeros(0) for name in HISTORY}
 
-        def checkpoint(at: int, so_far: Boosted, found: tuple[float, float]) -> bool | None:
-            self.policies_, self.n_steps_ = so_far, at
+        def checkpoint(at: int, so_far: Callable[[], Boosted], found: tuple[float, float]) -> bool | None:
+            self.n_steps_ = at
             before = self.history_["reward"][-1] if len(self.history_["reward"]) else 0.0
             row = (at, before + found[0] * X.shape[0], *found)
             self.history_ = {
                 name: np.append(column, value)
                 for (name, column), value in zip(self.history_.items(), row, strict=True)
             }
-            return callback(at, self) if callback is not None else None
+            if callback is None:
+                return None
+            self.policies_ = so_far()
+            return callback(at, self)
 
         names = list(getattr(self, "feature_names_in_", ()))
         self.policies_ = boost(
@@ -273,7 +269,7 @@ class CooperativeBoosting(GroupPolicies):
     def _by_group(self, X: Any) -> Floats:
         check_is_fitted(self, "policies_")
         self.check_loaded()
-        X = validate_data(self, *self._numbers(X), **_ACCEPTED, reset=False)
+        X = validate_data(self, self._numbers(X), **_ACCEPTED, reset=False)
         return self.policies_.probabilities(X)
 
     def compress(self, group: Any) -> CooperativeBoosting:
@@ -293,6 +289,11 @@ class CooperativeBoosting(GroupPolicies):
         if len(groups) == 1:
             model.sensitive_names_ = None
         return model
+
+
+def _log_shares(labels: Codes, n_labels: int) -> Floats:
+    counts = np.bincount(labels, minlength=n_labels) + 1.0
+    return np.asarray(np.log(counts / counts.sum()))
 
 
 _ACCEPTED: dict[str, Any] = {

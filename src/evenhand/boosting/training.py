@@ -13,7 +13,7 @@ from evenhand.arrays import Floats
 from evenhand.bandits.doors import all_finite
 from evenhand.bandits.fitting import JOINT_FROM
 from evenhand.bandits.kernels.structs import People
-from evenhand.bandits.training import TrainingDivergedError
+from evenhand.bandits.training import TrainingDivergedError, same
 from evenhand.boosting.ascent import ascend, prices_of, say, spread_of
 from evenhand.boosting.trees import Trees, from_lightgbm, joined
 from evenhand.rewards.rate_lines import watch_all
@@ -79,14 +79,8 @@ class Boosted:
     def check(self, n_features: int, n_actions: int, n_groups: int) -> None:
         """Raise unless every part, read from a file, fits the others."""
         n_levels = 1 if n_actions == 2 else n_actions
-        shapes = ((self.base, (n_levels,)), (self.spread, (n_groups, self.spread.shape[-1])))
-        for array, shape in shapes:
-            if array.shape != shape or array.dtype != np.float64 or not array.flags.c_contiguous:
-                raise ValueError(
-                    f"The model is damaged: got an array of shape {array.shape}, expected {shape}."
-                )
-            if not np.isfinite(array).all():
-                raise ValueError("The model is damaged: it holds numbers that are not finite.")
+        shapes = (n_levels,), (n_groups, self.spread.shape[-1])
+        same((self.base, self.spread), shapes, np.float64)
         self.trees.check(n_features, self.spread.shape[1] * n_levels)
 
 
@@ -100,9 +94,12 @@ def boost(
     plan: Plan,
     *,
     beside: Beside | None = None,
-    checkpoint: Callable[[int, Boosted, tuple[float, float]], bool | None],
+    checkpoint: Callable[[int, Callable[[], Boosted], tuple[float, float]], bool | None],
 ) -> Boosted:
-    """Grow trees round by round; `checkpoint(round, so far, (reward, divergence))` may say True to stop."""
+    """Grow trees round by round.
+
+    `checkpoint(round, so_far, (reward, divergence))` may return True to stop; `so_far()` are the policies.
+    """
     import lightgbm
 
     climb = _Climb(people, terms, rates, base, plan, beside)
@@ -115,25 +112,27 @@ def boost(
         if "num_features" not in str(error):
             raise
         return Boosted(joined([]), base, climb.spread)  # no column tells people apart
+
     parts: list[Trees] = []
+
+    def so_far() -> Boosted:
+        known = sum(len(part.root) for part in parts) // n_scores
+        if known < climb.at:
+            new = booster.model_to_string(start_iteration=known, num_iteration=-1)
+            parts.append(from_lightgbm(new, n_scores))
+        trees = joined(parts)
+        return Boosted(_averaged(trees, n_scores) if climb.priced else trees, base, climb.spread)
+
     for at in range(plan.rounds):
         booster.update(fobj=climb)
         if not np.isfinite(climb.found[0]):
             raise TrainingDivergedError(
                 f"Training diverged in round {at + 1}: the reward is no longer finite."
             )
-        ends = at + 1 == plan.rounds
-        if ends or (at + 1) % plan.every == 0:
-            new = booster.model_to_string(
-                start_iteration=len(parts) and _rounds(parts, n_scores), num_iteration=-1
-            )
-            parts.append(from_lightgbm(new, n_scores))
-            so_far = Boosted(
-                _averaged(joined(parts), n_scores) if climb.priced else joined(parts), base, climb.spread
-            )
-            if checkpoint(at + 1, so_far, climb.found) or ends:
-                break
-    return so_far
+        due = at + 1 == plan.rounds or (at + 1) % plan.every == 0
+        if due and checkpoint(at + 1, so_far, climb.found):
+            break
+    return so_far()
 
 
 def without_prices(terms: Any) -> Any:
@@ -204,10 +203,6 @@ class _Climb:
         said = self.said if self.beside is None else mixed(self.said, self.beside)
         share = 1 - self.at / self.plan.rounds + _LEAST_SHARE
         watch_all(self.own, self.rates, self.people.groups, self.people.labels, said, share)
-
-
-def _rounds(parts: list[Trees], n_scores: int) -> int:
-    return sum(len(part.root) for part in parts) // n_scores
 
 
 def _averaged(trees: Trees, n_scores: int) -> Trees:

@@ -52,14 +52,9 @@ class Trees:
         return replace(self, leaf=self.leaf * by[self._tree_of_leaf()])
 
     def _tree_of_leaf(self) -> Array:
-        tree = np.zeros(len(self.leaf), dtype=np.int64)
-        owner = np.zeros(len(self.feature), dtype=np.int64)
-        for at, root in enumerate(self.root):
-            (tree if root < 0 else owner)[~root if root < 0 else root] = at
-        for at in range(len(self.feature)):  # a split comes before its children
-            for child in (self.left[at], self.right[at]):
-                (tree if child < 0 else owner)[~child if child < 0 else child] = owner[at]
-        return tree
+        grown, splits = self.root >= 0, np.zeros(len(self.root), dtype=np.int64)
+        splits[grown] = np.diff([*self.root[grown], len(self.feature)])  # trees lie one after another
+        return np.repeat(np.arange(len(self.root)), splits + 1)
 
     def check(self, n_features: int, n_outputs: int) -> None:
         """Raise unless the loop can go through these trees without leaving an array or running in circles."""
