@@ -12,10 +12,7 @@ larger tables (SPLITS_OF); a table says how many. Seconds are those of one threa
 from __future__ import annotations
 
 import argparse
-import time
 from collections.abc import Sequence
-from dataclasses import replace
-from functools import wraps
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +38,7 @@ from frontier import (
     version_of,
 )  # fmt: skip
 from lightgbm import LGBMClassifier
+from measured import MeasuredSweep
 from others import BlindNetwork, Trees
 
 from evenhand import (
@@ -52,13 +50,10 @@ from evenhand import (
     Parity,
 )
 from evenhand.code_version import code_version
-from evenhand.metrics import calibration_error
 from evenhand.progress import to_stderr
 from evenhand.protocol import compare
 from evenhand.protocol.grids import Method, grid, make_lr, paper_methods
 from evenhand.protocol.store import Store
-from evenhand.protocol.sweep import Sweep
-from evenhand.protocol.trial import Prepared, Result, Trial
 
 FIRST_SEED = 3000
 KINDS = ("networks", "trees", "ensemble")
@@ -139,56 +134,6 @@ def around() -> list[Method]:
             Method(f"OxonFair{name}", make_oxonfair, after, weight=4),
         ]
     return found
-
-
-class Measured(Trial):
-    """A trial whose seconds are the thread's own, in `fit` alone, and whose probabilities are held against the labels."""
-
-    def run(self, prepared: Prepared) -> Result:
-        made: list[Any] = []
-
-        def make(seed: int, **point: Any) -> Any:
-            made.append(timed(self.method.make(seed, **point)))
-            return made[0]
-
-        plain = Trial(self.key, self.data, self.dataset, self.seed, replace(self.method, make=make), self.point, self.criteria)  # fmt: skip
-        result = plain.run(prepared)
-        if result.trained is None:
-            return result
-        # A model with checkpoints is not the one that was chosen; drawn decisions are no probabilities.
-        if result.trained["checkpoints"] == 1 and self.method.name not in DRAWN:
-            error = calibration(made[0], prepared)
-            for picked in result.trained["criteria"].values():
-                picked["test"]["calibration_error"] = error
-        return Result(result.trained, None, made[0].seconds_)
-
-
-def timed(model: Any) -> Any:
-    """The same model, which keeps how many seconds of its thread's time `fit` took."""
-    fit = model.fit
-
-    @wraps(fit)
-    def fit_timed(*arguments: Any, **named: Any) -> Any:
-        started = time.thread_time()
-        fitted = fit(*arguments, **named)
-        model.seconds_ = time.thread_time() - started
-        return fitted
-
-    model.fit = fit_timed
-    return model
-
-
-def calibration(model: Any, prepared: Prepared) -> float:
-    """The expected calibration error on the test part, ten bins."""
-    answers = prepared.test.ask(model)
-    return calibration_error(answers.y == answers.pos_label, np.asarray(answers.probability))
-
-
-class MeasuredSweep(Sweep):
-    """A sweep of such trials."""
-
-    def _trial(self, *of: Any) -> Trial:
-        return Measured(**vars(super()._trial(*of)))
 
 
 def run(datasets: Sequence[str], out: Path, most: int) -> None:
