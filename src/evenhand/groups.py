@@ -12,6 +12,7 @@ import pandas as pd
 
 from evenhand.arrays import Array, Codes, Flags
 from evenhand.checks import did_you_mean
+from evenhand.frames import as_pandas
 from evenhand.wording import listed
 
 EVERYONE = "everyone"  # the one group there is without sensitive features
@@ -182,13 +183,11 @@ def sorted_unique(values: Array) -> tuple[Array, Codes]:
 
 
 def _as_frame(sensitive_features: Any) -> pd.DataFrame:
+    sensitive_features = as_pandas(sensitive_features)
     if isinstance(sensitive_features, pd.DataFrame):
         frame = sensitive_features
     elif isinstance(sensitive_features, pd.Series):
         frame = sensitive_features.to_frame()
-    elif hasattr(sensitive_features, "to_pandas"):
-        converted = sensitive_features.to_pandas()
-        frame = converted.to_frame() if isinstance(converted, pd.Series) else converted
     else:
         try:
             frame = pd.DataFrame(sensitive_features)

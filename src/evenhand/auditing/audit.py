@@ -17,6 +17,7 @@ from evenhand.auditing.subgroups import COLUMNS, find_subgroups
 from evenhand.auditing.table import MetricTable
 from evenhand.auditing.thresholds import along_threshold
 from evenhand.checks import MIN_GROUP, integer, number
+from evenhand.frames import as_pandas
 from evenhand.groups import groups_by_name, large_enough
 from evenhand.metrics.answers import Answers
 from evenhand.metrics.asking import respond
@@ -122,12 +123,13 @@ def audit(
     integer("n_listed", n_listed)
     integer("neighbour_people", neighbour_people)
     divergence_named(divergence)
+    X = as_pandas(X)
     frame, truth = None if X is None else as_frame(X), None if y is None else np.asarray(y)
     if frame is not None and truth is not None and len(frame) != len(truth):
         raise ValueError(f"Got X of {len(frame)} people and y of {len(truth)}; expected as many.")
     if sensitive_features is None:
         raise ValueError("Got sensitive_features=None, but an audit needs the groups to compare.")
-    groups, _ = groups_by_name(sensitive_features, frame)
+    groups, _ = groups_by_name(as_pandas(sensitive_features), frame)
     rng = generator(random_state)
     answers = _answers(model_or_predictions, X, truth, groups, pos_label, threshold, rng)
     if frame is not None and len(frame) != len(answers):

@@ -15,6 +15,7 @@ from evenhand.bandits.doors import Callback
 from evenhand.bandits.gradient import GradientBandit
 from evenhand.bandits.kernels.structs import People
 from evenhand.bandits.training import Training
+from evenhand.frames import as_pandas
 from evenhand.groups import column_names, encode_groups, group_values, groups_by_name, sorted_unique
 from evenhand.network import Network
 from evenhand.rewards import Likelihood, LogRatio, Reward, Term, as_reward
@@ -172,6 +173,7 @@ importance_clip, checkpoint_every, random_state
         self._forget()
         if sensitive_features is None:
             warn_of_no_groups(type(self).__name__)
+        X = as_pandas(X)
         sensitive_features, self.sensitive_columns_ = groups_by_name(sensitive_features, X)
         X, y = self._contexts_and_labels(X, y, reset=True)
         labels = self._learn_classes(y)

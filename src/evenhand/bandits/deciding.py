@@ -11,6 +11,7 @@ from sklearn.metrics import accuracy_score
 from evenhand import checks
 from evenhand.arrays import Codes, Floats
 from evenhand.bandits.doors import Doors
+from evenhand.frames import as_pandas
 from evenhand.groups import codes_of, column_names, encode_groups, groups_by_name
 from evenhand.wording import listed
 
@@ -42,6 +43,7 @@ class GroupPolicies(Doors):
 
     def _features(self, X: Any) -> Any:
         """Return X without the columns that `fit` was told to take the groups from."""
+        X = as_pandas(X)
         held = [name for name in self._columns_of_groups() if name in getattr(X, "columns", ())]
         return X.drop(columns=held) if held else X
 
@@ -60,6 +62,7 @@ class GroupPolicies(Doors):
 
         Groups are given as in `fit`; those that `fit` took from columns of X are there again by default.
         """
+        X = as_pandas(X)
         by_group, columns = self._by_group(X), self._columns_of_groups()
         if sensitive_features is None and columns and set(columns) <= set(getattr(X, "columns", ())):
             sensitive_features = columns
@@ -87,7 +90,7 @@ class GroupPolicies(Doors):
     def score(self, X: Any, y: Any, sample_weight: Any = None, *, sensitive_features: Any = None) -> float:
         """Return the accuracy of `predict`."""
         predicted = self.predict(X, sensitive_features=sensitive_features)
-        return float(accuracy_score(y, predicted, sample_weight=sample_weight))
+        return float(accuracy_score(as_pandas(y), predicted, sample_weight=sample_weight))
 
     def _codes(self, sensitive_features: Any, n_people: int) -> Codes:
         columns = getattr(self, "sensitive_names_", None)  # older model files have none

@@ -17,6 +17,7 @@ from evenhand.bandits.contexts import name_bad_columns
 from evenhand.bandits.kernels.structs import People
 from evenhand.bandits.offpolicy import chances, finite, one_each
 from evenhand.bandits.sparse_input import check_sparse
+from evenhand.frames import as_pandas
 from evenhand.groups import sorted_unique
 from evenhand.wording import listed
 
@@ -32,11 +33,13 @@ class Doors(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return tags
 
     def _contexts(self, X: Any, *, reset: bool) -> Any:
+        X = as_pandas(X)
         check_sparse(X)
         name_bad_columns(X)
         return validate_data(self, X, accept_sparse="csr", dtype=np.float32, order="C", reset=reset)
 
     def _contexts_and_labels(self, X: Any, y: Any, *, reset: bool) -> tuple[Any, Any]:
+        X, y = as_pandas(X), as_pandas(y)
         check_sparse(X)
         name_bad_columns(X)
         no_missing_labels(y)

@@ -14,6 +14,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from evenhand.arrays import Array, Codes, Floats
+from evenhand.frames import as_pandas
 from evenhand.groups import codes_of, column_names, encode_groups
 from evenhand.metrics.collapse import CollapseWarning, one_decision
 from evenhand.wording import listed
@@ -73,7 +74,7 @@ class Baseline(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def score(self, X: Any, y: Any, sample_weight: Any = None, *, sensitive_features: Any = None) -> float:
         """Return the accuracy of `predict`."""
         predicted = self.predict(X, sensitive_features=sensitive_features)
-        return float(accuracy_score(y, predicted, sample_weight=sample_weight))
+        return float(accuracy_score(as_pandas(y), predicted, sample_weight=sample_weight))
 
     def probabilities_by_group(self, X: Any) -> Floats:
         """Return each person's probabilities as a member of every group, (people, groups, actions)."""
@@ -89,7 +90,7 @@ class Baseline(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """Check the arguments of `fit`; return rows, labels and groups, the last two as whole numbers."""
         # A fit that fails must not leave an earlier model with new labels.
         self.__dict__.pop("n_steps_", None)
-        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64)
+        X, y = validate_data(self, as_pandas(X), as_pandas(y), accept_sparse="csr", dtype=np.float64)
         check_classification_targets(y)
         self.classes_, labels = np.unique(y, return_inverse=True)
         if len(self.classes_) < 2:
@@ -105,7 +106,7 @@ class Baseline(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _rows(self, X: Any) -> Any:
         check_is_fitted(self, "n_steps_")
-        return validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
+        return validate_data(self, as_pandas(X), accept_sparse="csr", dtype=np.float64, reset=False)
 
     def _codes(self, sensitive_features: Any, n_people: int) -> Codes:
         if not self._uses_group:

@@ -22,6 +22,7 @@ from evenhand.bandits.sparse_input import check_sparse
 from evenhand.bandits.training import HISTORY, no_rates
 from evenhand.boosting.columns import as_numbers, learn_categories
 from evenhand.boosting.training import Beside, Boosted, Plan, boost
+from evenhand.frames import as_pandas
 from evenhand.groups import encode_groups, groups_by_name
 from evenhand.rewards import Likelihood, LogRatio, Reward, Term, as_reward, pack_terms
 from evenhand.rewards.term import Setting
@@ -150,6 +151,7 @@ class CooperativeBoosting(GroupPolicies):
         self, X: Any, y: Any, sensitive_features: Any, callback: Callback, beside: Beside | None = None
     ) -> Self:
         self._forget()
+        X, y = as_pandas(X), as_pandas(y)
         no_missing_labels(y)
         sensitive_features = self._read_columns(sensitive_features, X)
         X, y = validate_data(self, self._numbers(X), y, **_ACCEPTED, reset=True)

@@ -15,6 +15,7 @@ from evenhand.bandits.deciding import GroupPolicies
 from evenhand.bandits.doors import Callback, all_finite
 from evenhand.boosting.cooperative import CooperativeBoosting
 from evenhand.boosting.training import Beside, log_of, mixed
+from evenhand.frames import as_pandas
 from evenhand.groups import groups_by_name
 from evenhand.rewards import Reward, Term
 
@@ -95,6 +96,7 @@ class CooperativeEnsemble(GroupPolicies):
         """
         share = checks.number("share", self.share, low=0, high=1)
         self.__dict__.pop("boosting_", None)
+        X = as_pandas(X)
         sensitive_features, self.sensitive_columns_ = groups_by_name(sensitive_features, X)
         X = self._features(X)
         shared = {name: getattr(self, name) for name in ("divergence_weight", "reward", "random_state")}

@@ -15,6 +15,7 @@ import pandas as pd
 from scipy import sparse
 
 from evenhand.arrays import Array, Codes, Floats
+from evenhand.frames import as_pandas
 from evenhand.groups import Groups, codes_of, encode_groups
 from evenhand.metrics.answers import Answers, positions
 from evenhand.metrics.classifiers import (
@@ -96,7 +97,7 @@ def respond(
     >>> answers.how, answers.columns, answers.decisions_by_group[:2].tolist()
     ('column', ['man'], [[0, 1], [0, 1]])
     """
-    model = classifier(model)
+    model, X, sensitive_features = classifier(model), as_pandas(X), as_pandas(sensitive_features)
     every: Floats | None
     about = {"y": None if y is None else np.asarray(y), "pos_label": pos_label}
     if not change_columns:
@@ -144,7 +145,8 @@ def answer(model: Any, X: Any, *, sensitive_features: Any, random_state: int | N
     (['no', 'yes'], ['no', 'no', 'no'])
     """
     model = classifier(model)
-    rows = X
+    X = rows = as_pandas(X)
+    sensitive_features = as_pandas(sensitive_features)
     if not sparse.issparse(X):
         frame = as_frame(X)
         rows = as_fitted(model, frame[model_columns(model, frame)], X)

@@ -127,9 +127,8 @@ def as_fitted(model: Any, table: pd.DataFrame, X: Any) -> Any:
     """Return the table in the form the model was fitted on: an array, unless it knows names."""
     if sparse.issparse(X):
         return sparse.csr_array(table.sparse.to_coo())  # type: ignore[attr-defined]
-    was_frame = isinstance(X, pd.DataFrame) or hasattr(X, "to_pandas")
     nameless = hasattr(model, "n_features_in_") and not hasattr(model, "feature_names_in_")
-    return table.to_numpy() if nameless or not was_frame else table
+    return table.to_numpy() if nameless or not isinstance(X, pd.DataFrame) else table
 
 
 def labels_of(model: Any, said: Asked) -> list[Any]:

@@ -18,6 +18,7 @@ from scipy import sparse
 
 from evenhand.arrays import Codes, Flags, Floats
 from evenhand.checks import did_you_mean, integer
+from evenhand.frames import as_pandas
 from evenhand.metrics import gower_kernel as kernel
 
 UNIT = 2.0**40  # a feature's share of a distance is a whole number of units: sums are exact in any order
@@ -119,8 +120,7 @@ def as_frame(X: Any) -> pd.DataFrame:
     """Return X as a pandas DataFrame, one row per person; an array's columns are named by position."""
     if sparse.issparse(X):
         raise TypeError("Got a sparse matrix, but expected a table or dense array of the original features.")
-    if not isinstance(X, pd.DataFrame) and hasattr(X, "to_pandas"):
-        X = X.to_pandas()
+    X = as_pandas(X)
     frame = X if isinstance(X, pd.DataFrame) else pd.DataFrame(X)
     if 0 in frame.shape:
         raise ValueError(f"Got X of shape {frame.shape}, but expected at least one person and one feature.")

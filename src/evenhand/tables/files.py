@@ -12,6 +12,7 @@ from typing import Any
 import pandas as pd
 
 from evenhand.checks import did_you_mean, one_of
+from evenhand.frames import as_pandas as from_any_library
 from evenhand.tables.csv_format import (
     MISSING_MARKS,
     SEPARATORS,
@@ -69,8 +70,8 @@ def read_table(source: Any, *, encoding: str = "utf-8") -> Table:
     Parameters
     ----------
     source : path, DataFrame or Table
-        A CSV or Parquet file; a DataFrame of pandas, Polars, or with the dataframe interchange; a table that
-        was read before is returned as it is.
+        A CSV or Parquet file; a frame of pandas, Polars (lazy ones are collected), Arrow or any other
+        library that narwhals knows; a table that was read before is returned as it is.
     encoding : str
         The encoding of a CSV file.
 
@@ -169,13 +170,10 @@ def pyarrow_for(path: Path) -> Any:
 
 
 def as_pandas(source: Any) -> pd.DataFrame:
-    """Return a DataFrame of pandas, Polars, Arrow, or with the dataframe interchange, as one of pandas."""
+    """Return a frame that narwhals knows, or with the dataframe interchange, as one of pandas."""
+    source = from_any_library(source)
     if isinstance(source, pd.DataFrame):
         return source
-    if hasattr(source, "to_pandas"):
-        converted = source.to_pandas()
-        if isinstance(converted, pd.DataFrame):
-            return converted
     if hasattr(source, "__arrow_c_stream__"):
         import pyarrow
 

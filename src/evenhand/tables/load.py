@@ -49,7 +49,7 @@ def load_table(
     Parameters
     ----------
     source : path or DataFrame
-        A CSV or Parquet file, or a DataFrame (pandas, Polars, or with the dataframe interchange).
+        A CSV or Parquet file, or a frame of pandas, Polars, Arrow or any other library that narwhals knows.
     label : str, optional
         The column to predict; guessed from common names, else the last column that has two values.
     sensitive : str or list of str, optional

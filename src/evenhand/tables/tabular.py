@@ -15,6 +15,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from evenhand.arrays import Array, Floats
+from evenhand.frames import as_pandas
 from evenhand.tables.columns import kinds_of_columns, tidy_columns
 from evenhand.tables.files import read_table
 from evenhand.tables.matching import check_columns, check_reasons, read_contexts
@@ -111,7 +112,7 @@ class TabularClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         ValueError
             If X holds the label, a column that was named does not exist, or no feature is left.
         """
-        frame = _as_frame(X)
+        frame, y, sensitive_features = _as_frame(X), as_pandas(y), as_pandas(sensitive_features)
         dropped = named_columns("drop", self.drop, frame, "X")
         codes = named_columns("categorical", self.categorical, frame, "X")
         for name in set(_names(y)) & set(frame.columns) - set(dropped):
@@ -162,7 +163,7 @@ class TabularClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def score(self, X: Any, y: Any, sample_weight: Any = None, *, sensitive_features: Any = None) -> float:
         """Return the accuracy."""
         decided = self.predict(X, sensitive_features=sensitive_features)
-        return float(accuracy_score(y, decided, sample_weight=sample_weight))
+        return float(accuracy_score(as_pandas(y), decided, sample_weight=sample_weight))
 
     @available_if(_has("compress"))  # type: ignore[untyped-decorator]
     def compress(self, group: Any) -> TabularClassifier:

@@ -61,8 +61,8 @@ def explore(
     Parameters
     ----------
     table : str, Path, DataFrame or Dataset
-        A CSV or Parquet file, a DataFrame (pandas, Polars, or with the dataframe interchange), or a data set
-        such as `evenhand.datasets.load_adult()` returns. One row per person.
+        A CSV or Parquet file; a frame of pandas, Polars, Arrow or any other library that narwhals knows; or a
+        data set such as `evenhand.datasets.load_adult()` returns. One row per person.
     label : str, optional
         The column to predict; guessed if None.
     sensitive : str or list of str, optional
