@@ -10,8 +10,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from evenhand import checks
 from evenhand.bandits.base import PolicyLearner
-from evenhand.bandits.deciding import GroupPolicies, warn_of_no_groups
-from evenhand.bandits.doors import Callback
+from evenhand.bandits.deciding import GroupPolicies, Log, warn_of_no_groups
+from evenhand.bandits.doors import Callback, distinct_classes
 from evenhand.bandits.gradient import GradientBandit
 from evenhand.bandits.kernels.structs import People
 from evenhand.bandits.training import Training
@@ -170,9 +170,12 @@ importance_clip, checkpoint_every, random_state
         callback : callable, optional
             Called as `callback(step, model)` at each checkpoint; True stops early.
         """
-        self._forget()
         if sensitive_features is None:
             warn_of_no_groups(type(self).__name__)
+        return self._fit(X, y, sensitive_features, callback)
+
+    def _fit(self, X: Any, y: Any, sensitive_features: Any, callback: Callback) -> Self:
+        self._forget()
         X = as_pandas(X)
         sensitive_features, self.sensitive_columns_ = groups_by_name(sensitive_features, X)
         X, y = self._contexts_and_labels(X, y, reset=True)
@@ -180,6 +183,16 @@ importance_clip, checkpoint_every, random_state
         groups = self._learn_groups(sensitive_features, X.shape[0])
         self._begin(X.shape[1], len(self.groups_))
         return self._train(X, People(groups, labels), decays=True, callback=callback)
+
+    def _fit_logged(self, X: Any, log: Log, sensitive_features: Any, callback: Callback) -> Self:
+        self._forget()
+        sensitive_features, self.sensitive_columns_ = groups_by_name(sensitive_features, X)
+        X = self._contexts(X, reset=True)
+        self.classes_ = distinct_classes(log.classes)
+        groups = self._learn_groups(sensitive_features, X.shape[0])
+        self._begin(X.shape[1], len(self.groups_))
+        people = self._log(X, log.actions, log.rewards, log.propensities, groups)
+        return self._train(X, people, decays=True, callback=callback)
 
     def partial_fit(
         self, X: Any, y: Any, classes: Any = None, *, sensitive_features: Any = None, groups: Any = None

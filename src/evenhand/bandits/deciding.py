@@ -3,17 +3,26 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from sklearn.metrics import accuracy_score
 
 from evenhand import checks
 from evenhand.arrays import Codes, Floats
-from evenhand.bandits.doors import Doors
+from evenhand.bandits.doors import Callback, Doors
 from evenhand.frames import as_pandas
-from evenhand.groups import codes_of, column_names, encode_groups, groups_by_name
+from evenhand.groups import Groups, codes_of, column_names, encode_groups, groups_by_name
 from evenhand.wording import listed
+
+
+class Log(NamedTuple):
+    """A log as it was given: what was done, what it paid, how likely it was, and all actions there are."""
+
+    actions: Any
+    rewards: Any
+    propensities: Any
+    classes: Any
 
 
 class NoGroupsWarning(UserWarning):
@@ -53,6 +62,40 @@ class GroupPolicies(Doors):
     def _by_group(self, X: Any) -> Floats:
         raise NotImplementedError
 
+    def fit_logged(
+        self,
+        X: Any,
+        actions: Any,
+        rewards: Any,
+        propensities: Any,
+        *,
+        sensitive_features: Any = None,
+        classes: Any = None,
+        callback: Callback = None,
+    ) -> Self:
+        """Learn from another policy's log: who came, what was done, what it paid, how likely it was.
+
+        Fairness terms are added to the rewards; correctness is what the rewards say.
+
+        Parameters
+        ----------
+        X : array-like
+            Contexts, one row per person.
+        actions, rewards, propensities : array-like
+            What was done for each, what it earned, and the probability it was done with.
+        sensitive_features : array-like, str or list of str, optional
+            Each person's group, or the columns of the frame X that hold it and are then no contexts.
+        classes : array-like, optional
+            All actions, if not all of them are in the log.
+        callback : callable, optional
+            Called as `callback(step, model)` at each checkpoint; True stops early.
+        """
+        log = Log(actions, rewards, propensities, actions if classes is None else classes)
+        return self._fit_logged(as_pandas(X), log, sensitive_features, callback)
+
+    def _fit_logged(self, X: Any, log: Log, sensitive_features: Any, callback: Callback) -> Self:
+        raise NotImplementedError
+
     def probabilities_by_group(self, X: Any) -> Floats:
         """Return what each group's policy says about each person: (people, groups, actions)."""
         return self._by_group(X)
@@ -63,7 +106,12 @@ class GroupPolicies(Doors):
         Groups are given as in `fit`; those that `fit` took from columns of X are there again by default.
         """
         X = as_pandas(X)
-        by_group, columns = self._by_group(X), self._columns_of_groups()
+        by_group = self._by_group(X)
+        codes = self._codes(self._given_groups(X, sensitive_features), len(by_group))
+        return by_group[np.arange(len(by_group)), codes]
+
+    def _given_groups(self, X: Any, sensitive_features: Any) -> Any:
+        columns = self._columns_of_groups()
         if sensitive_features is None and columns and set(columns) <= set(getattr(X, "columns", ())):
             sensitive_features = columns
         sensitive_features, _ = groups_by_name(sensitive_features, X)
@@ -73,8 +121,15 @@ class GroupPolicies(Doors):
                 f"Got no sensitive_features, but expected each person's group, one of {known}. "
                 "To decide without it, deploy one policy for all: model.compress(group)."
             )
-        codes = self._codes(sensitive_features, len(by_group))
-        return by_group[np.arange(len(by_group)), codes]
+        return sensitive_features
+
+    def _policy_of(self, X: Any, sensitive_features: Any) -> tuple[Floats, Groups | None]:
+        policy = self.predict_proba(X, sensitive_features=sensitive_features)
+        given = self._given_groups(X, sensitive_features)
+        if given is None:
+            return policy, None
+        found, codes = np.unique(self._codes(given, len(policy)), return_inverse=True)
+        return policy, Groups(codes, self.groups_[found])
 
     def predict(self, X: Any, *, sensitive_features: Any = None) -> Any:
         """Return the most probable action under each person's own group's policy."""

@@ -12,13 +12,15 @@ from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
+from evenhand import checks
 from evenhand.arrays import Codes, Floats
+from evenhand.bandits import offpolicy
 from evenhand.bandits.contexts import name_bad_columns
 from evenhand.bandits.kernels.structs import People
-from evenhand.bandits.offpolicy import chances, finite, one_each
+from evenhand.bandits.offpolicy import ValueEstimate, chances, finite, one_each
 from evenhand.bandits.sparse_input import check_sparse
 from evenhand.frames import as_pandas
-from evenhand.groups import sorted_unique
+from evenhand.groups import Groups, sorted_unique
 from evenhand.wording import listed
 
 Callback = Callable[[int, Any], bool | None] | None
@@ -105,6 +107,62 @@ class Doors(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         taken = np.zeros(0) if propensities is None else chances(propensities, n_people)
         labels = np.full(n_people, -1, dtype=np.int64)
         return People(groups, labels, codes, paid, taken)
+
+    def estimate_value(
+        self,
+        X: Any,
+        actions: Any,
+        rewards: Any,
+        propensities: Any,
+        *,
+        sensitive_features: Any = None,
+        method: str = "doubly_robust",
+        clip: float = np.inf,
+    ) -> ValueEstimate:
+        """Estimate what this policy would have earned on people whose feedback another policy logged.
+
+        The log must be one that this policy did not learn from (`fit_logged`, `update`): on its own it comes
+        out too high.
+
+        Parameters
+        ----------
+        X, actions, rewards, propensities : array-like
+            The log, as for `fit_logged`.
+        sensitive_features : array-like, optional
+            Each person's group; `by_group` of the result then has an estimate for each.
+        method : {'doubly_robust', 'inverse_propensity', 'self_normalised', 'direct'}
+            'doubly_robust' corrects a cross-fitted ridge regression by the log; 'direct' is the regression
+            alone, biased where it is wrong, by an unknown amount: its standard error is NaN.
+        clip : float
+            The largest importance weight.
+        """
+        checks.one_of("method", method, offpolicy.METHODS)
+        X = as_pandas(X)
+        policy, groups = self._policy_of(X, sensitive_features)
+        X = self._regressors(X)
+        log = self._log(X, actions, rewards, propensities, np.zeros(len(policy), dtype=np.int64))
+        if method in ("inverse_propensity", "self_normalised"):
+            taken, steady = policy[np.arange(len(policy)), log.actions], method == "self_normalised"
+            return offpolicy.value_by_group(
+                lambda rows: offpolicy.inverse_propensity_value(
+                    taken[rows], log.rewards[rows], log.propensities[rows], clip=clip, self_normalised=steady
+                ),
+                groups,
+            )
+        predicted = offpolicy.cross_fitted_rewards(X, log.actions, log.rewards, policy.shape[1])
+        parts = policy, log.actions, log.rewards, log.propensities, predicted
+        clip = 0 if method == "direct" else clip
+        return offpolicy.value_by_group(
+            lambda rows: offpolicy.doubly_robust_value(*(part[rows] for part in parts), clip=clip), groups
+        )
+
+    def _policy_of(self, X: Any, sensitive_features: Any) -> tuple[Floats, Groups | None]:
+        """Return each person's action probabilities, and who belongs to which group, if that is known."""
+        raise NotImplementedError
+
+    def _regressors(self, X: Any) -> Any:
+        """Return fitted contexts as the finite numbers that a regression of rewards takes."""
+        return self._contexts(X, reset=False)
 
     def _sample(self, probabilities: Floats, random_state: Any) -> tuple[Any, Floats]:
         draws = check_random_state(random_state).uniform(size=(len(probabilities), 1))

@@ -5,15 +5,12 @@ from __future__ import annotations
 from typing import Any, Self
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
-from evenhand import checks
 from evenhand.arrays import Codes, Floats
-from evenhand.bandits import offpolicy
 from evenhand.bandits.base import PolicyLearner
 from evenhand.bandits.doors import Callback, distinct_classes
 from evenhand.bandits.kernels.structs import People
-from evenhand.bandits.offpolicy import ValueEstimate
+from evenhand.groups import Groups, encode_groups
 from evenhand.rewards import Likelihood, Reward, Term, as_reward
 
 
@@ -186,46 +183,9 @@ class GradientBandit(PolicyLearner):
         """Draw an action for each person; return the actions and their probabilities, to be logged."""
         return self._sample(self.predict_proba(X), random_state)
 
-    def estimate_value(
-        self,
-        X: Any,
-        actions: Any,
-        rewards: Any,
-        propensities: Any,
-        *,
-        method: str = "doubly_robust",
-        clip: float = np.inf,
-    ) -> ValueEstimate:
-        """Estimate what this policy would have earned on people whose feedback another policy logged.
-
-        The log must be one that this policy did not learn from (`fit_logged`, `update`): on its own it comes
-        out too high.
-
-        Parameters
-        ----------
-        X, actions, rewards, propensities : array-like
-            The log, as for `fit_logged`.
-        method : {'doubly_robust', 'inverse_propensity', 'self_normalised', 'direct'}
-            'doubly_robust' corrects a cross-fitted ridge regression by the log; 'direct' is the regression
-            alone, biased where it is wrong, by an unknown amount: its standard error is NaN.
-        clip : float
-            The largest importance weight.
-        """
-        check_is_fitted(self, "policies_")
-        checks.one_of("method", method, offpolicy.METHODS)
+    def _policy_of(self, X: Any, sensitive_features: Any) -> tuple[Floats, Groups | None]:
         policy = self.predict_proba(X)
-        X = self._contexts(X, reset=False)
-        log = self._log(X, actions, rewards, propensities, _one_group(X))
-        if method in ("inverse_propensity", "self_normalised"):
-            taken = policy[np.arange(len(policy)), log.actions]
-            return offpolicy.inverse_propensity_value(
-                taken, log.rewards, log.propensities, clip=clip, self_normalised=method == "self_normalised"
-            )
-        predicted = offpolicy.cross_fitted_rewards(X, log.actions, log.rewards, policy.shape[1])
-        clip = 0 if method == "direct" else clip
-        return offpolicy.doubly_robust_value(
-            policy, log.actions, log.rewards, log.propensities, predicted, clip=clip
-        )
+        return policy, None if sensitive_features is None else encode_groups(sensitive_features, len(policy))
 
 
 def _one_group(X: Any) -> Codes:

@@ -6,6 +6,7 @@ the estimate is too high.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,15 +16,20 @@ from sklearn.model_selection import KFold
 
 from evenhand import checks
 from evenhand.arrays import Floats
+from evenhand.groups import Groups
 
 METHODS = ("doubly_robust", "inverse_propensity", "self_normalised", "direct")
 
 
 class ValueEstimate(NamedTuple):
-    """A policy's mean reward per person, with its standard error; NaN where that is not known."""
+    """A policy's mean reward per person, with its standard error; NaN where that is not known.
+
+    `by_group` has the same for the people of each group, where groups are known.
+    """
 
     value: float
     standard_error: float
+    by_group: dict[Any, ValueEstimate] | None = None
 
     def interval(self, deviations: float = 1.96) -> tuple[float, float]:
         """Return the normal interval; 1.96 deviations cover 95 %."""
@@ -118,6 +124,15 @@ def doubly_robust_value(
     errors = paid - predicted[people, taken]
     scores = (new * predicted).sum(1) + weights * errors
     return ValueEstimate(float(scores.mean()), _standard_error(scores) if clip > 0 else float("nan"))
+
+
+def value_by_group(estimate: Callable[[Any], ValueEstimate], groups: Groups | None) -> ValueEstimate:
+    """Return the estimate from everybody's log, and from that of each group: `estimate(rows)` is asked."""
+    overall = estimate(slice(None))
+    if groups is None:
+        return overall
+    each = {name: estimate(np.flatnonzero(groups.codes == at)) for at, name in enumerate(groups.names)}
+    return overall._replace(by_group=each)
 
 
 def cross_fitted_rewards(

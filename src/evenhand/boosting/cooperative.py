@@ -8,13 +8,15 @@ from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
+from scipy import sparse
+from sklearn.impute import SimpleImputer
 from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from evenhand import checks
 from evenhand.arrays import Codes, Floats
-from evenhand.bandits.deciding import GroupPolicies, warn_of_no_groups
+from evenhand.bandits.deciding import GroupPolicies, Log, warn_of_no_groups
 from evenhand.bandits.doors import Callback, distinct_classes, no_missing_labels
 from evenhand.bandits.fitting import check_reward, warn_of_terms
 from evenhand.bandits.kernels.structs import People
@@ -160,40 +162,16 @@ class CooperativeBoosting(GroupPolicies):
         groups = self._learn_groups(sensitive_features, X.shape[0])
         return self._grow(X, People(groups, labels), callback, beside)
 
-    def fit_logged(
-        self,
-        X: Any,
-        actions: Any,
-        rewards: Any,
-        propensities: Any,
-        *,
-        sensitive_features: Any = None,
-        classes: Any = None,
-        callback: Callback = None,
+    def _fit_logged(
+        self, X: Any, log: Log, sensitive_features: Any, callback: Callback, beside: Beside | None = None
     ) -> Self:
-        """Learn from another policy's log: who came, what was done, what it paid, how likely it was.
-
-        Fairness terms are added to the rewards; correctness is what the rewards say.
-
-        Parameters
-        ----------
-        X : array-like
-            Contexts, one row per person.
-        actions, rewards, propensities : array-like
-            What was done for each, what it earned, and the probability it was done with.
-        sensitive_features : array-like, optional
-            Each person's group.
-        classes : array-like, optional
-            All actions, if not all of them are in the log.
-        callback : callable, optional
-            Called as `callback(round, model)` at each checkpoint; True stops early.
-        """
         self._forget()
         sensitive_features = self._read_columns(sensitive_features, X)
         X = validate_data(self, self._numbers(X), **_ACCEPTED, reset=True)
-        self.classes_ = distinct_classes(actions if classes is None else classes)
+        self.classes_ = distinct_classes(log.classes)
         groups = self._learn_groups(sensitive_features, X.shape[0])
-        return self._grow(X, self._log(X, actions, rewards, propensities, groups), callback, None)
+        people = self._log(X, log.actions, log.rewards, log.propensities, groups)
+        return self._grow(X, people, callback, beside)
 
     def _read_columns(self, sensitive_features: Any, X: Any) -> Any:
         """Learn which columns hold groups and which categories; return the groups."""
@@ -273,6 +251,11 @@ class CooperativeBoosting(GroupPolicies):
         self.check_loaded()
         X = validate_data(self, self._numbers(X), **_ACCEPTED, reset=False)
         return self.policies_.probabilities(X)
+
+    def _regressors(self, X: Any) -> Any:
+        """Return contexts with the mean where a value is missing: a regression takes no gaps."""
+        X = validate_data(self, self._numbers(X), **_ACCEPTED, reset=False)
+        return X if sparse.issparse(X) else SimpleImputer(keep_empty_features=True).fit_transform(X)
 
     def compress(self, group: Any) -> CooperativeBoosting:
         """Return one group's policy for everyone: it needs no sensitive attribute."""

@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from evenhand import checks
 from evenhand.arrays import Floats
 from evenhand.bandits.cooperative import CooperativeBandits
-from evenhand.bandits.deciding import GroupPolicies
+from evenhand.bandits.deciding import GroupPolicies, Log, warn_of_no_groups
 from evenhand.bandits.doors import Callback, all_finite
 from evenhand.boosting.cooperative import CooperativeBoosting
 from evenhand.boosting.training import Beside, log_of, mixed
@@ -94,6 +94,15 @@ class CooperativeEnsemble(GroupPolicies):
         callback : callable, optional
             Called as `callback(round, model)` at each checkpoint of the trees; True stops early.
         """
+        if sensitive_features is None:
+            warn_of_no_groups(type(self).__name__)
+        return self._learn("_fit", X, y, sensitive_features, callback)
+
+    def _fit_logged(self, X: Any, log: Log, sensitive_features: Any, callback: Callback) -> Self:
+        return self._learn("_fit_logged", X, log, sensitive_features, callback)
+
+    def _learn(self, how: str, X: Any, given: Any, sensitive_features: Any, callback: Callback) -> Self:
+        """Learn from labels or from a log, as the two kinds of policies do under the name `how`."""
         share = checks.number("share", self.share, low=0, high=1)
         self.__dict__.pop("boosting_", None)
         X = as_pandas(X)
@@ -102,7 +111,7 @@ class CooperativeEnsemble(GroupPolicies):
         shared = {name: getattr(self, name) for name in ("divergence_weight", "reward", "random_state")}
         bandits = CooperativeBandits() if self.bandits is None else clone(self.bandits)
         boosting = CooperativeBoosting() if self.boosting is None else clone(self.boosting)
-        bandits.set_params(**shared).fit(X, y, sensitive_features=sensitive_features)
+        getattr(bandits.set_params(**shared), how)(X, given, sensitive_features, None)
         self._take(bandits)
         beside = Beside(log_of(bandits.probabilities_by_group(X)), share)
 
@@ -111,7 +120,7 @@ class CooperativeEnsemble(GroupPolicies):
             return None if callback is None else callback(step, self)
 
         watched = None if callback is None else both
-        boosting.set_params(**shared)._fit(X, y, sensitive_features, watched, beside)
+        getattr(boosting.set_params(**shared), how)(X, given, sensitive_features, watched, beside)
         self.boosting_, self.history_ = boosting, boosting.history_
         return self
 
