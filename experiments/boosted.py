@@ -74,7 +74,7 @@ def make_ours(
     if bound is not None:
         reward = reward + Parity(bound=bound)
     shared: dict[str, Any] = {"reward": reward, "random_state": seed}
-    networks = CooperativeBandits(weight_decay=weight_decay, checkpoint_every=10**9)
+    networks = CooperativeBandits(weight_decay=weight_decay, standardize=False, checkpoint_every=10**9)
     trees = CooperativeBoosting(checkpoint_every=10**9)
     made = {
         "networks": networks,

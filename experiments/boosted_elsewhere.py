@@ -45,7 +45,7 @@ def models(seed: int) -> dict[str, Any]:
     return {
         "blind LR": LogisticRegression(max_iter=1000),
         "blind trees": HistGradientBoostingClassifier(random_state=seed),
-        "networks": CooperativeBandits(WEIGHT, checkpoint_every=10**9, random_state=seed),
+        "networks": CooperativeBandits(WEIGHT, standardize=False, checkpoint_every=10**9, random_state=seed),
         "trees": CooperativeBoosting(WEIGHT, random_state=seed),
         "ensemble": CooperativeEnsemble(WEIGHT, random_state=seed),
         "ensemble, parity": CooperativeEnsemble(WEIGHT, reward=even, random_state=seed),

@@ -75,6 +75,7 @@ def make_ours(
         divergence_weight,
         reward=reward,
         weight_decay=weight_decay,
+        standardize=False,
         checkpoint_every=10**9,
         random_state=seed,
     )

@@ -84,7 +84,7 @@ def one(name: str, seed: int) -> list[dict[str, Any]]:
         if options.get("published"):
             model = CooperativeBandits.published(random_state=seed)
         else:
-            model = CooperativeBandits(random_state=seed).set_params(**options)
+            model = CooperativeBandits(standardize=False, random_state=seed).set_params(**options)
         row: dict[str, Any] = {"dataset": name, "seed": seed, "change": change}
         try:
             scores = ready.validation.scores(model.fit(ready.X, ready.y, sensitive_features=ready.s))

@@ -22,6 +22,7 @@ from evenhand.bandits.fitting import (
     warn_of_terms,
 )
 from evenhand.bandits.kernels.structs import People, Rows
+from evenhand.bandits.scaling import Scaling
 from evenhand.bandits.training import Training, TrainingDivergedError
 from evenhand.metrics.collapse import LOOKED_AT, SHORT
 from evenhand.network import Network
@@ -43,6 +44,7 @@ class PolicyLearner(Doors):
     weight_decay: float
     order: str
     importance_clip: float
+    standardize: bool
     checkpoint_every: int
     random_state: Any
 
@@ -69,7 +71,10 @@ class PolicyLearner(Doors):
         """Fit, with a schedule that `decays` over all epochs, or meet these people once in their order."""
         check_options(self)
         self._check_policies()
-        rows, n_steps = as_rows(X), self._total_steps(X.shape[0]) if decays else X.shape[0]
+        n_steps = self._total_steps(X.shape[0]) if decays else X.shape[0]
+        # Learning that goes on has no scale to go by: it takes rows as they come.
+        scaling = Scaling.of(X) if decays and self.standardize else None
+        rows = as_rows(X if scaling is None else scaling.applied(X))
         training, reward, logged = self._training, self._reward(), len(people.actions) > 0
         check_reward(reward, training.policies.b2.shape, logged=logged)
         if logged and not len(people.propensities):
@@ -85,8 +90,10 @@ class PolicyLearner(Doors):
         options = options_of(self, terms, n_steps=n_steps, decays=decays, order=order)
 
         def checkpoint(step: int) -> bool | None:
-            self._publish()
-            return callback(step, self) if callback is not None else None
+            self._publish(scaling)
+            stop = callback(step, self) if callback is not None else None
+            self._training = training  # what goes on is on the scale of its rows
+            return stop
 
         watched = None if callback is None else checkpoint
         try:
@@ -98,14 +105,17 @@ class PolicyLearner(Doors):
             elif hasattr(self, "policies_"):
                 del self.policies_  # a fit that failed leaves no model
             raise
-        self._publish()
         if decays and not logged and training.step == options.end >= SHORT:
             n = min(len(people.labels), LOOKED_AT)
             own = self._all_probabilities(rows, n)[np.arange(n), people.groups[:n]]
             warn_if_collapsed(self, own, people)
+        self._publish(scaling)
         return self
 
-    def _publish(self) -> None:
+    def _publish(self, scaling: Scaling | None = None) -> None:
+        """Show the training run as the fitted model, its policies folded for rows as they come."""
+        if scaling is not None:
+            self._training = self._training.goes_on_with(scaling.folded(self._training.policies))
         self.policies_ = self._training.policies
         self.n_steps_ = self._training.step
         self.history_ = {name: np.array(column) for name, column in self._training.history.items()}

@@ -46,7 +46,7 @@ class CooperativeBandits(PolicyLearner, GroupPolicies):
         times slower. However large λ is, they learn as fast as one policy would. Otherwise it is 'adam', for
         each policy alone.
     hidden, estimator, learning_rate, schedule, epochs, steps, batch_size, weight_decay, order, \
-importance_clip, checkpoint_every, random_state
+importance_clip, standardize, checkpoint_every, random_state
         As for `GradientBandit`.
 
     Attributes
@@ -94,6 +94,7 @@ importance_clip, checkpoint_every, random_state
         weight_decay: float = 0.0,
         order: str = "shuffled",
         importance_clip: float = 10.0,
+        standardize: bool = True,
         checkpoint_every: int = 1000,
         random_state: Any = None,
     ) -> None:
@@ -112,6 +113,7 @@ importance_clip, checkpoint_every, random_state
         self.weight_decay = weight_decay
         self.order = order
         self.importance_clip = importance_clip
+        self.standardize = standardize
         self.checkpoint_every = checkpoint_every
         self.random_state = random_state
 
@@ -145,6 +147,7 @@ importance_clip, checkpoint_every, random_state
             "schedule": "constant",
             "batch_size": 1,
             "epochs": 20,
+            "standardize": False,
         }
         if variant == "algorithm":
             preset |= {"order": "drawn", "optimizer": "sgd", "learning_rate": 0.01}

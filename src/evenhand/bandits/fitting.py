@@ -136,7 +136,7 @@ def remedy_of(learner: Any, rate: float) -> str:
         remedy += f" or divergence_weight (now {learner.divergence_weight:g})"
     if own is not None:
         remedy += f", see that {getattr(own.function, '__name__', 'your function')!r} returns finite rewards"
-    return f"{remedy}, or scale the columns of X to unit deviation."
+    return f"{remedy}." if learner.standardize else f"{remedy}, or scale the columns of X to unit deviation."
 
 
 def warn_if_collapsed(learner: Any, own: Any, people: People) -> None:
@@ -153,7 +153,9 @@ def warn_if_collapsed(learner: Any, own: Any, people: People) -> None:
     if action is None or wrong < WRONG_FROM:
         return
     alike = np.sum(own.argmax(1) == action)
-    causes = ["columns of X on very different scales (scale them to unit deviation)"]
+    causes = []
+    if not learner.standardize:
+        causes.append("columns of X on very different scales (scale them to unit deviation)")
     if learner.divergence_weight:
         causes.append(f"a large divergence_weight (now {learner.divergence_weight:g})")
     if reward.get("likelihood") is None:

@@ -49,6 +49,10 @@ class GradientBandit(PolicyLearner):
         Shuffled anew each epoch, in the file's order, or drawn with replacement.
     importance_clip : float
         The largest weight π(a)/propensity of a logged action.
+    standardize : bool
+        Whether `fit` puts the columns of X on one scale: mean 0 and deviation 1, and without centring where X
+        is sparse; columns of zeros and ones stay as they are. The policies take rows as they come: the scale
+        is folded into their first layer. `partial_fit` and `update` never scale.
     checkpoint_every : int
         Steps between callbacks and between rows of the history.
     random_state : int, RandomState instance or None
@@ -89,6 +93,7 @@ class GradientBandit(PolicyLearner):
         weight_decay: float = 0.0,
         order: str = "shuffled",
         importance_clip: float = 10.0,
+        standardize: bool = True,
         checkpoint_every: int = 1000,
         random_state: Any = None,
     ) -> None:
@@ -104,6 +109,7 @@ class GradientBandit(PolicyLearner):
         self.weight_decay = weight_decay
         self.order = order
         self.importance_clip = importance_clip
+        self.standardize = standardize
         self.checkpoint_every = checkpoint_every
         self.random_state = random_state
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -52,6 +52,11 @@ class Training:
     def of(cls, policies: Network, seed: int, step: int = 0) -> Training:
         """Return a training run that goes on from policies and remembers nothing else."""
         return cls(policies, _no_moments(policies), no_rates(0, *policies.b2.shape), seed, step)
+
+    def goes_on_with(self, policies: Network) -> Training:
+        """Return this run with other policies in place of its own, which the optimiser's memory is not of."""
+        history = {name: list(column) for name, column in self.history.items()}
+        return replace(self, policies=policies, moments=_no_moments(policies), kind="", history=history)
 
     def make_room(self, *, n_rate_terms: int, buffers: bool, kind: str = "") -> None:
         """Allocate what this reward and optimiser need, at first or after they were changed between calls.

@@ -209,8 +209,8 @@ def make_close(seed: int, **point: Any) -> CooperativeBandits:
 
 
 def make_cured(seed: int, **point: Any) -> CooperativeBandits:
-    """Make CCB with the given reward and this library's defaults."""
-    return CooperativeBandits(random_state=seed, **point)
+    """Make CCB with the given reward and this library's defaults; the columns are on one scale already."""
+    return CooperativeBandits(standardize=False, random_state=seed, **point)
 
 
 def make_boosted(seed: int, **point: Any) -> CooperativeBoosting:

@@ -164,7 +164,8 @@ def _train(parts: Parts, settings: Settings, weight: float, parity: bool) -> Can
         reward = reward + Parity(bound=settings.parity_bound, min_group=parts.min_group)
     every = max(100, people_met(settings.epochs, len(parts.train.y)) // _CURVE_POINTS)
     networks, trees = (
-        CooperativeBandits(epochs=settings.epochs, checkpoint_every=every),
+        # The table's columns are on one scale already.
+        CooperativeBandits(epochs=settings.epochs, standardize=False, checkpoint_every=every),
         CooperativeBoosting(),
     )
     kinds: dict[str, Any] = {
