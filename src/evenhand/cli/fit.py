@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from evenhand.workflow.candidates import Candidate
     from evenhand.workflow.choosing import Choice, Wanted
     from evenhand.workflow.frontier import Frontier
+    from evenhand.workflow.references import Reference
 
 EXAMPLES = (
     "[bold]Examples[/]\n\n"
@@ -126,7 +127,8 @@ def run(
         print_json(
             {"chosen": choice.candidate.name, "criterion": choice.criterion, "bounds": choice.bounds,
              "test": choice.test, "groups": choice.groups, "models": _entries(frontier, choice.candidate),
-             "notes": [*frontier.notes, *choice.notes], "written": {k: str(v) for k, v in written.items()}}
+             "references": _references(frontier), "notes": [*frontier.notes, *choice.notes],
+             "written": {k: str(v) for k, v in written.items()}}
         )  # fmt: skip
     else:
         _show(frontier, choice, written)
@@ -177,6 +179,10 @@ def _entries(frontier: Frontier, chosen: Candidate | None) -> list[dict[str, Any
     ]
 
 
+def _references(frontier: Frontier) -> list[dict[str, Any]]:
+    return [{"name": one.name, "validation": one.validation} for one in frontier.blind]
+
+
 def _show_what_was_trained(frontier: Frontier, wanted: Wanted, as_json: bool) -> None:
     """Show the trade-off where no model keeps the bounds: it says what else could be asked for."""
     from evenhand.workflow.choosing import criterion_for
@@ -185,7 +191,13 @@ def _show_what_was_trained(frontier: Frontier, wanted: Wanted, as_json: bool) ->
         return _show_trade_off(frontier, None)
     models = _entries(frontier, None)
     return print_json(
-        {"chosen": None, "criterion": criterion_for(wanted), "models": models, "notes": frontier.notes}
+        {
+            "chosen": None,
+            "criterion": criterion_for(wanted),
+            "models": models,
+            "references": _references(frontier),
+            "notes": frontier.notes,
+        }
     )
 
 
@@ -194,9 +206,8 @@ def _show_trade_off(frontier: Frontier, chosen: Candidate | None) -> None:
     from evenhand.workflow.drawing import COLUMNS
 
     names = [name for name in COLUMNS if name in frontier.trained[0].validation]
-    rows = [
-        [one.name, *(in_numbers(one.validation[name], name) for name in names)] for one in frontier.trained
-    ]
+    every: list[Candidate | Reference] = [*frontier.trained, *frontier.blind]
+    rows = [[one.name, *(in_numbers(one.validation[name], name) for name in names)] for one in every]
     titles = ["", *(name.replace("_", " ") for name in names)]
     marked = None if chosen is None else frontier.trained.index(chosen)
     print_table("What fairness costs (validation part)", titles, rows, marked=marked)

@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-from sklearn.linear_model import LogisticRegression
 
 from evenhand.arrays import Floats
 from evenhand.metrics.measures import Measure, measure, widest
@@ -49,11 +48,7 @@ def study_of(frontier: Frontier, choice: Choice) -> Study:
         )
         for candidate in frontier.shown
     ]
-    blind = LogisticRegression(max_iter=500).fit(
-        parts.train.X, parts.train.y.astype(chosen.model.classes_.dtype)
-    )
-    alike = _for_all(blind.predict_proba(test.X), answers.groups)
-    models.append(model_of("logistic regression, blind to the group", measured(alike), family="blind"))
+    models += [model_of(one.name, frontier.tested(one), family=one.family) for one in frontier.blind]
     return {
         "name": dataset.name,
         "label": str(dataset.label.name),

@@ -8,17 +8,18 @@ from typing import TYPE_CHECKING
 
 from evenhand.metrics.measures import SHOWN, value_of
 from evenhand.workflow.candidates import Candidate
+from evenhand.workflow.references import FAMILY, Reference
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
 COLUMNS = ("accuracy", "discrimination", "flip_rate", "positive_rate")
-_COLOURS = ("#3a5ba0", "#c1571b", "#7b93c4", "#e0a077", "#4f8f7b", "#a4c2b5")
+_COLOURS = ("#3a5ba0", "#c1571b", "#7b93c4", "#e0a077", "#4f8f7b", "#a4c2b5", "#666")
 _BOLD = " style='font-weight:bold'"
 _WIDTH, _HEIGHT, _EDGE = 420, 240, 44
 
 
-def figure(trained: Sequence[Candidate]) -> go.Figure:
+def figure(trained: Sequence[Candidate | Reference]) -> go.Figure:
     """Return accuracy against discrimination on the validation part, one line per family."""
     import plotly.graph_objects as go
 
@@ -37,18 +38,18 @@ def figure(trained: Sequence[Candidate]) -> go.Figure:
             y=[value_of(one.validation, "accuracy") for one in members],
             text=[f"{one.name}<br>flip rate {value_of(one.validation, 'flip_rate'):.3f}" for one in members],
             hovertemplate="%{text}<br>discrimination %{x:.3f}<br>accuracy %{y:.3f}<extra></extra>",
-            mode="lines+markers",
+            mode="markers" if family == FAMILY else "lines+markers",
             name=family,
             line={"color": colour},
         )
     return drawn
 
 
-def _coloured(trained: Sequence[Candidate]) -> dict[str, str]:
+def _coloured(trained: Sequence[Candidate | Reference]) -> dict[str, str]:
     return dict(zip(dict.fromkeys(one.family for one in trained), _COLOURS, strict=False))
 
 
-def html(trained: Sequence[Candidate], about: str, best: Candidate) -> str:
+def html(trained: Sequence[Candidate | Reference], about: str, best: Candidate) -> str:
     """Return the trade-off for a notebook: what `about` says as text, a drawing and a table, no script."""
     names = [name for name in COLUMNS if name in best.validation]
     head = "".join(f"<th>{SHOWN[name][0]}</th>" for name in names)
@@ -66,7 +67,7 @@ def html(trained: Sequence[Candidate], about: str, best: Candidate) -> str:
     )
 
 
-def _drawing(trained: Sequence[Candidate], best: Candidate) -> str:
+def _drawing(trained: Sequence[Candidate | Reference], best: Candidate) -> str:
     colours = _coloured(trained)
     x = [value_of(one.validation, "discrimination") for one in trained]
     y = [value_of(one.validation, "accuracy") for one in trained]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Unpack
 
@@ -15,6 +16,7 @@ from evenhand.workflow import drawing
 from evenhand.workflow.candidates import Candidate, Settings, answers_of
 from evenhand.workflow.choosing import Choice, Wanted, bounds_of, choose, criterion_for
 from evenhand.workflow.deployed import Deployed
+from evenhand.workflow.references import Reference, references_for
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -60,10 +62,20 @@ class Frontier:
         return pd.DataFrame(
             [
                 {"name": one.name, "divergence_weight": one.divergence_weight, "parity": one.parity}
-                | {measured: value_of(one.validation, measured) for measured in one.validation}
+                | _values(one.validation)
                 for one in self.trained
             ]
         )
+
+    @property
+    def references(self) -> pd.DataFrame:
+        """A logistic regression and boosted trees that never see the group: names and the same measures."""
+        return pd.DataFrame([{"name": one.name} | _values(one.validation) for one in self.blind])
+
+    @cached_property
+    def blind(self) -> list[Reference]:
+        """Those two with their models, trained when they are first asked for."""
+        return list(references_for(self.parts, self.settings.seed))
 
     @property
     def model(self) -> Deployed:
@@ -115,7 +127,7 @@ class Frontier:
         beside = [one for model in self.trained for one in model.beside]
         return [*self.trained, *sorted(beside, key=lambda one: one.policies)]
 
-    def tested(self, candidate: Candidate) -> dict[str, Measure]:
+    def tested(self, candidate: Candidate | Reference) -> dict[str, Measure]:
         """Return a model's measures on the test part, with 95 % intervals; each is measured once."""
         key = f"{candidate.family}, {candidate.name}"
         if key not in self._tested:
@@ -125,7 +137,7 @@ class Frontier:
 
     def plot(self) -> go.Figure:
         """Return the trade-off on the validation part as a Plotly figure."""
-        return drawing.figure(self.shown)
+        return drawing.figure([*self.shown, *self.blind])
 
     def summary(self, **wanted: Unpack[Wanted]) -> Summary:
         """Return the report's data as plain values: every model on the test part, the chosen one in detail.
@@ -154,4 +166,9 @@ class Frontier:
         return f"<Frontier of {len(self.trained)} models for {self.dataset!r}; the most even: {best.name}>"
 
     def _repr_html_(self) -> str:
-        return drawing.html(self.trained, repr(self.dataset), choose(self.trained, criterion="even"))
+        best = choose(self.trained, criterion="even")
+        return drawing.html([*self.trained, *self.blind], repr(self.dataset), best)
+
+
+def _values(found: dict[str, Measure]) -> dict[str, float]:
+    return {measured: value_of(found, measured) for measured in found}
