@@ -54,8 +54,8 @@ _HOMES = {
 }  # fmt: skip
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
 _MODULES = (
-    "auditing", "bandits", "baselines", "boosting", "datasets", "metrics", "progress", "protocol", "report",
-    "rewards", "tables", "workflow",
+    "auditing", "bandits", "baselines", "boosting", "datasets", "decisions", "metrics", "progress",
+    "protocol", "report", "rewards", "tables", "workflow",
 )  # fmt: skip
 
 __all__ = [

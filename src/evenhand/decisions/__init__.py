@@ -1,0 +1,1 @@
+"""Deciding one person at a time: decide, log, wait for the outcome, learn, judge, promote, replay."""

@@ -1,0 +1,215 @@
+"""Intervals that hold at any time: look as often as you like, and stop when you like.
+
+A usual 95 % interval is right 95 times in 100 if it is looked at once. These intervals are right 95 times in
+100 at *all* times together: empirical-Bernstein confidence sequences with predictable plug-in bets
+(Waudby-Smith and Ramdas, 2024), and for logs of another policy with importance weights of any size
+(Waudby-Smith, Wu, Ramdas, Karampatziakis and Mineiro, 2024).
+
+People must come independently, from a population that stays the same. The policy that decides may change, as
+long as each decision's probability is the one that was logged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from evenhand import checks
+from evenhand.bandits.offpolicy import chances, finite
+from evenhand.decisions.sequences import ConfidenceSequence, from_0_up
+from evenhand.groups import encode_groups
+
+
+def value_sequence(
+    probabilities: npt.ArrayLike,
+    rewards: npt.ArrayLike,
+    propensities: npt.ArrayLike,
+    *,
+    level: float = 0.95,
+    low: float = 0.0,
+    high: float = 1.0,
+    heaviest: float = 10.0,
+    onto: ConfidenceSequence | None = None,
+) -> ConfidenceSequence:
+    """Return the interval of what a policy earns per person, from another policy's log, for all times.
+
+    Parameters
+    ----------
+    probabilities : array of shape (people,)
+        The policy's probability of the action that was taken.
+    rewards, propensities : array of shape (people,)
+        What the action earned, from `low` to `high`, and the probability with which it was taken.
+    level, low, high, heaviest : float
+        As for `ConfidenceSequence`.
+    onto : ConfidenceSequence, optional
+        The sequence so far, which goes on with this log and has its own level and limits.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> granted = rng.random(2000) < 0.5
+    >>> rewards = np.where(granted, rng.random(2000) < 0.8, 0.0)
+    >>> always = value_sequence(granted.astype(float), rewards, np.full(2000, 0.5))
+    >>> low, high = always.interval()  # everybody is granted, and 0.8 of them repay
+    >>> 0.65 < low < 0.8 < high < 0.95
+    True
+    """
+    sequence = ConfidenceSequence(level, low, high, heaviest) if onto is None else onto
+    old = chances(propensities, np.size(np.asarray(rewards)))
+    return sequence.update(rewards, from_0_up("probabilities", probabilities, len(old)) / old)
+
+
+def difference_sequence(
+    candidate: npt.ArrayLike,
+    incumbent: npt.ArrayLike,
+    rewards: npt.ArrayLike,
+    propensities: npt.ArrayLike,
+    *,
+    level: float = 0.95,
+    low: float = 0.0,
+    high: float = 1.0,
+    heaviest: float = 10.0,
+    onto: ConfidenceSequence | None = None,
+) -> ConfidenceSequence:
+    """Return the interval of how much more one policy earns than another, for all times.
+
+    Parameters
+    ----------
+    candidate, incumbent : array of shape (people,)
+        Each policy's probability of the action that was taken.
+    rewards, propensities : array of shape (people,)
+        What the action earned, from `low` to `high`, and the probability with which it was taken.
+    level, low, high : float
+        The level, and the limits of rewards; the difference lies within ± (high - low).
+    heaviest : float
+        As for `ConfidenceSequence`.
+    onto : ConfidenceSequence, optional
+        The sequence so far, made by this function with the same `low` and `high`.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> granted = rng.random(2000) < 0.5
+    >>> rewards = np.where(granted, rng.random(2000) < 0.8, 0.0)
+    >>> even = np.full(2000, 0.5)
+    >>> more = difference_sequence(np.where(granted, 0.9, 0.1), even, rewards, even)
+    >>> more.interval()[0] > 0  # grants nine of ten, not five, and earns 0.32 more
+    True
+    """
+    limits = ConfidenceSequence(level, low, high)
+    x = limits.between(rewards)
+    old = chances(propensities, len(x))
+    new = from_0_up("candidate", candidate, len(x)) / old
+    now = from_0_up("incumbent", incumbent, len(x)) / old
+    sequence = ConfidenceSequence(level, low - high, high - low, heaviest) if onto is None else onto
+    # What one earns and what the other fails to earn: both from 0 up, whatever the weights.
+    return sequence.follow((new * x + now * (1 - x)) / 2, (now * x + new * (1 - x)) / 2)
+
+
+def flip_sequence(
+    flips: npt.ArrayLike,
+    weights: npt.ArrayLike | None = None,
+    *,
+    level: float = 0.95,
+    onto: ConfidenceSequence | None = None,
+) -> ConfidenceSequence:
+    """Return the interval of the share of people who would get another decision in another group.
+
+    Parameters
+    ----------
+    flips : array of shape (people,)
+        Whether each person would, or the probability of it.
+    weights : array of shape (people,), optional
+        How much rarer people like each are in the log than in the population, with a mean of 1.
+    level : float
+        As for `ConfidenceSequence`.
+    onto : ConfidenceSequence, optional
+        The sequence so far.
+
+    Examples
+    --------
+    >>> low, high = flip_sequence(np.zeros(2000)).interval()
+    >>> low == 0 and high < 0.02
+    True
+    """
+    sequence = ConfidenceSequence(level) if onto is None else onto
+    return sequence.update(np.asarray(flips, dtype=np.float64), weights)
+
+
+@dataclass
+class DiscriminationSequence:
+    """An interval, for all times, of the largest difference between two groups' rates of an action.
+
+    Parameters
+    ----------
+    groups : list
+        Every group there will ever be: each takes its share of the risk.
+    level : float
+        The probability that the difference is inside at all times together.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> s = rng.choice(["f", "m"], 4000)
+    >>> granted = rng.random(4000) < np.where(s == "f", 0.3, 0.6)
+    >>> low, high = DiscriminationSequence(["f", "m"]).update(granted, s).interval()
+    >>> 0.2 < low < 0.3 < high < 0.45
+    True
+    """
+
+    groups: list[Any]
+    level: float = 0.95
+    rates: dict[Any, ConfidenceSequence] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        checks.number("level", self.level, low=0, high=1, open_low=True)
+        share = 1 - (1 - self.level) / max(len(self.groups), 1)
+        self.rates = self.rates or {group: ConfidenceSequence(share) for group in self.groups}
+
+    def update(
+        self, chosen: npt.ArrayLike, sensitive_features: Any, weights: npt.ArrayLike | None = None
+    ) -> Self:
+        """Go on with the people who came next.
+
+        Parameters
+        ----------
+        chosen : array of shape (people,)
+            Whether each got the action, or the probability with which the policy chooses it for them.
+        sensitive_features : array-like
+            Each person's group.
+        weights : array of shape (people,), optional
+            Importance weights with a mean of 1 in each group, where decisions are another policy's.
+        """
+        values = finite("chosen", chosen)
+        codes, names = encode_groups(sensitive_features, len(values))
+        each = None if weights is None else from_0_up("weights", weights, len(values))
+        for at, group in enumerate(names):
+            if group not in self.rates:
+                raise ValueError(f"Got group {group!r}, but expected one of {list(self.rates)}.")
+            rows = codes == at
+            self.rates[group].update(values[rows], None if each is None else each[rows])
+        return self
+
+    def interval(self) -> tuple[float, float]:
+        """Return the interval as of now; one group has nobody to differ from."""
+        if len(self.rates) < 2:
+            return 0.0, 0.0
+        low, high = np.array([sequence.interval() for sequence in self.rates.values()]).T
+        apart = high[:, None] - low[None, :]
+        np.fill_diagonal(apart, 0.0)
+        return max(float(low.max() - high.min()), 0.0), float(apart.max())
+
+    def as_numbers(self) -> dict[str, Any]:
+        """Return all that the sequences know, as plain data, in the order of the groups."""
+        rates = [self.rates[group].as_numbers() for group in self.groups]
+        return {"groups": self.groups, "level": self.level, "rates": rates}
+
+    @classmethod
+    def of_numbers(cls, kept: Mapping[str, Any]) -> Self:
+        """Return the sequences that `as_numbers` wrote down."""
+        rates = [ConfidenceSequence.of_numbers(each) for each in kept["rates"]]
+        return cls(kept["groups"], kept["level"], dict(zip(kept["groups"], rates, strict=True)))
