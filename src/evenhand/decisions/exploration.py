@@ -1,0 +1,248 @@
+"""Exploration: what must be tried for its outcome to be known, how often, on whom, and at what cost.
+
+Where only some actions reveal an outcome, a policy that is never unsure learns only from the people it
+already believes in. Everything here is a function of probabilities, or of a state that is handed over.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from evenhand import checks
+from evenhand.arrays import Flags, Floats
+from evenhand.bandits.offpolicy import finite
+from evenhand.wording import listed
+
+
+def with_floor(probabilities: npt.ArrayLike, floor: npt.ArrayLike) -> Floats:
+    """Return the nearest policy that gives every action at least a floor; what keeps it already is unchanged.
+
+    Parameters
+    ----------
+    probabilities : array of shape (people, actions) or (people, groups, actions)
+        What the policies say.
+    floor : float or array of shape (people,)
+        The least probability of every action, from 0 to 1/actions. A person has the same under the policy of
+        every group.
+
+    Examples
+    --------
+    >>> with_floor([[1.0, 0.0], [0.7, 0.3]], 0.02)
+    array([[0.98, 0.02],
+           [0.7 , 0.3 ]])
+    """
+    said = np.asarray(probabilities, dtype=np.float64)
+    least = np.broadcast_to(np.asarray(floor, dtype=np.float64), len(said))
+    most = 1 / said.shape[-1]
+    if not ((least >= 0) & (least <= most)).all():
+        raise ValueError(f"Got a floor of {floor}, but expected one from 0 to 1/{said.shape[-1]}.")
+    least = least.reshape(-1, *[1] * (said.ndim - 1))
+    above = np.maximum(said - least, 0.0)
+    total = above.sum(axis=-1, keepdims=True)
+    share = (1 - said.shape[-1] * least) / np.where(total > 0, total, 1.0)
+    return np.asarray(least + above * share)
+
+
+def explored(before: Floats, after: Floats, numbers: npt.ArrayLike) -> Flags:
+    """Return for whom a uniform number picks another action after the floor than it did before it.
+
+    >>> explored(np.array([[1.0, 0.0]] * 2), np.array([[0.98, 0.02]] * 2), [0.5, 0.99])
+    array([False,  True])
+    """
+    u = np.asarray(numbers, dtype=np.float64)[:, None]
+    last = before.shape[1] - 1
+    first, second = ((said.cumsum(1) <= u).sum(1).clip(max=last) for said in (before, after))
+    return np.asarray(first != second)
+
+
+@dataclass
+class Novelty:
+    """How little was learned so far about people like each: what an outcome of theirs would teach.
+
+    xᵀ(I + Σ z zᵀ)⁻¹x over the people z whose outcome is known: the variance of a ridge regression's
+    prediction, in units of the noise. It is large for people unlike all of those.
+
+    Examples
+    --------
+    >>> novelty = Novelty(2).learn([[1.0, 0.0]] * 99)
+    >>> novelty.of([[1.0, 0.0], [0.0, 1.0]])
+    array([0.01, 1.  ])
+    """
+
+    n_features: int
+    known: Floats = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.known = np.eye(checks.integer("n_features", self.n_features))
+
+    def learn(self, X: npt.ArrayLike) -> Novelty:
+        """Take in people whose outcome is known."""
+        rows = np.asarray(X, dtype=np.float64)
+        self.known += rows.T @ rows
+        return self
+
+    def of(self, X: npt.ArrayLike) -> Floats:
+        """Return each person's novelty."""
+        rows = np.asarray(X, dtype=np.float64)
+        return np.asarray((rows * np.linalg.solve(self.known, rows.T).T).sum(1))
+
+
+class Spent(NamedTuple):
+    """What exploration has cost a group: its people, their mean floor, and how many were explored."""
+
+    people: int
+    mean_floor: float
+    explored: int
+
+
+@dataclass
+class Explorer:
+    """A floor for each person: higher where an outcome teaches more, the same on average in every group.
+
+    Each group has its own scale, so that a group is explored neither more nor less than another, however
+    novel its people are. With a budget, exploration stops for the rest of the day once it is used up: people
+    who come later are decided by the policy alone, and teach nothing about actions that it never takes.
+
+    Parameters
+    ----------
+    floor : float
+        The mean least probability of every action.
+    per_day : int, optional
+        How many decisions a day may differ from the policy's own. Without it, as many as the floor brings.
+    narrowest, widest : float
+        Nobody's floor is below `narrowest` times or above `widest` times the mean.
+
+    Examples
+    --------
+    >>> explorer = Explorer(0.02)
+    >>> explorer.floors(["f", "f", "m", "m"], teaches=[1.0, 3.0, 10.0, 30.0]).round(3)
+    array([0.01, 0.03, 0.01, 0.03])
+    >>> explorer.note(["f", "f", "m", "m"], [0.01, 0.03, 0.01, 0.03], [False, True, False, False])
+    >>> explorer.report()["f"]
+    Spent(people=2, mean_floor=0.02, explored=1)
+    """
+
+    floor: float = 0.02
+    per_day: int | None = None
+    narrowest: float = 0.25
+    widest: float = 4.0
+    day: Any = None
+    spent: int = 0
+    people: dict[Any, int] = field(default_factory=dict)
+    taught: dict[Any, float] = field(default_factory=dict)
+    floors_given: dict[Any, float] = field(default_factory=dict)
+    times: dict[Any, int] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        checks.number("floor", self.floor, low=0, high=0.5)
+        checks.number("narrowest", self.narrowest, low=0, high=1)
+        checks.number("widest", self.widest, low=1)
+        if self.per_day is not None:
+            checks.integer("per_day", self.per_day, low=0)
+
+    def floors(
+        self, groups: Collection[Any], teaches: npt.ArrayLike | None = None, day: Any = None
+    ) -> Floats:
+        """Return each person's floor, and remember what an outcome teaches in each group on average.
+
+        Parameters
+        ----------
+        groups : list
+            Each person's group.
+        teaches : array of shape (people,), optional
+            What an outcome of each would teach, as `Novelty.of` says; without it, all the same.
+        day : optional
+            Which day it is; a new one has a new budget.
+        """
+        if day != self.day:
+            self.day, self.spent = day, 0
+        worth = np.ones(len(groups)) if teaches is None else finite("teaches", teaches, len(groups))
+        names = np.asarray(groups, dtype=object)
+        found = np.zeros(len(worth))
+        for group in dict.fromkeys(groups):
+            rows = names == group
+            before, total = self.people.get(group, 0), self.taught.get(group, 0.0)
+            mean = (total + worth[rows].sum()) / (before + rows.sum())
+            scaled = worth[rows] / mean if mean > 0 else np.ones(rows.sum())
+            found[rows] = self.floor * np.clip(scaled, self.narrowest, self.widest)
+            self.people[group] = before + int(rows.sum())
+            self.taught[group] = total + float(worth[rows].sum())
+        over = self.per_day is not None and self.spent >= self.per_day
+        return np.zeros(len(found)) if over else np.minimum(found, 0.5)
+
+    def note(self, groups: Collection[Any], floors: npt.ArrayLike, explored: npt.ArrayLike) -> None:
+        """Count decisions that were made with these floors, and those among them that were `explored`."""
+        given, differed = finite("floors", floors, len(groups)), np.asarray(explored, dtype=np.bool_)
+        self.spent += int(differed.sum())
+        for group, floor, other in zip(groups, given, differed, strict=True):
+            self.floors_given[group] = self.floors_given.get(group, 0.0) + float(floor)
+            self.times[group] = self.times.get(group, 0) + int(other)
+
+    def report(self) -> dict[Any, Spent]:
+        """Return what exploration has cost each group."""
+        return {
+            group: Spent(n, self.floors_given.get(group, 0.0) / n, self.times.get(group, 0))
+            for group, n in self.people.items()
+        }
+
+
+def settled(
+    actions: Collection[Any],
+    rewards: npt.ArrayLike,
+    ages: npt.ArrayLike,
+    *,
+    reveals: Collection[Any],
+    unrevealed: float = 0.0,
+    within: float = np.inf,
+    overdue: float | None = None,
+) -> tuple[Flags, Floats]:
+    """Return whose outcome can be learned from now, and what each earned; NaN where it can't.
+
+    Parameters
+    ----------
+    actions : list
+        What was done for each person.
+    rewards : array of shape (people,)
+        What it earned, NaN where no outcome has come.
+    ages : array of shape (people,)
+        How long ago each decision was made, in the unit of `within`.
+    reveals : set
+        The actions after which an outcome is seen.
+    unrevealed : float
+        What an action earns that reveals none: known at once.
+    within : float
+        How long an outcome may take. Nobody's counts before: among younger decisions, those whose outcome has
+        come already are not like the others.
+    overdue : float, optional
+        What an action earned whose outcome has not come by then; without it, such people are left out.
+
+    Examples
+    --------
+    >>> actions, rewards = ["grant", "refuse", "grant"], [1, np.nan, np.nan]
+    >>> known, earned = settled(actions, rewards, ages=[9, 9, 2], reveals={"grant"}, within=6)
+    >>> known, earned
+    (array([ True,  True, False]), array([ 1.,  0., nan]))
+    """
+    if not len(reveals):
+        raise ValueError("Got reveals=∅, but expected at least one action after which an outcome is seen.")
+    taken, paid, old = list(actions), np.array(rewards, dtype=np.float64), np.asarray(ages, dtype=np.float64)
+    if not len(taken) == len(paid) == len(old):
+        raise ValueError(
+            f"Got {len(taken)} actions, {len(paid)} rewards and {len(old)} ages, but expected one of each."
+        )
+    shows = np.array([action in reveals for action in taken], dtype=np.bool_)
+    hidden = ~shows & ~np.isnan(paid)
+    if hidden.any():
+        action = taken[int(np.argmax(hidden))]
+        raise ValueError(f"Got a reward of {action!r}, but expected none: only {listed(reveals)} reveal one.")
+    ripe = old >= within if np.isfinite(within) else ~np.isnan(paid)
+    late = shows & ripe & np.isnan(paid)
+    paid[late] = np.nan if overdue is None else overdue
+    paid[~shows] = unrevealed
+    paid[shows & ~ripe] = np.nan
+    return ~np.isnan(paid), paid
