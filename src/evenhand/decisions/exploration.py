@@ -40,7 +40,7 @@ def with_floor(probabilities: npt.ArrayLike, floor: npt.ArrayLike) -> Floats:
     least = np.broadcast_to(np.asarray(floor, dtype=np.float64), len(said))
     most = 1 / said.shape[-1]
     if not ((least >= 0) & (least <= most)).all():
-        raise ValueError(f"Got a floor of {floor}, but expected one from 0 to 1/{said.shape[-1]}.")
+        raise ValueError(f"Got a floor of {floor!r}, but expected one from 0 to 1/{said.shape[-1]}.")
     least = least.reshape(-1, *[1] * (said.ndim - 1))
     above = np.maximum(said - least, 0.0)
     total = above.sum(axis=-1, keepdims=True)
