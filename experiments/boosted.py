@@ -61,7 +61,13 @@ BLIND = ("blind LR", "blind trees", "blind LightGBM")
 SLOW = ("blind network + parity", "fairlearn", "Rawlsian", "LFR", "ALFR")
 SLOWEST = ("fairlearn trees",)
 # How many splits the fast, the slow and the slowest methods have.
-SPLITS_OF = {"german": (10, 10, 3), "compas": (10, 10, 3), "adult": (10, 3, 2), "health": (3, 1, 1)}
+SPLITS_OF = {
+    "german": (10, 10, 3),
+    "compas": (10, 10, 3),
+    "adult": (10, 3, 2),
+    "adult-all": (10, 3, 1),
+    "health": (3, 1, 1),
+}
 BOTH = Bounded(max_discrimination=0.012, max_flip=0.005, name="both")
 CRITERIA = (DELTA, NotConstant(Bounded(1.0, 1.0), "accuracy"), NotConstant(BOTH, "both"))
 

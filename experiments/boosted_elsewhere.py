@@ -37,18 +37,19 @@ from evenhand.metrics import auc
 
 FIRST_SEED, SEEDS, WEIGHT = 3000, 5, 20.0
 BLIND = ("blind LR", "blind trees")
-SHORT_BY, AUC_SHORT_BY, MAX_FLIP = 0.003, 0.003, 0.005  # what the issue allows: 0.3 points, 0.003 and 0.5 %
+SHORT_BY, AUC_SHORT_BY, MAX_FLIP = 0.003, 0.003, 0.005  # how much worse is as good: 0.3 points and 0.003
 
 
 def models(seed: int) -> dict[str, Any]:
     even = Likelihood() + LogRatio() + Parity(bound=0.0)
+    scaled = CooperativeBandits(standardize=False)
     return {
         "blind LR": LogisticRegression(max_iter=1000),
         "blind trees": HistGradientBoostingClassifier(random_state=seed),
         "networks": CooperativeBandits(WEIGHT, standardize=False, checkpoint_every=10**9, random_state=seed),
         "trees": CooperativeBoosting(WEIGHT, random_state=seed),
-        "ensemble": CooperativeEnsemble(WEIGHT, random_state=seed),
-        "ensemble, parity": CooperativeEnsemble(WEIGHT, reward=even, random_state=seed),
+        "ensemble": CooperativeEnsemble(WEIGHT, bandits=scaled, random_state=seed),
+        "ensemble, parity": CooperativeEnsemble(WEIGHT, reward=even, bandits=scaled, random_state=seed),
     }
 
 

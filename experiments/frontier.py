@@ -18,7 +18,7 @@ import hashlib
 import inspect
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -61,7 +61,9 @@ ALIKE, LARGE = "everybody alike", "ours, large λ"
 
 @cache
 def people_of(name: str) -> Dataset:
-    """The data set, read once."""
+    """The data set, read once: the rows that the paper used, or with '-all' everybody, gaps and all."""
+    if name.endswith("-all"):
+        return replace(load(name.removesuffix("-all")), name=name)
     return load(name, rows="published")
 
 

@@ -85,7 +85,10 @@ def test_thresholds_too(data, tmp_path):
 def test_arrays_that_do_not_fit_are_refused_before_any_loop(data, tmp_path, part):
     """A stranger's file may claim any shape; the loops check none, so the door does."""
     X, y, s = data
-    model = CooperativeBandits(epochs=1, reward=Correctness() + Parity(), random_state=0)
+    reward = Correctness() + Parity()
+    model = CooperativeBandits(
+        epochs=1, reward=reward, standardize=False, random_state=0
+    )  # keeps its moments
     training = model.fit(X, y, sensitive_features=s)._training
     if part == "policies":
         training.policies = training.policies._replace(W1=training.policies.W1[:, :1].copy())
