@@ -24,7 +24,8 @@ test: setup
 	test -x .venv-lowest/bin/python || $(PYTHON) -m venv .venv-lowest
 	$(PYTHON) -c "import tomllib; told = tomllib.load(open('pyproject.toml', 'rb'))['project']; \
 	  print(*(name.replace('>=', '==') for name in \
-	          told['dependencies'] + told['optional-dependencies']['parquet']), sep='\n')" > .venv-lowest/lowest.txt
+	          told['dependencies'] + told['optional-dependencies']['parquet'] \
+	          + told['optional-dependencies']['excel']), sep='\n')" > .venv-lowest/lowest.txt
 	.venv-lowest/bin/python -m pip install --quiet --disable-pip-version-check --editable . \
 	  --requirement .venv-lowest/lowest.txt pytest pytest-xdist hypothesis polars
 	touch $@

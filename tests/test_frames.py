@@ -204,5 +204,5 @@ def test_audits_and_metrics_say_the_same_of_any_frame(kind: str) -> None:
 def test_an_unknown_source_says_what_is_read() -> None:
     from evenhand.tables import load_table
 
-    with pytest.raises(TypeError, match="Got a object, but expected .*a DataFrame"):
+    with pytest.raises(TypeError, match="Got a object, but expected .*a frame"):
         load_table(object())

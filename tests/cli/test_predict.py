@@ -151,8 +151,12 @@ def test_mistakes_are_messages(fitted, tmp_path):
         ((fitted.model, fitted.people, "--rejects", fitted.people), 2, "which is an input"),
         ((fitted.model, fitted.people, "--rejects", tmp_path / "r.parquet"), 2, "expected a CSV file"),
         ((fitted.model, fitted.people, "-o", "-", "--json"), 2, "only one of them"),
-        ((fitted.model, fitted.people, "-o", tmp_path / "d.xlsx"), 2, "expected one of '.csv', '.parquet'"),
-        ((fitted.model, tmp_path), 2, "is a folder; expected a CSV or Parquet file"),
+        (
+            (fitted.model, fitted.people, "-o", tmp_path / "d.ods"),
+            2,
+            "expected one of '.csv', '.csv.gz', '.parquet'",
+        ),
+        ((fitted.model, tmp_path), 2, "is a folder; expected a file: CSV, Parquet or Excel"),
     ):
         out = evenhand("predict", *arguments)
         assert out.exit_code == code, (arguments, out.output)

@@ -161,13 +161,13 @@ def test_a_missing_file_gets_the_nearest_name(write: Write, tmp_path: Path) -> N
 
 
 def test_an_unknown_kind_of_file(write: Write) -> None:
-    with pytest.raises(ValueError, match=r"the ending of people.xlsx='.xlsx', but expected one of '.csv'"):
-        read_table(write("a", "people.xlsx"))
+    with pytest.raises(ValueError, match=r"the ending of people.ods='.ods', but expected one of '.csv'"):
+        read_table(write("a", "people.ods"))
 
 
 @pytest.mark.parametrize("source", [42, [1, 2], None])
 def test_what_is_no_table(source: object) -> None:
-    with pytest.raises(TypeError, match="expected the path of a CSV or Parquet file, or a DataFrame"):
+    with pytest.raises(TypeError, match="expected the path of a CSV, Parquet or Excel file, or a frame"):
         read_table(source)
 
 

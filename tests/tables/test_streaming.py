@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from evenhand.tables import streaming
 from evenhand.tables.csv_format import line_of_row, unguarded
 from evenhand.tables.files import read_table
-from evenhand.tables.streaming import read_chunks, safe_cell, writing
+from evenhand.tables.streaming import read_chunks
+from evenhand.tables.writing import safe_cell, writing
 
 FORMULA = "=+-@\t\r\n＝＋－＠"
 
@@ -245,14 +246,14 @@ def test_a_table_of_nobody_is_one_chunk_with_its_columns(tmp_path):
 
 
 def test_files_that_are_not_there_or_no_table(tmp_path):
-    (tmp_path / "t.xlsx").write_text("x")
+    (tmp_path / "t.ods").write_text("x")
     (tmp_path / "t.parquet").write_text("x")
-    with pytest.raises(IsADirectoryError, match="is a folder; expected a CSV or Parquet file"):
+    with pytest.raises(IsADirectoryError, match="is a folder; expected a file: CSV, Parquet or Excel"):
         read_chunks(tmp_path)
-    with pytest.raises(FileNotFoundError, match=r"Did you mean 't.xlsx'"):
-        read_chunks(tmp_path / "t.xls")
+    with pytest.raises(FileNotFoundError, match=r"Did you mean 't.ods'"):
+        read_chunks(tmp_path / "t.od")
     with pytest.raises(ValueError, match=r"expected one of '.csv'"):
-        read_chunks(tmp_path / "t.xlsx")
+        read_chunks(tmp_path / "t.ods")
     with pytest.raises(ValueError, match="not a complete Parquet file"):
         _all(tmp_path / "t.parquet", 10)
 

@@ -182,7 +182,7 @@ def test_bad_columns(options, message, people, table):
 
 
 def test_what_is_no_table_and_what_is_not_fitted(people):
-    with pytest.raises(TypeError, match=r"expected the path of a CSV or Parquet file, or a DataFrame"):
+    with pytest.raises(TypeError, match=r"expected the path of a CSV, Parquet or Excel file, or a frame"):
         tabular(bandits()).fit(7, [0, 1])
     with pytest.raises(NotFittedError):
         tabular(bandits()).predict(people)

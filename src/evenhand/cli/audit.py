@@ -22,7 +22,7 @@ EXAMPLES = (
 
 
 def run(
-    data: Annotated[Path, typer.Argument(help="A CSV or Parquet file, one row per person.")],
+    data: options.Data,
     label: options.Label = None,
     sensitive: options.Sensitive = None,
     model: Annotated[Path | None, typer.Option(help="A model saved by evenhand.")] = None,
@@ -40,9 +40,7 @@ def run(
     positive: options.Positive = None,
     drop: options.Drop = None,
     categorical: options.Categorical = None,
-    part: Annotated[
-        str, typer.Option(help="Of the people that a model was made with: 'all', or the 'test' part alone.")
-    ] = "all",
+    part: options.Part = "all",
     max_model_size: options.MaxModelSize = 1,
     unknown: options.Unknown = "drop",
     min_group: options.MinGroup = MIN_GROUP,
@@ -51,6 +49,9 @@ def run(
     report: options.Report = None,
     summary: options.Summary = None,
     encoding: options.Encoding = "utf-8",
+    decimal: options.Decimal = None,
+    sheet: options.Sheet = None,
+    map: options.Map = None,
     as_json: options.Json = False,
 ) -> None:
     """Measure how decisions treat people, groups, and people as members of other groups.
@@ -64,6 +65,7 @@ def run(
     from evenhand.report.persons import MOST_PERSONS
     from evenhand.report.render import write_html
     from evenhand.report.summary import write_summary
+    from evenhand.tables.paths import bare_name
     from evenhand.workflow.file_audit import audit_file
     from evenhand.workflow.table import PERSON_NUMBER, check_written
 
@@ -71,11 +73,12 @@ def run(
     done = audit_file(
         data, model=model, predictions=predictions, label=label, sensitive=sensitive, positive=positive,
         drop=drop, categorical=categorical, threshold=threshold, epsilon=epsilon, n_listed=MOST_PERSONS,
-        seed=seed, encoding=encoding, max_bytes=max_model_size << 30, unknown=unknown, min_group=min_group,
+        seed=seed, encoding=encoding, decimal=decimal, sheet=sheet, map=options.changes(map),
+        max_bytes=max_model_size << 30, unknown=unknown, min_group=min_group,
         merge_small=merge_small, part=part, progress=Notes(),
     )  # fmt: skip
     whole = summary_of_audit(
-        done.audit, name=data.stem, label=done.label, sensitive=done.sensitive,
+        done.audit, name=bare_name(data), label=done.label, sensitive=done.sensitive,
         how=made(command_line(), seeds=[seed], data=[done.source]),
         model=str(model) if model else f"Column {predictions}",
     )  # fmt: skip

@@ -28,7 +28,6 @@ EXAMPLES = (
 )
 
 
-Data = Annotated[Path, typer.Argument(help="A CSV or Parquet file, one row per person.")]
 Output = Annotated[Path, typer.Option("--output", "-o", help="The model file.")]
 Criterion = Annotated[
     str | None,
@@ -61,7 +60,7 @@ Jobs = Annotated[int, typer.Option(help="Models trained at a time; -1 is one per
 
 
 def run(
-    data: Data,
+    data: options.Data,
     label: options.Label = None,
     sensitive: options.Sensitive = None,
     output: Output = Path("model.skops"),
@@ -82,6 +81,9 @@ def run(
     report: options.Report = None,
     summary: options.Summary = None,
     encoding: options.Encoding = "utf-8",
+    decimal: options.Decimal = None,
+    sheet: options.Sheet = None,
+    map: options.Map = None,
     as_json: options.Json = False,
 ) -> None:
     """Train fair models on your table, show what fairness costs, and save the best one.
@@ -107,8 +109,9 @@ def run(
     with kept_until_done(output.with_name(f".{output.name}.unfinished")) as kept:
         frontier = explore(
             data, label=label, sensitive=sensitive, positive=positive, drop=drop or (),
-            categorical=categorical or (), encoding=encoding, unknown=unknown, min_group=min_group,
-            merge_small=merge_small, weights=grid,
+            categorical=categorical or (), encoding=encoding, decimal=decimal, sheet=sheet,
+            map=options.changes(map), unknown=unknown, min_group=min_group, merge_small=merge_small,
+            weights=grid,
             parity_bound=PARITY_BOUND if max_discrimination is None else max_discrimination / 2,
             policies=policies, epochs=times,
             random_state=seed, n_jobs=jobs, resume=kept, progress=Notes(quiet=as_json),

@@ -24,11 +24,13 @@ EXAMPLES = (
 
 def run(
     model: Annotated[Path, typer.Argument(help="A model that `evenhand fit` saved.")],
-    data: Annotated[Path, typer.Argument(help="A CSV or Parquet file, one row per person.")],
+    data: options.Data,
     output: Annotated[
         Path | None,
         typer.Option(
-            "--output", "-o", help="CSV or Parquet; '-' is standard output. Default: NAME.decided.EXT"
+            "--output",
+            "-o",
+            help="CSV (also .csv.gz), Parquet or Excel; '-' is standard output. Default: NAME.decided.EXT",
         ),
     ] = None,
     rejects: Annotated[
@@ -47,9 +49,13 @@ def run(
             "policies 'agree'. The column decided_by says whom such a rule decided."
         ),
     ] = "reject",
+    part: options.Part = "all",
     chunk: Annotated[int, typer.Option(min=1, help="Rows in memory at a time.")] = 10_000,
     max_model_size: options.MaxModelSize = 1,
     encoding: options.Encoding = "utf-8",
+    decimal: options.Decimal = None,
+    sheet: options.Sheet = None,
+    map: options.Map = None,
     as_json: options.Json = False,
 ) -> None:
     """Decide about everybody in a file, in constant memory.
@@ -74,8 +80,9 @@ def run(
     if output == STANDARD_OUTPUT and as_json:
         raise ValueError("Got both -o - and --json, but standard output takes only one of them.")
     found = decide_file(
-        model, data, output, rejects=rejects, prefix=prefix, unknown_group=unknown_group, chunk=chunk,
-        encoding=encoding, max_bytes=max_model_size << 30, progress=to_stderr(lines=False),
+        model, data, output, rejects=rejects, prefix=prefix, unknown_group=unknown_group, part=part,
+        chunk=chunk, encoding=encoding, decimal=decimal, sheet=sheet, map=options.changes(map),
+        max_bytes=max_model_size << 30, progress=to_stderr(lines=False),
     )  # fmt: skip
     if as_json:
         print_json(asdict(found))

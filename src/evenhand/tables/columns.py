@@ -160,9 +160,10 @@ def _text(column: pd.Series[Any], notes: list[str], place: Place) -> pd.Series[A
         return _numbers(numbers.reindex(column.index), notes, place)
     elif (numbers.notna() | spoken.str.fullmatch(_WRITTEN_NUMBER)).mean() > _MOSTLY:
         odd = numbers.index[numbers.isna()][0]
+        comma = "Give decimal=',' (--decimal ,) if that is a decimal comma. " if "," in spoken[odd] else ""
         raise ValueError(
             f"{place(odd)}, column {column.name!r}: got {column[odd]!r}{_written_with(spoken[odd])} in "
-            f"a column of numbers ({int(numbers.isna().sum())} such values). Correct the values, "
+            f"a column of numbers ({int(numbers.isna().sum())} such values). {comma}Correct the values, "
             "drop the column, or name it in `categorical` if the numbers are codes."
         )
     distinct = values.nunique()

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import codecs
 import csv
+import io
 import re
 from itertools import chain
 from pathlib import Path
 from typing import NamedTuple, TextIO
 
 import pandas as pd
+
+from evenhand.tables.paths import open_bytes
 
 # What says in any CSV field that there is no value. Other text stays as it stands: "None" can be a category.
 MISSING_MARKS = ("", "NA", "NaN", "nan", "N/A", "n.a.", "null", "NULL", "#N/A", "#NULL!", "#DIV/0!")
@@ -64,7 +67,7 @@ def unguarded(text: str) -> str:
 
 def line_of_row(path: Path, row: int, *, encoding: str = "utf-8") -> int:
     """Return the line where a data row (from 0) begins, past quoted line breaks and empty lines."""
-    with path.open(encoding=with_mark(encoding), newline="") as file:
+    with open_bytes(path) as packed, io.TextIOWrapper(packed, with_mark(encoding), newline="") as file:
         header = read_header(path, file)
         reader = csv.reader(file, delimiter=header.separator)
         begins, position = header.lines + 1, 0
@@ -98,20 +101,21 @@ def read_header(path: Path, file: TextIO) -> Header:
         raise ValueError(f"{path}, line {line - 1 + reader.line_num}: {_explained(error)}") from error
     if not names:
         raise ValueError(f"{path}, line {line} is empty; expected column names.")
+    return Header(separator, checked_names(names, f"{path}, line {line}"), line - 1 + reader.line_num)
+
+
+def checked_names(names: list[str], place: str) -> list[str]:
+    """Return the names of columns, of which only the first may be missing; raise if one comes twice."""
     if len(names) > 1 and not names[0].strip():
-        names[0] = _INDEX
+        names = [_INDEX, *names[1:]]
     seen: set[str] = set()
     for position, name in enumerate(names, start=1):
         if not name.strip():
-            raise ValueError(
-                f"{path}, line {line}: column {position} has no name; expected a name for every column."
-            )
+            raise ValueError(f"{place}: column {position} has no name; expected a name for every column.")
         if name in seen:
-            raise ValueError(
-                f"{path}, line {line}: the column {name!r} comes twice; expected each name once."
-            )
+            raise ValueError(f"{place}: the column {name!r} comes twice; expected each name once.")
         seen.add(name)
-    return Header(separator, names, line - 1 + reader.line_num)
+    return names
 
 
 def check_lines(path: Path, file: TextIO, encoding: str) -> tuple[list[str], list[str]]:
@@ -160,7 +164,7 @@ def wrong_encoding(path: Path, encoding: str) -> str:
     whole = f"{path} is not {encoding.upper()}. {advice}"
     if not "\n\n".encode(encoding).endswith(b"\n\n"):  # as in UTF-16, whose lines end in more than that byte
         return whole
-    with path.open("rb") as file:
+    with open_bytes(path) as file:
         for number, line in enumerate(file, start=1):
             try:
                 line.decode(encoding)
@@ -174,7 +178,7 @@ def wrong_encoding(path: Path, encoding: str) -> str:
 
 def _likely(path: Path) -> str:
     """Say what a file that is not UTF-8 may be: what spreadsheets write, which latin-1 would misread."""
-    with path.open("rb") as file:
+    with open_bytes(path) as file:
         marked = file.read(2) in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
     return ", which is utf-16 by its first bytes" if marked else ", often cp1252"
 

@@ -1,17 +1,18 @@
-"""Reading a user's file: CSV, Parquet or a DataFrame; an error names the file, and the line where it can."""
+"""Reading a user's file or DataFrame; an error names the file, and the line where it can."""
 
 from __future__ import annotations
 
 import hashlib
 import io
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
-from evenhand.checks import did_you_mean, one_of
+from evenhand.checks import one_of
 from evenhand.frames import as_pandas as from_any_library
 from evenhand.tables.csv_format import (
     MISSING_MARKS,
@@ -22,8 +23,9 @@ from evenhand.tables.csv_format import (
     unguarded,
     with_mark,
 )
-
-TEXT_FILES = (".csv", ".tsv", ".txt")
+from evenhand.tables.decimals import as_numbers, decimal_of, with_points
+from evenhand.tables.paths import kind_of_file, unpacked
+from evenhand.tables.workbook import read_sheet
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,6 +46,8 @@ class Table:
         The encoding of a CSV file.
     sha256 : str
         The digest of the file's bytes, as `sha256sum` prints it; '' for a DataFrame.
+    rows : sequence of int
+        Where the rows stand in a sheet, counted from 1.
     """
 
     frame: pd.DataFrame
@@ -52,28 +56,41 @@ class Table:
     path: Path | None = None
     encoding: str = "utf-8"
     sha256: str = ""
+    rows: Sequence[int] = ()
+
+    def plain(self) -> pd.DataFrame:
+        """Return the frame with text for names, and rows numbered from 0."""
+        return self.frame.rename(columns=str).reset_index(drop=True)
 
     def place(self, row: Any) -> str:
         """Return where a row of the frame stands: file and line, or the row of a DataFrame."""
+        if self.rows:
+            return f"{self.origin}, row {self.rows[int(row)]}"
         if self.path is None or self.path.suffix.lower() == ".parquet":
             return f"{self.origin}, row {getattr(row, 'item', lambda: row)()!r}"
         return f"{self.origin}, line {line_of_row(self.path, int(row), encoding=self.encoding)}"
 
 
-def read_table(source: Any, *, encoding: str = "utf-8") -> Table:
-    """Read a CSV or Parquet file, or take a DataFrame.
+def read_table(
+    source: Any, *, encoding: str = "utf-8", decimal: str | None = None, sheet: str | None = None
+) -> Table:
+    """Read a CSV, Parquet or Excel file, or take a DataFrame.
 
-    A file is read from the disk once. A column of a CSV file in which a number has a leading zero ('01',
-    '007') is text: these are codes. A first column without a name, as pandas writes an index, is called
-    'Unnamed: 0', as in pandas.
+    A CSV file may be packed (.csv.gz, .csv.bz2, .csv.xz). A column of it in which a number has a leading
+    zero ('01', '007') is text: these are codes. A first column without a name, as pandas writes an index, is
+    called 'Unnamed: 0', as in pandas.
 
     Parameters
     ----------
     source : path, DataFrame or Table
-        A CSV or Parquet file; a frame of pandas, Polars (lazy ones are collected), Arrow or any other
+        A CSV, Parquet or Excel file; a frame of pandas, Polars (lazy ones are collected), Arrow or any other
         library that narwhals knows; a table that was read before is returned as it is.
     encoding : str
         The encoding of a CSV file.
+    decimal : {'.', ','}, optional
+        The sign before decimals in text. Guessed for a CSV file whose columns are not separated by commas.
+    sheet : str, optional
+        The sheet of an Excel file, by default the first.
 
     Raises
     ------
@@ -88,7 +105,10 @@ def read_table(source: Any, *, encoding: str = "utf-8") -> Table:
     if isinstance(source, Table):
         return source
     is_file = isinstance(source, (str, Path))
-    table = _read_file(Path(source), encoding) if is_file else Table(as_pandas(source))
+    if is_file:
+        table = _read_file(Path(source), encoding, decimal, sheet)
+    else:
+        table = Table(_read_text(as_pandas(source), decimal))
     names = pd.Index(table.frame.columns)
     if names.has_duplicates:
         twice = names[names.duplicated()][0]
@@ -101,35 +121,44 @@ def read_table(source: Any, *, encoding: str = "utf-8") -> Table:
     return table
 
 
+def no_sheet(path: Path, sheet: str | None) -> None:
+    """Raise if a sheet was asked for in a file that has none."""
+    if sheet is not None:
+        raise ValueError(f"Got sheet={sheet!r} with {path}, but only an Excel file (.xlsx) has sheets.")
+
+
 def sha256_of(path: Path) -> str:
     """Return the digest of a file's bytes, as `sha256sum` prints it."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def kind_of_file(path: Path) -> str:
-    """Return the ending of a table's file, which must exist and have a format that can be read."""
-    if path.is_dir():
-        raise IsADirectoryError(f"{path} is a folder; expected a CSV or Parquet file.")
-    if not path.is_file():
-        near = [entry.name for entry in path.parent.iterdir()] if path.parent.is_dir() else []
-        raise FileNotFoundError(f"There is no file {path}.{did_you_mean(path.name, near)}")
-    return one_of(f"the ending of {path.name}", path.suffix.lower(), (*TEXT_FILES, ".parquet"))
+def _read_text(frame: pd.DataFrame, decimal: str | None) -> pd.DataFrame:
+    return with_points(frame) if one_of("decimal", decimal or ".", (".", ",")) == "," else frame
 
 
-def _read_file(path: Path, encoding: str) -> Table:
+def _read_file(path: Path, encoding: str, decimal: str | None, sheet: str | None) -> Table:
     kind = kind_of_file(path)
     content = path.read_bytes()
     digest = hashlib.sha256(content).hexdigest()
     if kind == ".parquet":
-        return Table(_read_parquet(path, content), str(path), path=path, sha256=digest)
-    frame, notes = _read_csv(path, content, encoding)
+        no_sheet(path, sheet)
+        frame = _read_text(_read_parquet(path, content), decimal)
+        return Table(frame, str(path), path=path, sha256=digest)
+    if kind == ".xlsx":
+        names, cells, rows, notes = read_sheet(path, sheet, content)
+        frame = _read_text(pd.DataFrame(cells, columns=names), decimal)
+        return Table(frame, str(path), notes, path, sha256=digest, rows=rows)
+    no_sheet(path, sheet)
+    frame, notes = _read_csv(path, unpacked(path, content), encoding, decimal)
     return Table(frame, str(path), notes, path, encoding, digest)
 
 
-def _read_csv(path: Path, content: bytes, encoding: str) -> tuple[pd.DataFrame, list[str]]:
+def _read_csv(path: Path, content: bytes, encoding: str, given: str | None) -> tuple[pd.DataFrame, list[str]]:
     with io.TextIOWrapper(io.BytesIO(content), with_mark(encoding), newline="") as file:
         coded, guarded = check_lines(path, file, encoding)
+        file.seek(0)
+        decimal = decimal_of(path, file, given)
         file.seek(0)
         header = read_header(path, file)
         frame = pd.read_csv(
@@ -139,15 +168,20 @@ def _read_csv(path: Path, content: bytes, encoding: str) -> tuple[pd.DataFrame, 
             names=header.names,
             keep_default_na=False,
             na_values=list(MISSING_MARKS),
-            dtype=dict.fromkeys(coded, str),
+            dtype=str if decimal == "," else dict.fromkeys(coded, str),
             low_memory=False,
         )
     for name in guarded:
         frame[name] = frame[name].map(unguarded, na_action="ignore")
-    if header.separator == ",":
-        return frame, []
+    if decimal == ",":
+        frame = as_numbers(with_points(frame), but=coded)
     called = SEPARATORS.get(header.separator, repr(header.separator))
-    return frame, [f"Columns of {path.name} are separated by a {called}."]
+    notes = [] if header.separator == "," else [f"Columns of {path.name} are separated by a {called}."]
+    if decimal == "," and given is None:
+        notes.append(
+            f"Numbers in {path.name} are read with a decimal comma; decimal='.' (--decimal .) reads points."
+        )
+    return frame, notes
 
 
 def _read_parquet(path: Path, content: bytes) -> pd.DataFrame:
@@ -184,5 +218,5 @@ def as_pandas(source: Any) -> pd.DataFrame:
             warnings.simplefilter("ignore", DeprecationWarning)  # old, but some libraries offer nothing else
             return pd.api.interchange.from_dataframe(source)
     raise TypeError(
-        f"Got a {type(source).__name__}, but expected the path of a CSV or Parquet file, or a DataFrame."
+        f"Got a {type(source).__name__}, but expected the path of a CSV, Parquet or Excel file, or a frame."
     )

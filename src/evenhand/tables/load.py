@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,8 @@ from evenhand.tables.columns import is_number, tidy_columns
 from evenhand.tables.dataset import Dataset
 from evenhand.tables.files import read_table
 from evenhand.tables.grouping import crossed, with_known_groups, with_small_merged
+from evenhand.tables.mapping import mapped
+from evenhand.tables.paths import bare_name
 from evenhand.tables.roles import (
     MOST_LABELS,
     Roles,
@@ -36,6 +38,9 @@ def load_table(
     pos_label: Any = None,
     name: str | None = None,
     encoding: str = "utf-8",
+    decimal: str | None = None,
+    sheet: str | None = None,
+    map: Mapping[Any, Any] | None = None,
     unknown: str = "drop",
     merge_small: str | None = None,
     min_group: int = MIN_GROUP,
@@ -49,7 +54,8 @@ def load_table(
     Parameters
     ----------
     source : path or DataFrame
-        A CSV or Parquet file, or a frame of pandas, Polars, Arrow or any other library that narwhals knows.
+        A CSV, Parquet or Excel file, or a frame of pandas, Polars, Arrow or any other library that
+        narwhals knows.
     label : str, optional
         The column to predict; guessed from common names, else the last column that has two values.
     sensitive : str or list of str, optional
@@ -66,6 +72,13 @@ def load_table(
         The data set's name; by default the file's.
     encoding : str
         The encoding of a CSV file.
+    decimal : {'.', ','}, optional
+        The sign before decimals in text; guessed for a CSV file whose columns are not separated by commas.
+    sheet : str, optional
+        The sheet of an Excel file, by default the first.
+    map : dict, optional
+        What values are called instead: `{"yes": 1, "no": 0}` for the label, `{"sex:0": "f"}` for a column
+        that is named. None makes a value missing.
     unknown : {'drop', 'keep'}
         What becomes of people whose group is unknown (a gap, '?', 'unknown', 'N/A', ...): they are left out,
         or are a group called 'unknown'.
@@ -80,11 +93,12 @@ def load_table(
     >>> load_table(people, label="hired", sensitive="sex")
     Dataset 'table' (3 people, 1 feature), label 'hired' = 'yes': 66.7 %, sensitive 'sex': f 2, m 1
     """
-    table = read_table(source, encoding=encoding)
+    table = read_table(source, encoding=encoding, decimal=decimal, sheet=sheet)
     notes = list(table.notes)
-    frame = table.frame.rename(columns=str).reset_index(drop=True)
+    frame = table.plain()
     codes = named_columns("categorical", categorical, frame, table.origin)
     roles = find_roles(frame, table.origin, notes, label=label, sensitive=sensitive, drop=drop)
+    frame = mapped(frame, map, [roles.label], table.origin)
     people = _known_people(frame.drop(columns=roles.dropped), roles, table.origin, notes, unknown)
     groups, merged = with_small_merged(crossed(people[roles.sensitive]), merge_small, min_group, notes)
     _check_groups(groups, table.origin)
@@ -101,7 +115,7 @@ def load_table(
             f"{', '.join(roles.sensitive)}."
         )
     return Dataset(
-        name=name or (table.path.stem if table.path else "table"),
+        name=name or (bare_name(table.path) if table.path else "table"),
         contexts=contexts,
         label=target.reset_index(drop=True),
         sensitive=groups.to_frame(),

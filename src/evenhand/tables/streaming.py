@@ -1,28 +1,29 @@
-"""Tables too large for memory: rows in chunks from CSV or Parquet, and out again, safe for a spreadsheet."""
+"""Tables too large for memory: rows in chunks, from CSV, Parquet or Excel; `writing` has the way out."""
 
 from __future__ import annotations
 
 import csv
-import re
-import sys
+import io
 from collections import deque
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import contextmanager
+from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple, TextIO
 
 import pandas as pd
 
-from evenhand.atomic import replacing
 from evenhand.tables.csv_format import (
-    FORMULA_SIGNS,
     Header,
     read_header,
     unguarded,
     with_mark,
     wrong_encoding,
 )
-from evenhand.tables.files import kind_of_file, pyarrow_for
+from evenhand.tables.decimals import decimal_of
+from evenhand.tables.files import no_sheet, pyarrow_for
+from evenhand.tables.paths import kind_of_file, open_bytes
+from evenhand.tables.workbook import full, open_sheet
 
 CHUNK = 10_000
 _LONGEST_LINE = 10_000_000
@@ -30,7 +31,6 @@ _ENDS = ("\n", "\r")  # of a line
 _MOST_AGAIN = 200_000  # lines read a second time; in a file with more damage, a row has at most
 _MOST_LINES = 100  # lines: reading stays linear
 _SHOWN = 1_000  # signs of a damaged line that its reject shows
-_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 
 
 class Reject(NamedTuple):
@@ -45,7 +45,7 @@ class Chunk(NamedTuple):
     """Some rows, the line (or the row of a Parquet file) where each begins, and lines that are no row.
 
     `schema` is that of a Parquet file: a chunk alone may not show the type of a column; `separator` is that
-    of a CSV file.
+    of a CSV file; `decimal` is the sign before decimals in text.
     """
 
     rows: pd.DataFrame
@@ -53,23 +53,48 @@ class Chunk(NamedTuple):
     rejects: list[Reject]
     schema: Any = None
     separator: str = ","
+    decimal: str | None = None
 
 
-def read_chunks(path: Path, *, size: int = CHUNK, encoding: str = "utf-8") -> Iterator[Chunk]:
-    """Read a CSV file as text, or a Parquet file as it is, `size` rows at a time."""
+def read_chunks(
+    path: Path,
+    *,
+    size: int = CHUNK,
+    encoding: str = "utf-8",
+    decimal: str | None = None,
+    sheet: str | None = None,
+) -> Iterator[Chunk]:
+    """Read a CSV file as text, or a Parquet or Excel file as it is, `size` rows at a time.
+
+    `decimal` is that of `read_table`; it changes no row, but the chunks say it.
+    """
     ending = kind_of_file(path)
-    return _parquet_chunks(path, size) if ending == ".parquet" else _csv_chunks(path, size, encoding)
+    if ending == ".xlsx":
+        return _sheet_chunks(path, size, decimal, sheet)
+    no_sheet(path, sheet)
+    if ending == ".parquet":
+        return _parquet_chunks(path, size, decimal)
+    return _csv_chunks(path, size, encoding, decimal)
 
 
-def _csv_chunks(path: Path, size: int, encoding: str) -> Iterator[Chunk]:
+def _csv_chunks(path: Path, size: int, encoding: str, given: str | None) -> Iterator[Chunk]:
     known = with_mark(encoding)
     # Bytes that are no text become lone surrogates, so that only their row is rejected.
     errors = "surrogateescape" if known == "utf-8-sig" else "strict"
     try:
-        with path.open(encoding=known, errors=errors, newline="") as file:
-            yield from _decoded_chunks(path, file, size, encoding)
+        with _open_text(path, known, errors) as file:
+            decimal = decimal_of(path, file, given)
+        with _open_text(path, known, errors) as file:
+            for chunk in _decoded_chunks(path, file, size, encoding):
+                yield chunk._replace(decimal=decimal)
     except UnicodeError as error:
         raise ValueError(wrong_encoding(path, encoding)) from error
+
+
+@contextmanager
+def _open_text(path: Path, encoding: str, errors: str) -> Iterator[TextIO]:
+    with open_bytes(path) as held, io.TextIOWrapper(held, encoding, errors, newline="") as file:
+        yield file
 
 
 def _decoded_chunks(path: Path, file: TextIO, size: int, encoding: str) -> Iterator[Chunk]:
@@ -178,7 +203,7 @@ def _printable(cell: str) -> str:
     return cell if cell.isascii() else cell.encode("utf-8", "replace").decode("utf-8", "replace")
 
 
-def _parquet_chunks(path: Path, size: int) -> Iterator[Chunk]:
+def _parquet_chunks(path: Path, size: int, decimal: str | None) -> Iterator[Chunk]:
     pyarrow = pyarrow_for(path)
     try:
         file = pyarrow.parquet.ParquetFile(path)
@@ -188,99 +213,26 @@ def _parquet_chunks(path: Path, size: int) -> Iterator[Chunk]:
         start = 1
         for batch in file.iter_batches(batch_size=size):
             rows = batch.to_pandas()
-            yield Chunk(rows, list(range(start, start + len(rows))), [], file.schema_arrow)
+            lines = list(range(start, start + len(rows)))
+            yield Chunk(rows, lines, [], file.schema_arrow, decimal=decimal)
             start += len(rows)
         if start == 1:
             yield Chunk(file.schema_arrow.empty_table().to_pandas(), [], [], file.schema_arrow)
 
 
-class Writer:
-    """Writes tables one after another to a CSV or Parquet file, or as CSV to standard output.
-
-    In CSV, a text that a spreadsheet would take for a formula gets an apostrophe before it, which reading
-    takes away again. `writing` opens one; None is standard output.
-    """
-
-    def __init__(self, path: Path | None, opened: ExitStack) -> None:
-        self.path = path
-        self.rows = 0
-        self.keep = True  # set to False, the file does not appear
-        self._opened = opened
-        self._parquet = path is not None and path.suffix.lower() == ".parquet"
-        self._sink: Any = None
-        self._csv: Any = None
-
-    @property
-    def begun(self) -> bool:
-        """Whether anything was written, if only the names of the columns."""
-        return self._sink is not None
-
-    def write(self, table: pd.DataFrame, schema: Any = None, separator: str = ",") -> None:
-        """Append the rows of a table, whose columns are the same every time.
-
-        For Parquet, `schema` has the types of some columns; others without values are text. In CSV,
-        `separator` stands between the columns.
-        """
-        if self._parquet:
-            self._write_parquet(table, schema)
-        else:
-            self._write_csv(table, separator)
-        self.rows += len(table)
-
-    def _write_csv(self, table: pd.DataFrame, separator: str) -> None:
-        if self._sink is None:
-            self._sink = sys.stdout
-            if self.path is not None:
-                partial = self._opened.enter_context(replacing(self.path))
-                self._sink = self._opened.enter_context(partial.open("w", encoding="utf-8", newline=""))
-            self._csv = csv.writer(self._sink, delimiter=separator, lineterminator="\n")
-            self._csv.writerow([safe_cell(name) for name in table.columns])
-        columns = [[safe_cell(value) for value in table.iloc[:, at].tolist()] for at in range(table.shape[1])]
-        self._csv.writerows(zip(*columns, strict=True))
-
-    def _write_parquet(self, table: pd.DataFrame, known: Any) -> None:
-        assert self.path is not None
-        pyarrow = pyarrow_for(self.path)
-        if self._sink is None:
-            fields = []
-            for field in pyarrow.Schema.from_pandas(table, preserve_index=False):
-                if known is not None and field.name in known.names:
-                    field = known.field(field.name)
-                elif pyarrow.types.is_null(field.type):
-                    field = field.with_type(pyarrow.string())
-                fields.append(field)
-            partial = self._opened.enter_context(replacing(self.path))
-            self._sink = pyarrow.parquet.ParquetWriter(partial, pyarrow.schema(fields))
-            self._opened.callback(self._sink.close)
-        self._sink.write_table(
-            pyarrow.Table.from_pandas(table, schema=self._sink.schema, preserve_index=False)
-        )
-
-
-class _NotKeptError(Exception):
-    """Ends a block whose file is not to appear."""
-
-
-@contextmanager
-def writing(path: Path | None) -> Iterator[Writer]:
-    """Open a writer; the file appears under its name when the block ends well, and not otherwise."""
-    with suppress(_NotKeptError), ExitStack() as opened:
-        writer = Writer(path, opened)
-        yield writer
-        if not writer.keep:
-            raise _NotKeptError
-
-
-def safe_cell(value: Any) -> Any:
-    """Return a cell of a CSV file that no spreadsheet takes for a formula; `unguarded` gives the text back.
-
-    Numbers stay as they are, and so does a sign alone: it computes nothing.
-
-    >>> [safe_cell(value) for value in ("=1+1", "-5", "-5 apples", -5, "-", "plain")]
-    ["'=1+1", '-5', "'-5 apples", -5, '-', 'plain']
-    """
-    if not isinstance(value, str) or len(value) < 2:
-        return value
-    formula = value[0] in FORMULA_SIGNS and not _NUMBER.fullmatch(value)
-    # A text with an apostrophe of its own there gets another, as reading takes one away.
-    return "'" + value if formula or unguarded(value) != value else value
+def _sheet_chunks(path: Path, size: int, decimal: str | None, sheet: str | None) -> Iterator[Chunk]:
+    with open_sheet(path, sheet) as opened:
+        names = opened.names
+        part = list(islice(opened.rows, size))
+        while True:
+            rows = [(at, full(row, names)) for at, row in part if len(row) <= len(names)]
+            rejects = [
+                Reject(at, f"{len(row)} cells, but the header has {len(names)} names", list(map(str, row)))
+                for at, row in part
+                if len(row) > len(names)
+            ]
+            table = pd.DataFrame([row for _, row in rows], columns=names, dtype=object)
+            yield Chunk(table, [at for at, _ in rows], rejects, decimal=decimal)
+            part = list(islice(opened.rows, size))
+            if not part:
+                return

@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
+from evenhand.arrays import Codes
 from evenhand.checks import one_of
 from evenhand.progress import Progress
-from evenhand.tables.files import kind_of_file
-from evenhand.tables.streaming import CHUNK, Chunk, Writer, read_chunks, writing
+from evenhand.tables.decimals import with_points
+from evenhand.tables.files import read_table
+from evenhand.tables.mapping import mapped
+from evenhand.tables.paths import bare_name, ending_of, is_packed, kind_of_file
+from evenhand.tables.streaming import CHUNK, Chunk, read_chunks
+from evenhand.tables.writing import WRITTEN, Writer, writing
 from evenhand.wording import people
 from evenhand.workflow.decisions import OWN, Decisions, Unseen
 from evenhand.workflow.deployed import Deployed
+from evenhand.workflow.parts import PARTS, met_in_training, test_rows
 from evenhand.workflow.persistence import MOST_BYTES, load
 from evenhand.workflow.table import NoUsableRowsError, check_written
 
@@ -53,6 +61,10 @@ def decide_file(
     unknown_group: str = "reject",
     chunk: int = CHUNK,
     encoding: str = "utf-8",
+    decimal: str | None = None,
+    sheet: str | None = None,
+    map: Mapping[Any, Any] | None = None,
+    part: str = "all",
     max_bytes: int = MOST_BYTES,
     progress: Progress | None = None,
 ) -> Outcome:
@@ -67,21 +79,28 @@ def decide_file(
     check_written(decided_path, rejects_path, inputs=(data, None if model is deployed else Path(str(model))))
     # A file of an earlier run must not look like one of this run.
     header = rejects is not None or rejects_path.exists()
+    wanted = None
+    if one_of("part", part, PARTS) != "all":
+        table = read_table(data, encoding=encoding, decimal=decimal, sheet=sheet)
+        table = replace(table, frame=mapped(table.plain(), map, [deployed.label]))
+        wanted = test_rows(deployed, met_in_training(deployed, table), table.origin)
     flips, by_rule, strange = 0, 0, Unseen({}, {})
     stage = (progress or Progress()).stage("Deciding")
     with stage as done, writing(rejects_path) as refused, writing(decided_path) as out:
-        for part in read_chunks(data, size=chunk, encoding=encoding):
-            found = deployed.decide(part.rows, unknown_group=unknown_group)
-            _refuse(refused, part, found, header=header)
+        chunks = read_chunks(data, size=chunk, encoding=encoding, decimal=decimal, sheet=sheet)
+        for piece in chunks if wanted is None else _only(chunks, wanted):
+            rows = with_points(piece.rows) if piece.decimal == "," else piece.rows
+            found = deployed.decide(mapped(rows, map, [deployed.label]), unknown_group=unknown_group)
+            _refuse(refused, piece, found, header=header)
             out.write(
-                pd.concat([part.rows[found.scored], _added(part, found, prefix)], axis=1),
-                part.schema,
-                part.separator,
+                pd.concat([piece.rows[found.scored], _added(piece, found, prefix)], axis=1),
+                piece.schema,
+                piece.separator,
             )
             flips += int(found.would_flip.sum())
             by_rule += 0 if found.by is None else int((found.by != OWN).sum())
             strange.add(found.unseen)
-            done(f"{out.rows:,} people", pieces=len(part.lines))
+            done(f"{out.rows:,} people", pieces=len(piece.lines))
         out.keep = out.rows > 0 or refused.rows == 0
     if not out.keep:
         raise NoUsableRowsError(f"None of {refused.rows:,} rows could be scored; {rejects_path} says why.")
@@ -92,15 +111,28 @@ def decide_file(
     return Outcome(out.rows, refused.rows, flips, by_rule, decided_path, kept, strange.people, notes)
 
 
+def _only(chunks: Iterable[Chunk], wanted: Codes) -> Iterator[Chunk]:
+    """Return the pieces of a file that has no damaged rows, with some of its rows only."""
+    start = 0
+    for piece in chunks:
+        kept = np.flatnonzero(np.isin(np.arange(start, start + len(piece.rows)), wanted))
+        start += len(piece.rows)
+        rows = piece.rows.iloc[kept].reset_index(drop=True)
+        yield piece._replace(rows=rows, lines=[piece.lines[at] for at in kept])
+
+
 def _places(data: Path, output: Any, rejects: Any) -> tuple[Path | None, Path]:
     """Return where the decisions and the rejects go; None is standard output."""
-    ending = ".parquet" if kind_of_file(data) == ".parquet" else ".csv"
-    decided = data.with_name(f"{data.stem}.decided{ending}") if output is None else Path(output)
+    kind, name = kind_of_file(data), bare_name(data)
+    ending = kind if kind in WRITTEN else ".csv"
+    packed = ".gz" if is_packed(data) else ""
+    decided = data.with_name(f"{name}.decided{ending}{packed}") if output is None else Path(output)
     beside = data if decided == STANDARD_OUTPUT else decided
-    refused = beside.with_name(f"{data.stem}.rejects.csv") if rejects is None else Path(rejects)
+    refused = beside.with_name(f"{name}.rejects.csv") if rejects is None else Path(rejects)
     if decided != STANDARD_OUTPUT:
-        one_of(f"the ending of {decided.name}", decided.suffix.lower(), (".csv", ".parquet"))
-    if refused.suffix.lower() == ".parquet":
+        packing = decided.suffix.lower() if is_packed(decided) else ""
+        one_of(f"the ending of {decided.name}", ending_of(decided) + packing, WRITTEN)
+    if ending_of(refused) in (".parquet", ".xlsx"):
         raise ValueError(f"Got {refused} for the rejected rows, but expected a CSV file.")
     return None if decided == STANDARD_OUTPUT else decided, refused
 

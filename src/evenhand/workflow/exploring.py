@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +36,9 @@ def explore(
     drop: str | Sequence[str] = (),
     categorical: str | Sequence[str] = (),
     encoding: str = "utf-8",
+    decimal: str | None = None,
+    sheet: str | None = None,
+    map: Mapping[Any, Any] | None = None,
     unknown: str = "drop",
     merge_small: str | None = None,
     min_group: int = MIN_GROUP,
@@ -61,8 +64,8 @@ def explore(
     Parameters
     ----------
     table : str, Path, DataFrame or Dataset
-        A CSV or Parquet file; a frame of pandas, Polars, Arrow or any other library that narwhals knows; or a
-        data set such as `evenhand.datasets.load_adult()` returns. One row per person.
+        A CSV, Parquet or Excel file; a frame of pandas, Polars, Arrow or any other library that narwhals
+        knows; or a data set such as `evenhand.datasets.load_adult()` returns. One row per person.
     label : str, optional
         The column to predict; guessed if None.
     sensitive : str or list of str, optional
@@ -76,6 +79,13 @@ def explore(
         Columns whose numbers are codes, not amounts.
     encoding : str
         Of a CSV file.
+    decimal : {'.', ','}, optional
+        The sign before decimals in text; guessed for a CSV file whose columns are not separated by commas.
+    sheet : str, optional
+        The sheet of an Excel file, by default the first.
+    map : dict, optional
+        What values are called instead: `{"yes": 1, "no": 0}` for the label, `{"sex:0": "f"}` for a column
+        that is named. None makes a value missing.
     unknown : {'drop', 'keep'}
         What becomes of people whose group is unknown (a gap, '?', 'unknown', 'N/A', ...): they are left out,
         or are a group called 'unknown'.
@@ -136,7 +146,8 @@ def explore(
     tell = progress if progress is not None else Progress()
     dataset, place = _open(
         table, label=label, sensitive=sensitive, pos_label=positive, drop=drop, categorical=categorical,
-        encoding=encoding, unknown=unknown, merge_small=merge_small, min_group=min_group,
+        encoding=encoding, decimal=decimal, sheet=sheet, map=map, unknown=unknown, merge_small=merge_small,
+        min_group=min_group,
     )  # fmt: skip
     rows = split_people(dataset, seed=settings.seed, stratify="both") if split is None else Split(*split)
     leaks = on_leaks(dataset, rows)
@@ -177,10 +188,12 @@ def explore(
     )
 
 
-def _open(table: Any, *, encoding: str, **roles: Any) -> tuple[Dataset, Place]:
+def _open(
+    table: Any, *, encoding: str, decimal: str | None, sheet: str | None, **roles: Any
+) -> tuple[Dataset, Place]:
     """Return the people, and what says where a row of theirs stands."""
     if not isinstance(table, Dataset):
-        source = read_table(table, encoding=encoding)
+        source = read_table(table, encoding=encoding, decimal=decimal, sheet=sheet)
         return load_table(source, **roles), source.place
     defaults = inspect.signature(load_table).parameters
     for name, value in roles.items():

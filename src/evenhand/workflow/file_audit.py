@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -17,15 +17,15 @@ from evenhand.checks import MIN_GROUP, did_you_mean, one_of
 from evenhand.code_version import Source
 from evenhand.progress import Progress
 from evenhand.tables.columns import CATEGORY, NUMBER
-from evenhand.tables.dataset import Dataset
 from evenhand.tables.files import Table, read_table
-from evenhand.tables.grouping import UNKNOWN
 from evenhand.tables.load import load_table, without_blanks
+from evenhand.tables.mapping import mapped
 from evenhand.tables.matching import Reasons, as_labels, reject, unmet
-from evenhand.tables.splits import split
+from evenhand.tables.paths import bare_name
 from evenhand.wording import listed
 from evenhand.workflow.decisions import Unseen
 from evenhand.workflow.deployed import Deployed
+from evenhand.workflow.parts import PARTS, met_in_training, test_rows
 from evenhand.workflow.persistence import MOST_BYTES, load
 from evenhand.workflow.prediction_column import (
     added_by_predict,
@@ -33,9 +33,8 @@ from evenhand.workflow.prediction_column import (
     check_predictions,
     decided_by,
 )
-from evenhand.workflow.table import NoUsableRowsError, digest_of, source_of, with_dates
+from evenhand.workflow.table import NoUsableRowsError, source_of, with_dates
 
-PARTS = ("all", "test")
 _NEIGHBOURS = 5  # of each person, for consistency
 _REASONS = 3  # named of those for which rows are left out
 
@@ -62,6 +61,7 @@ class _Columns:
     unknown: str
     merge_small: str | None
     part: str
+    map: Mapping[Any, Any]
 
     def check_unused(self, held: Deployed) -> None:
         """Raise on names that would be ignored: a model of `evenhand fit` knows its columns."""
@@ -127,6 +127,9 @@ def audit_file(
     n_listed: int = 20,
     seed: int = 0,
     encoding: str = "utf-8",
+    decimal: str | None = None,
+    sheet: str | None = None,
+    map: Mapping[Any, Any] | None = None,
     max_bytes: int = MOST_BYTES,
     unknown: str = "drop",
     merge_small: str | None = None,
@@ -157,22 +160,28 @@ def audit_file(
         unknown,
         merge_small,
         one_of("part", part, PARTS),
+        map or {},
     )
     settings = _Settings(threshold, epsilon, n_listed, min_group, seed, progress or Progress())
     if part != "all" and not isinstance(held, Deployed):
         raise ValueError(f"Got part={part!r}, but only a model of `evenhand fit` knows its parts.")
     if isinstance(held, Deployed):
         columns.check_unused(held)
-        return _audit_deployed(held, read_table(data, encoding=encoding), columns, settings)
-    return _audit_table(held, predictions, read_table(data, encoding=encoding), columns, settings)
+    table = read_table(data, encoding=encoding, decimal=decimal, sheet=sheet)
+    if isinstance(held, Deployed):
+        return _audit_deployed(held, table, columns, settings)
+    return _audit_table(held, predictions, table, columns, settings)
 
 
 def _audit_table(
     held: Any, predictions: str | None, table: Table, columns: _Columns, settings: _Settings
 ) -> FileAudit:
     """Audit a model that takes a table's columns, or a column of predictions."""
-    frame = _plain(table)
     label, sensitive = columns.label, list(columns.sensitive or ())
+    named = [name for name in (label, predictions) if name is not None]  # else a guess is to be mapped
+    if named:
+        table = replace(table, frame=mapped(table.plain(), columns.map, named, table.origin))
+    frame = table.plain()
     if predictions is not None:
         check_predictions(frame, predictions, table.origin, sensitive)
         frame[predictions] = without_blanks(frame[predictions])
@@ -184,7 +193,8 @@ def _audit_table(
     dataset = load_table(
         table, label=label, sensitive=sensitive or None, pos_label=columns.positive,
         categorical=columns.categorical, drop=list(dict.fromkeys([*columns.drop, *added, *also])),
-        unknown=columns.unknown, merge_small=columns.merge_small, min_group=settings.min_group,
+        map=None if named else columns.map, unknown=columns.unknown, merge_small=columns.merge_small,
+        min_group=settings.min_group,
     )  # fmt: skip
     settings.progress.say(repr(dataset))
     rows = dataset.row_numbers
@@ -205,16 +215,18 @@ def _audit_deployed(held: Deployed, table: Table, columns: _Columns, settings: _
     if columns.positive is not None:
         known_as = {str(value): value for value in held.classes_.tolist()}
         pos_label = known_as[one_of("positive", columns.positive, known_as)]
-    rows, name = _plain(table), columns.label or held.label
+    name = columns.label or held.label
+    table = replace(table, frame=mapped(table.plain(), columns.map, [name], table.origin))
+    rows = table.plain()
     if name not in rows.columns:
         near = did_you_mean(name, rows.columns)
         raise ValueError(f"{table.origin} has no column {name!r} to compare with.{near}")
     contexts, codes, reasons = held.read(rows)
     truth = without_blanks(rows[name])
     reject(reasons, truth.isna().to_numpy(), lambda at: f"no {name!r}")
-    met = _met_in_training(held, table)
+    met = met_in_training(held, table)
     if columns.part != "all":
-        here = np.isin(np.arange(len(rows)), _test_rows(held, met, table.origin))
+        here = np.isin(np.arange(len(rows)), test_rows(held, met, table.origin))
         reject(reasons, ~here, lambda at: "not in the test part")
     known, left_out = reasons == "", _most_common(reasons)
     if not known.any():
@@ -232,14 +244,11 @@ def _audit_deployed(held: Deployed, table: Table, columns: _Columns, settings: _
     if met is not None and columns.part == "all":
         found = replace(found, about={**found.about, "trained_on": held.card["data"]["parts"]["train"]})
     source: Source = {
-        "name": Path(table.origin).stem, "people": len(y), "sha256": table.sha256, "source": table.origin
+        "name": bare_name(Path(table.origin)), "people": len(y), "sha256": table.sha256,
+        "source": table.origin,
     }  # fmt: skip
     found = replace(found, notes=[*found.notes, *notes])
     return FileAudit(found, name, held.sensitive_name, source)
-
-
-def _plain(table: Table) -> pd.DataFrame:
-    return table.frame.rename(columns=str).reset_index(drop=True)
 
 
 def _most_common(reasons: Reasons) -> str:
@@ -260,38 +269,3 @@ def _labels(held: Deployed, truth: pd.Series[Any], origin: str) -> pd.Series[Any
             f"{listed(held.classes_.tolist())}."
         )
     return y
-
-
-def _test_rows(held: Deployed, met: Dataset | None, origin: str) -> Codes:
-    """Return the rows of the people who tested the model."""
-    rows = None
-    if met is not None:
-        rows = met.row_numbers[split(met, seed=held.card["model"]["seed"], stratify="both").test]
-    if rows is None or digest_of(rows) != held.card["data"].get("test part"):
-        raise ValueError(
-            f"Got part='test', but {origin} does not hold the people that the model was made with, or they "
-            "were not split at random."
-        )
-    return rows
-
-
-def _met_in_training(held: Deployed, table: Table) -> Dataset | None:
-    """Return the people in the file if they are the very people that the model was made with."""
-    frame, made_with = _plain(table), held.card.get("data", {})
-    kept = {*held.columns, held.label, *held.sensitive}
-    if not made_with or len(frame) < made_with["people"] or held.label not in frame.columns:
-        return None
-    numbers = [name for name in held.columns if pd.api.types.is_numeric_dtype(frame[name])]
-    try:
-        dataset = load_table(
-            table, label=held.label, sensitive=held.sensitive,
-            unknown="keep" if UNKNOWN in held.groups_ else "drop",
-            drop=[str(name) for name in frame.columns if name not in kept],
-            categorical=[name for name in numbers if held.columns[name] == CATEGORY],
-        )  # fmt: skip
-    except ValueError:  # what can't be read as training read it is no such file
-        return None
-    if held.merged:
-        dataset = replace(dataset, sensitive=dataset.sensitive.astype(str).replace(held.merged))
-    dataset = replace(dataset, pos_label=held.pos_label)
-    return dataset if dataset.fingerprint == made_with.get("fingerprint") else None
