@@ -55,6 +55,15 @@ def make_people(n: int = 400, seed: int = 0) -> pd.DataFrame:
     )
 
 
+def make_rare(n: int = 4000, share: float = 0.05, seed: int = 0) -> pd.DataFrame:
+    """Return a table in which few people have the label 'yes', more of them men, and no model is sure who has it."""
+    rng = np.random.default_rng(seed)
+    sex, skill, years = rng.choice(["f", "m"], n), rng.normal(size=n), rng.gamma(4.0, 2.5, n)
+    score = skill + 0.1 * years + 0.5 * (sex == "m") + rng.normal(size=n)
+    hired = np.where(score > np.quantile(score, 1 - share), "yes", "no")
+    return pd.DataFrame({"skill": skill.round(4), "years": years.round(2), "sex": sex, "hired": hired})
+
+
 def make_dataset(n: int = 400, seed: int = 0, name: str = "people", **more: Any) -> Dataset:
     """Return the same people as a data set: two numbers, one of them with gaps, and a category."""
     table = make_people(n, seed)

@@ -7,12 +7,13 @@ from evenhand.workflow.candidates import Candidate
 from evenhand.workflow.choosing import NoModelWithinBoundsError, choose
 
 
-def _candidate(weight, accuracy, discrimination, flip_rate, parity=False):
+def _candidate(weight, accuracy, discrimination, flip_rate, parity=False, balanced=0.75):
     found = {
         "accuracy": accuracy,
         "discrimination": discrimination,
         "delta": accuracy - discrimination,
         "flip_rate": flip_rate,
+        "balanced_accuracy": balanced,
     }
     measures = {name: {"value": value, "low": None, "high": None} for name, value in found.items()}
     return Candidate(weight, parity, CooperativeBandits(), measures)
@@ -21,13 +22,14 @@ def _candidate(weight, accuracy, discrimination, flip_rate, parity=False):
 FREE = _candidate(0, 0.86, 0.17, 0.08)
 FAIR = _candidate(1, 0.85, 0.16, 0.01)
 EQUAL = _candidate(1, 0.83, 0.01, 0.02, parity=True)
-CONSTANT = _candidate(10, 0.76, 0.0, 0.0, parity=True)
+CONSTANT = _candidate(10, 0.76, 0.0, 0.0, parity=True, balanced=0.5)
 SPLIT = _candidate(0, 0.84, 0.0, 0.22, parity=True)
 ALL = [FREE, FAIR, EQUAL, CONSTANT]
 
 
 @pytest.mark.parametrize(
-    ("criterion", "best"), [("accuracy", FREE), ("delta", EQUAL), ("discrimination", CONSTANT)]
+    ("criterion", "best"),
+    [("accuracy", FREE), ("delta", EQUAL), ("discrimination", EQUAL), ("balanced_accuracy", FREE)],
 )
 def test_each_criterion_has_its_best(criterion, best):
     assert choose(ALL, criterion=criterion) is best
@@ -50,6 +52,35 @@ def test_bounds_that_nobody_keeps_name_the_nearest():
 def test_equal_groups_at_the_price_of_deciding_by_group_are_not_even():
     assert choose([*ALL, SPLIT], criterion="delta") is SPLIT
     assert choose([*ALL, SPLIT], criterion="even") is EQUAL
+
+
+RARE = _candidate(0, 0.95, 0.0, 0.0, balanced=0.501)
+FINDS = _candidate(1, 0.85, 0.05, 0.01, balanced=0.85)
+
+
+@pytest.mark.parametrize(
+    ("criterion", "best"),
+    [
+        ("accuracy", RARE),
+        ("even", FINDS),
+        ("delta", FINDS),
+        ("discrimination", FINDS),
+        ("balanced_even", FINDS),
+        ("balanced_accuracy", FINDS),
+    ],
+)
+def test_a_constant_is_chosen_for_its_accuracy_alone(criterion, best):
+    assert choose([RARE, FINDS], criterion=criterion) is best
+
+
+def test_a_constant_is_chosen_where_bounds_or_the_data_leave_nothing_else():
+    assert choose([RARE, FINDS], criterion="even", max_discrimination=0.01) is RARE
+    chance = _candidate(1, 0.8, 0.05, 0.01, balanced=0.53)
+    assert choose([RARE, chance], criterion="even") is RARE
+    third = _candidate(1, 0.8, 0.05, 0.01, balanced=0.51)  # of three labels, 0.33 is a constant's
+    assert (
+        choose([_candidate(0, 0.95, 0.0, 0.0, balanced=0.34), third], criterion="even", n_labels=3) is third
+    )
 
 
 def test_names_and_families():

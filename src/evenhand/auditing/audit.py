@@ -176,7 +176,10 @@ def _answers(
         answers = read_predictions(model, y, **given)
     if pos_label is None and len(answers.labels) == 2:
         pos_label = answers.labels[1]
-    return replace(answers, y=y, pos_label=pos_label)
+    bar = answers.threshold
+    if bar is not None and getattr(model, "pos_label", pos_label) != pos_label:
+        bar = 1 - bar  # the model's threshold is for the other label
+    return replace(answers, y=y, pos_label=pos_label, threshold=bar)
 
 
 def _ask(model: Any, X: Any, y: Array | None, groups: Any, threshold: float | None, seed: int) -> Answers:

@@ -25,7 +25,7 @@ class Counted(TypedDict):
     decisions: dict[Any, int]  # how many people got each
     labels: list[Any]
     positive: Any
-    threshold: float | None  # the lowest score that is a positive decision, where scores were given
+    threshold: float | None  # the lowest score that is a positive decision, where there is one
     widest: dict[str, Any] | None  # whose share differs most (label), least and most often in these groups
     trained_on: NotRequired[int]  # how many of these people the model was trained on
     label_rate: float | None  # of the positive label

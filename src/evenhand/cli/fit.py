@@ -33,7 +33,8 @@ Criterion = Annotated[
     str | None,
     typer.Option(
         help="Choose by 'even' (accuracy − discrimination − flip rate), 'delta' (accuracy − discrimination), "
-        "'discrimination' or 'accuracy'. Default: even; accuracy if there are bounds."
+        "'discrimination', 'accuracy', 'balanced_accuracy' or 'balanced_even'. Default: even; accuracy if "
+        "there are bounds; the same with balanced accuracy if a label is rare."
     ),
 ]
 MaxDiscrimination = Annotated[
@@ -55,6 +56,13 @@ Policies = Annotated[
     str,
     typer.Option(help="What the policies are: 'networks', boosted 'trees', or the mean of 'both'."),
 ]
+Threshold = Annotated[
+    str | None,
+    typer.Option(
+        help="Lowest probability of the positive label that is decided so, in every group: a number, or "
+        "'balanced' for the highest balanced accuracy. Default: 0.5, unless a label is rare."
+    ),
+]
 _WEIGHTS = ",".join(map("{:g}".format, WEIGHTS))
 Jobs = Annotated[int, typer.Option(help="Models trained at a time; -1 is one per core.")]
 
@@ -73,6 +81,7 @@ def run(
     criterion: Criterion = None,
     max_discrimination: MaxDiscrimination = None,
     max_flip: MaxFlip = None,
+    threshold: Threshold = None,
     weights: Weights = _WEIGHTS,
     policies: Policies = POLICIES[0],
     epochs: Epochs = "auto",
@@ -98,6 +107,7 @@ def run(
     if criterion is not None:
         one_of("--criterion", criterion, CRITERIA)
     one_of("--policies", policies, POLICIES)
+    bar = threshold if threshold in (None, "balanced") else _number("--threshold", threshold)
     # Imported here: `evenhand fit --help` needs none of it.
     from evenhand.workflow.candidates import kept_until_done
     from evenhand.workflow.choosing import NoModelWithinBoundsError, Wanted
@@ -111,7 +121,7 @@ def run(
             data, label=label, sensitive=sensitive, positive=positive, drop=drop or (),
             categorical=categorical or (), encoding=encoding, decimal=decimal, sheet=sheet,
             map=options.changes(map), unknown=unknown, min_group=min_group, merge_small=merge_small,
-            weights=grid,
+            weights=grid, threshold=bar,
             parity_bound=PARITY_BOUND if max_discrimination is None else max_discrimination / 2,
             policies=policies, epochs=times,
             random_state=seed, n_jobs=jobs, resume=kept, progress=Notes(quiet=as_json),
@@ -129,6 +139,7 @@ def run(
     if as_json:
         print_json(
             {"chosen": choice.candidate.name, "criterion": choice.criterion, "bounds": choice.bounds,
+             "threshold": frontier.parts.threshold,
              "test": choice.test, "groups": choice.groups, "models": _entries(frontier, choice.candidate),
              "references": _references(frontier), "notes": [*frontier.notes, *choice.notes],
              "written": {k: str(v) for k, v in written.items()}}
@@ -145,9 +156,13 @@ def _number(option: str, text: str) -> Any:
     try:
         given = float(text)
     except ValueError:
-        wanted = "'auto' or a number, such as 20" if epochs else "numbers with commas between, such as 0,1,10"
-        raise ValueError(f"Got {option} {text!r}, but expected {wanted}.") from None
-    return number(option, given, low=0, open_low=epochs)
+        wanted = {
+            "--epochs": "'auto' or a number, such as 20",
+            "--threshold": "'balanced' or a number, such as 0.2",
+            "--weights": "numbers with commas between, such as 0,1,10",
+        }
+        raise ValueError(f"Got {option} {text!r}, but expected {wanted[option]}.") from None
+    return number(option, given, low=0, open_low=option != "--weights")
 
 
 def _cards(output: Path) -> dict[str, Path]:
@@ -196,7 +211,7 @@ def _show_what_was_trained(frontier: Frontier, wanted: Wanted, as_json: bool) ->
     return print_json(
         {
             "chosen": None,
-            "criterion": criterion_for(wanted),
+            "criterion": criterion_for(wanted, rare=frontier.rare),
             "models": models,
             "references": _references(frontier),
             "notes": frontier.notes,
@@ -206,9 +221,9 @@ def _show_what_was_trained(frontier: Frontier, wanted: Wanted, as_json: bool) ->
 
 def _show_trade_off(frontier: Frontier, chosen: Candidate | None) -> None:
     from evenhand.report.render import in_numbers
-    from evenhand.workflow.drawing import COLUMNS
+    from evenhand.workflow.drawing import columns
 
-    names = [name for name in COLUMNS if name in frontier.trained[0].validation]
+    names = [name for name in columns(frontier.rare) if name in frontier.trained[0].validation]
     every: list[Candidate | Reference] = [*frontier.trained, *frontier.blind]
     rows = [[one.name, *(in_numbers(one.validation[name], name) for name in names)] for one in every]
     titles = ["", *(name.replace("_", " ") for name in names)]

@@ -48,7 +48,8 @@ class Answers:
     note : str
         Which columns reveal the group, or may reveal it, and were not changed.
     threshold : float, optional
-        The lowest score that is a positive decision, where scores were given.
+        Of two labels, the lowest probability or score of the positive one that is a positive decision, in
+        every group. None: the most probable action is decided.
     min_group : int
         Where groups are compared, a smaller one is filled up to so many people (see `rates.filled`).
 
@@ -85,7 +86,7 @@ class Answers:
         """Return other answers about the same people."""
         other = Answers(
             self.labels, self.groups, self.own, probabilities_by_group, self.y, self.pos_label, decided,
-            min_group=self.min_group,
+            threshold=self.threshold, min_group=self.min_group,
         )  # fmt: skip
         # Worked out once, for thousands of checkpoints.
         other.__dict__["positive"] = self.positive
@@ -112,7 +113,7 @@ class Answers:
             return self.decided if self.decided.ndim == 2 else None
         if self.probabilities_by_group is None:
             return None
-        return np.asarray(self.probabilities_by_group.argmax(axis=2))
+        return decided_at(self.threshold, self.probabilities_by_group, self.positive)
 
     @cached_property
     def decided_own(self) -> Codes:
@@ -182,6 +183,17 @@ class Answers:
 
     def _named(self, positions: Codes) -> Array:
         return as_array(self.labels)[positions]
+
+
+def decided_at(threshold: float | None, probabilities: Floats, positive: int | None) -> Codes:
+    """Return the positions of the decisions: the most probable, or of two labels by a threshold.
+
+    >>> decided_at(0.1, np.array([[0.95, 0.05], [0.8, 0.2]]), 1).tolist()
+    [0, 1]
+    """
+    if threshold is None or positive is None:
+        return np.asarray(probabilities.argmax(axis=-1))
+    return np.where(probabilities[..., positive] >= threshold, positive, 1 - positive)
 
 
 def as_array(names: Sequence[Any]) -> Array:

@@ -17,7 +17,7 @@ from scipy import sparse
 from evenhand.arrays import Array, Codes, Floats
 from evenhand.frames import as_pandas
 from evenhand.groups import Groups, codes_of, encode_groups
-from evenhand.metrics.answers import Answers, positions
+from evenhand.metrics.answers import Answers, decided_at, positions
 from evenhand.metrics.classifiers import (
     Asked,
     as_fitted,
@@ -30,6 +30,7 @@ from evenhand.metrics.classifiers import (
     probabilities_by_group,
     takes_group,
 )
+from evenhand.metrics.counts import positive_label
 from evenhand.metrics.gower import as_frame
 from evenhand.metrics.group_columns import Telling, representatives, telling_columns
 from evenhand.metrics.individual import check_distributions
@@ -109,9 +110,12 @@ def respond(
     said = asked.ask(asked.frame, sensitive_features)
     labels = labels_of(model, said)
     decided, groups = _decided(said.decisions, labels), asked.groups
-    if asked.told and not asked.columns and hasattr(final_step(model), "probabilities_by_group"):
+    policies = final_step(model) if hasattr(final_step(model), "probabilities_by_group") else None
+    bar = getattr(policies, "threshold", None)
+    if asked.told and not asked.columns and policies is not None:
         groups, every = asked.by_policies()
-        by_group, how = every.argmax(axis=2), "policies"
+        positive = positive_label(labels, getattr(policies, "pos_label", None))
+        by_group, how = decided_at(bar, every, positive), "policies"
     elif asked.told or asked.columns:
         decisions, every = _as_members(asked, said)
         labels = labels_of(model, said._replace(decisions=decisions.ravel()))
@@ -129,7 +133,7 @@ def respond(
         decided = by_group
     return Answers(
         labels, groups.names.tolist(), groups.codes, every, decided=decided, own_scores=said.scores,
-        how=how, columns=asked.columns, note=asked.note, **about,
+        how=how, columns=asked.columns, note=asked.note, threshold=bar, **about,
     )  # fmt: skip
 
 

@@ -16,10 +16,10 @@ def watch(own: Any, state: Any, group: int, label: int, policies: Any, share: fl
     `share` is what the schedule has left of the learning rate: the prices settle as the policies do.
     """
     n_terms, _, n_slots, n_actions = state.rates.shape
-    top = 0
+    likeliest = 0
     for k in range(1, n_actions):
-        if policies[group, k] > policies[group, top]:
-            top = k
+        if policies[group, k] > policies[group, likeliest]:
+            likeliest = k
     for slot in range(n_slots):
         if slot != label and slot != n_slots - 1:
             continue
@@ -27,11 +27,18 @@ def watch(own: Any, state: Any, group: int, label: int, policies: Any, share: fl
         for t in range(n_terms):
             # A true mean at first, a moving one once enough people were seen.
             weight = max(own.averaging[t, group], 1.0 / state.counts[group, slot])
+            top = decided(own.cut[t], policies[group, 1], likeliest)
             for k in range(n_actions):
                 seen = (1.0 if k == top else 0.0) if own.decisions[t] else policies[group, k]
                 state.rates[t, group, slot, k] += weight * (seen - state.rates[t, group, slot, k])
                 if own.mask[t, slot, k]:
                     move_prices(own, state, t, slot, k, share)
+
+
+@jit(inline="always")
+def decided(cut: float, second: float, likeliest: int) -> Any:
+    """Return the action that counts as decided: the most probable, or of two by the cut."""
+    return likeliest if cut == 0.0 else int(second >= cut)
 
 
 @jit()
@@ -54,15 +61,16 @@ def watch_all(own: Any, state: Any, groups: Any, labels: Any, said: Any, share: 
     state.counts[:] = 0.0
     state.rates[:] = 0.0
     for i in range(groups.shape[0]):
-        group, top = groups[i], 0
+        group, likeliest = groups[i], 0
         for k in range(1, n_actions):
-            if said[i, group, k] > said[i, group, top]:
-                top = k
+            if said[i, group, k] > said[i, group, likeliest]:
+                likeliest = k
         for slot in range(n_slots):
             if slot != labels[i] and slot != n_slots - 1:
                 continue
             state.counts[group, slot] += 1
             for t in range(n_terms):
+                top = decided(own.cut[t], said[i, group, 1], likeliest)
                 for k in range(n_actions):
                     counted = (1.0 if k == top else 0.0) if own.decisions[t] else said[i, group, k]
                     state.rates[t, group, slot, k] += counted

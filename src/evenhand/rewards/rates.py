@@ -35,7 +35,8 @@ class Packed(NamedTuple):
     pull: Floats
     averaging: Floats  # (T, G)
     held: Flags  # (T, G): whether a group is large enough to be held to the bound
-    decisions: Flags  # (T,): most probable actions are counted, not probabilities
+    decisions: Flags  # (T,): decisions are counted, not probabilities
+    cut: Floats  # (T,): from which probability on the second of two is decided; 0: the most probable is
 
 
 def watched(own: Packed, state: Rates, group: int, label: int, policy: Floats, share: float) -> None:
@@ -44,7 +45,8 @@ def watched(own: Packed, state: Rates, group: int, label: int, policy: Floats, s
     for slot in ([label] if label >= 0 else []) + [n_actions]:
         state.counts[group, slot] += 1
         for t in range(len(state.rates)):
-            seen = np.eye(n_actions)[policy.argmax()] if own.decisions[t] else policy
+            top = policy.argmax() if own.cut[t] == 0 else int(policy[1] >= own.cut[t])
+            seen = np.eye(n_actions)[top] if own.decisions[t] else policy
             weight = max(own.averaging[t, group], 1 / state.counts[group, slot])
             state.rates[t, group, slot] += weight * (seen - state.rates[t, group, slot])
             for action in np.flatnonzero(own.mask[t, slot]):
@@ -108,6 +110,9 @@ class RateTerm(Term):
     min_group : int
         A group of fewer people is not held to the bound, unless fewer than two groups are that large: its
         rate is mostly chance, and must not move everybody's prices.
+    threshold : float, optional
+        Of two labels, the lowest probability of the second that will be decided so. None is the most probable
+        label. Rates are bounded at the threshold that decisions are made with, and at no other.
     """
 
     name: ClassVar[str] = "rates"
@@ -120,6 +125,7 @@ class RateTerm(Term):
     averaging: float = 2e-3
     measure: str = "decisions"
     min_group: int = field(default=checks.MIN_GROUP, repr=False)
+    threshold: float | None = field(default=None, repr=False)
 
     def check(self, n_labels: int) -> None:
         """Raise if a parameter is out of range."""
@@ -130,6 +136,12 @@ class RateTerm(Term):
         checks.number("averaging", self.averaging, low=0, high=1, open_low=True)
         checks.one_of("measure", self.measure, ("decisions", "probabilities"))
         checks.integer("min_group", self.min_group)
+        if self.threshold is not None:
+            checks.number("threshold", self.threshold, low=0, high=1, open_low=True)
+            if n_labels != 2:
+                raise ValueError(
+                    f"Got threshold={self.threshold:g} for {n_labels} labels, but expected two labels."
+                )
 
     def step(self, n_steps: int) -> float:
         """Return the dual step of a fit that meets so many people; 0 is an online learner's, without end.
@@ -175,6 +187,7 @@ class RateTerm(Term):
             averaging=np.minimum(averaging[:, None] / speed, 1.0),
             held=held,
             decisions=np.array([term.measure == "decisions" for term in bounded], dtype=np.bool_),
+            cut=np.array([term.threshold or 0.0 for term in bounded], dtype=np.float64),
         )
 
     @staticmethod

@@ -47,6 +47,7 @@ class Parts:
     preprocessor: ColumnTransformer
     pos_label: Any
     min_group: int = MIN_GROUP  # people, up to which a smaller group is filled when groups are compared
+    threshold: float | None = None  # the lowest probability of `pos_label` that is decided so
 
 
 def make_preprocessor(contexts: pd.DataFrame) -> ColumnTransformer:

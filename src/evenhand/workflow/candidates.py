@@ -155,13 +155,16 @@ def answers_of(model: GroupPolicies, part: Part, parts: Parts) -> Answers:
     answers = respond(
         model, part.X, sensitive_features=part.s, y=part.y, pos_label=parts.pos_label, change_columns=False
     )
-    return replace(answers, min_group=parts.min_group)
+    return replace(answers, min_group=parts.min_group, threshold=parts.threshold)
 
 
 def _train(parts: Parts, settings: Settings, weight: float, parity: bool) -> Candidate:
     reward = Likelihood() + LogRatio()
     if parity:
-        reward = reward + Parity(bound=settings.parity_bound, min_group=parts.min_group)
+        bar = parts.threshold  # of the positive label, which may be the first of the two
+        if bar is not None and parts.pos_label == min(parts.train.y):
+            bar = 1 - bar
+        reward = reward + Parity(bound=settings.parity_bound, min_group=parts.min_group, threshold=bar)
     every = max(100, people_met(settings.epochs, len(parts.train.y)) // _CURVE_POINTS)
     networks, trees = (
         # The table's columns are on one scale already.

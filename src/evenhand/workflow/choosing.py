@@ -23,6 +23,12 @@ if TYPE_CHECKING:
     from evenhand.workflow.frontier import Frontier
 
 
+# Balanced accuracy above that of a constant: where some model has more than this, one with less than this
+# share of the best one's is little better than a constant.
+_CLEARLY, _LEAST_SHARE = 0.05, 0.25
+BALANCED = {"accuracy": "balanced_accuracy", "even": "balanced_even"}
+
+
 class NoModelWithinBoundsError(JobFailedError):
     """No trained model keeps the bounds; the message names the nearest."""
 
@@ -41,11 +47,13 @@ def choose(
     criterion: str,
     max_discrimination: float | None = None,
     max_flip: float | None = None,
+    n_labels: int = 2,
 ) -> Candidate:
     """Return the best model by the criterion among those within the bounds, on the validation part.
 
     'even' is accuracy − discrimination − flip rate. The paper's delta, accuracy − discrimination, alone would
-    choose a model that makes the groups equal by deciding people by their group.
+    choose a model that makes the groups equal by deciding people by their group. Unless accuracy alone was
+    asked for, no model is chosen that is little better than a constant where another one clearly is.
     """
     one_of("criterion", criterion, CRITERIA)
     wanted = bounds_of(max_discrimination, max_flip)
@@ -66,21 +74,33 @@ def choose(
 
     def worth(candidate: Candidate) -> float:
         found = candidate.validation
-        if criterion == "even":
-            return value_of(found, "delta") - value_of(found, "flip_rate")
+        if criterion in ("even", "balanced_even"):
+            right = value_of(found, "accuracy" if criterion == "even" else "balanced_accuracy")
+            return right - value_of(found, "discrimination") - value_of(found, "flip_rate")
         return -value_of(found, criterion) if criterion == "discrimination" else value_of(found, criterion)
 
-    return max(within, key=worth)
+    return max(within if criterion == "accuracy" else _no_constants(within, n_labels), key=worth)
 
 
-def criterion_for(wanted: Wanted) -> str:
+def _no_constants(candidates: Sequence[Candidate], n_labels: int) -> list[Candidate]:
+    gains = [value_of(one.validation, "balanced_accuracy") - 1 / n_labels for one in candidates]
+    least = _LEAST_SHARE * max(gains) if max(gains) > _CLEARLY else -1.0
+    return [one for one, gain in zip(candidates, gains, strict=True) if gain >= least]
+
+
+def criterion_for(wanted: Wanted, *, rare: bool = False) -> str:
     """Return the criterion that was given, or the default: 'even', and 'accuracy' where there are bounds.
+
+    If a label is rare, a constant is accurate, and balanced accuracy takes the place of accuracy.
 
     >>> criterion_for({}), criterion_for({"max_flip": 0.1}), criterion_for({"criterion": "delta"})
     ('even', 'accuracy', 'delta')
+    >>> criterion_for({}, rare=True), criterion_for({"max_flip": 0.1}, rare=True)
+    ('balanced_even', 'balanced_accuracy')
     """
     bounded = wanted.get("max_discrimination") is not None or wanted.get("max_flip") is not None
-    return wanted.get("criterion") or ("accuracy" if bounded else "even")
+    default = "accuracy" if bounded else "even"
+    return wanted.get("criterion") or (BALANCED[default] if rare else default)
 
 
 def bounds_of(max_discrimination: float | None, max_flip: float | None) -> dict[str, float]:
@@ -151,6 +171,7 @@ class Choice:
             pos_label=dataset.pos_label,
             card=json.loads(json.dumps(card, default=str)),
             merged=dataset.merged or None,
+            threshold=parts.threshold,
         )
         same = float(np.bincount(answers.decided_own).max() / len(answers))
         return cls(chosen, criterion, bounds, test, groups, notes, same, how, model)

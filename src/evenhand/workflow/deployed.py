@@ -11,9 +11,9 @@ import numpy as np
 import pandas as pd
 
 from evenhand.arrays import Array, Codes, Floats
-from evenhand.checks import one_of
+from evenhand.checks import number, one_of
 from evenhand.groups import EVERYONE, JOINT, codes_of
-from evenhand.metrics.answers import Answers
+from evenhand.metrics.answers import Answers, decided_at
 from evenhand.tables.columns import CATEGORY, NUMBER
 from evenhand.tables.files import as_pandas
 from evenhand.tables.grouping import group_positions
@@ -55,6 +55,9 @@ class Deployed:
         The model card (see `evenhand.workflow.card`).
     merged : dict, optional
         The small groups that training put into another one, by its name.
+    threshold : float, optional
+        The lowest probability of `pos_label` that is decided so, in every group; None where the most probable
+        label is decided.
     """
 
     preprocessor: Any
@@ -65,6 +68,7 @@ class Deployed:
     pos_label: Any
     card: dict[str, Any] = field(default_factory=dict)
     merged: dict[str, str] | None = None  # None too in files of an earlier version
+    threshold: float | None = None
 
     @property
     def classes_(self) -> Array:
@@ -180,7 +184,8 @@ class Deployed:
             Labels.
         """
         said = self.predict_proba(X, sensitive_features=sensitive_features)
-        return np.asarray(self.classes_[said.argmax(1)])
+        positive = None if self.pos_label is None else self.classes_.tolist().index(self.pos_label)
+        return np.asarray(self.classes_[decided_at(self.threshold, said, positive)])
 
     def decide(self, rows: Any, *, unknown_group: str = "reject") -> Decisions:
         """Decide about the rows of a table as they are; a row that can't be scored gets a reason instead.
@@ -217,8 +222,9 @@ class Deployed:
             scored = reasons == ""
             said = self._said(features[good])
         answers = Answers(
-            self.classes_.tolist(), self.groups_.tolist(), codes[scored], said, pos_label=self.pos_label
-        )
+            self.classes_.tolist(), self.groups_.tolist(), codes[scored], said, pos_label=self.pos_label,
+            threshold=self.threshold,
+        )  # fmt: skip
         found = Decisions(
             answers, reasons, unmet(contexts[scored], self.columns, self.preprocessor), contexts.index[scored]
         )
@@ -269,6 +275,8 @@ class Deployed:
         """Raise if this model, read from a file, is damaged: it decides about somebody without any value."""
         check_preprocessor(self.preprocessor)
         self.model.check_loaded()
+        if self.threshold is not None:
+            number("threshold", self.threshold, low=0, high=1, open_low=True)
         nobody = pd.DataFrame({name: [None] for name in self.columns}, dtype=object)
         self.probabilities_by_group(nobody)
 
@@ -280,6 +288,7 @@ class Deployed:
             if self.sensitive
             else "not used",
             "columns": ", ".join(self.columns),
+            **({} if self.threshold is None else {"from": f"a probability of {self.threshold:.3g} on"}),
             "λ": f"{self.model.divergence_weight:g}",
         }
 

@@ -19,6 +19,11 @@ _BOLD = " style='font-weight:bold'"
 _WIDTH, _HEIGHT, _EDGE = 420, 240, 44
 
 
+def columns(rare: bool) -> list[str]:
+    """Return the measures of the table: where a label is rare, balanced accuracy too."""
+    return [COLUMNS[0], *(["balanced_accuracy"] if rare else []), *COLUMNS[1:]]
+
+
 def figure(trained: Sequence[Candidate | Reference]) -> go.Figure:
     """Return accuracy against discrimination on the validation part, one line per family."""
     import plotly.graph_objects as go
@@ -49,9 +54,11 @@ def _coloured(trained: Sequence[Candidate | Reference]) -> dict[str, str]:
     return dict(zip(dict.fromkeys(one.family for one in trained), _COLOURS, strict=False))
 
 
-def html(trained: Sequence[Candidate | Reference], about: str, best: Candidate) -> str:
+def html(
+    trained: Sequence[Candidate | Reference], about: str, best: Candidate, columns: Sequence[str] = COLUMNS
+) -> str:
     """Return the trade-off for a notebook: what `about` says as text, a drawing and a table, no script."""
-    names = [name for name in COLUMNS if name in best.validation]
+    names = [name for name in columns if name in best.validation]
     head = "".join(f"<th>{SHOWN[name][0]}</th>" for name in names)
     rows = "".join(
         f"<tr{_BOLD if one is best else ''}><td style='text-align:left'>{one.name}</td>"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import warnings
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ from evenhand.workflow.candidates import Settings, TrainedSoFar, train_all
 from evenhand.workflow.defaults import PARITY_BOUND, POLICIES, WEIGHTS
 from evenhand.workflow.frontier import Frontier
 from evenhand.workflow.leaks import LeakWarning, on_leaks
+from evenhand.workflow.rare import settle_threshold
 from evenhand.workflow.table import check_groups, check_labels, on_columns, on_groups
 
 _NOT_IN_COMMAND = ("table", "n_jobs", "split", "resume", "progress", "verbose", "command")
@@ -43,6 +45,7 @@ def explore(
     merge_small: str | None = None,
     min_group: int = MIN_GROUP,
     weights: Sequence[float] = WEIGHTS,
+    threshold: float | str | None = None,
     parity_bound: float = PARITY_BOUND,
     policies: str = POLICIES[0],
     epochs: float | str = "auto",
@@ -98,6 +101,12 @@ def explore(
         among everybody. `experiments/tiny_groups.py` compares rules by what they choose.
     weights : list of float
         The divergence weights λ to try.
+    threshold : float or 'balanced', optional
+        The lowest probability of the positive label that is decided so, the same for every group; for two
+        labels. 'balanced' is the share of people who have that label, at which calibrated probabilities have
+        the highest balanced accuracy. By default the more probable label is decided, unless one is rare
+        (below 20 %) and would be decided for nearly nobody: then it is 'balanced', and `notes` say so.
+        Models are trained, chosen and used at the same threshold; their probabilities don't depend on it.
     parity_bound : float
         The discrimination that the parity term tolerates. Half of the `max_discrimination` that you will ask
         for is a good choice, and what `evenhand fit` takes.
@@ -160,6 +169,10 @@ def explore(
     check_labels(dataset, rows.train, place)
     check_groups(dataset, rows.train)
     parts = prepare(dataset, rows, min_group=min_group)
+    bar, said = settle_threshold(threshold, parts)
+    parts, notes = replace(parts, threshold=bar), [*notes, *said]
+    for note in said:
+        tell.say(f"  {note}")
     before = None
     if resume is not None:
         given_rows = None if split is None else [part.tolist() for part in rows]
@@ -170,6 +183,7 @@ def explore(
             settings.seed,
             given_rows,
             min_group,
+            bar,
         )
         before = TrainedSoFar(Path(resume), tell.say, dataset.fingerprint, *made_with)
     trained = []

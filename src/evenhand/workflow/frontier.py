@@ -16,6 +16,7 @@ from evenhand.workflow import drawing
 from evenhand.workflow.candidates import Candidate, Settings, answers_of
 from evenhand.workflow.choosing import Choice, Wanted, bounds_of, choose, criterion_for
 from evenhand.workflow.deployed import Deployed
+from evenhand.workflow.rare import are_rare
 from evenhand.workflow.references import Reference, references_for
 
 if TYPE_CHECKING:
@@ -55,6 +56,11 @@ class Frontier:
     command: str
     _choices: dict[tuple[str, float | None, float | None], Choice] = field(default_factory=dict, init=False)
     _tested: dict[str, dict[str, Measure]] = field(default_factory=dict, init=False)
+
+    @cached_property
+    def rare(self) -> bool:
+        """Whether a label is rare: of two, if fewer than 20 % have it."""
+        return are_rare(self.dataset.label)
 
     @property
     def candidates(self) -> pd.DataFrame:
@@ -100,9 +106,13 @@ class Frontier:
             The largest difference between groups in the share of positive decisions.
         max_flip : float, optional
             The largest share of people who would get a different decision in another group.
-        criterion : {'even', 'delta', 'discrimination', 'accuracy'}, optional
-            What to choose by: 'even' is accuracy − discrimination − flip rate, 'delta' is accuracy −
-            discrimination. By default 'even', or 'accuracy' if there are bounds.
+        criterion : {'even', 'balanced_even', 'delta', 'discrimination', 'accuracy', \
+'balanced_accuracy'}, optional
+            What to choose by: 'even' is accuracy − discrimination − flip rate, 'balanced_even' the same with
+            balanced accuracy, 'delta' is accuracy − discrimination. By default 'even', or 'accuracy' if there
+            are bounds; if a label is rare (of two, below 20 %), 'balanced_even' and 'balanced_accuracy'.
+            Unless 'accuracy' is asked for, no model is chosen that is little better than a constant, if there
+            is a better one.
 
         Raises
         ------
@@ -115,9 +125,13 @@ class Frontier:
 
     def choice(self, **wanted: Unpack[Wanted]) -> Choice:
         """Return the chosen model with how it was chosen and its measures on the test part; see `choose`."""
-        most, flips, by = wanted.get("max_discrimination"), wanted.get("max_flip"), criterion_for(wanted)
+        most, flips = wanted.get("max_discrimination"), wanted.get("max_flip")
+        by = criterion_for(wanted, rare=self.rare)
         if (by, most, flips) not in self._choices:
-            chosen = choose(self.trained, criterion=by, max_discrimination=most, max_flip=flips)
+            labels = self.dataset.label.nunique()
+            chosen = choose(
+                self.trained, criterion=by, max_discrimination=most, max_flip=flips, n_labels=labels
+            )
             self._choices[by, most, flips] = Choice.of(self, chosen, by, bounds_of(most, flips))
         return self._choices[by, most, flips]
 
@@ -162,12 +176,17 @@ class Frontier:
         return write_html(self.summary(**wanted), path)
 
     def __repr__(self) -> str:
-        best = choose(self.trained, criterion="even")
+        best = self._best
         return f"<Frontier of {len(self.trained)} models for {self.dataset!r}; the most even: {best.name}>"
 
     def _repr_html_(self) -> str:
-        best = choose(self.trained, criterion="even")
-        return drawing.html([*self.trained, *self.blind], repr(self.dataset), best)
+        every = [*self.trained, *self.blind]
+        return drawing.html(every, repr(self.dataset), self._best, drawing.columns(self.rare))
+
+    @property
+    def _best(self) -> Candidate:
+        by, labels = criterion_for({}, rare=self.rare), self.dataset.label.nunique()
+        return choose(self.trained, criterion=by, n_labels=labels)
 
 
 def _values(found: dict[str, Measure]) -> dict[str, float]:

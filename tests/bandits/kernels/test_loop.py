@@ -109,6 +109,13 @@ def test_loop_equals_reference(reward, expected, mutual, is_sparse, n_groups, n_
     assert_same(reward, rows, people, opts, n_groups=n_groups, n_labels=n_labels)
 
 
+@pytest.mark.parametrize("threshold", [0.2, 0.5, 0.9])
+def test_rates_are_bounded_at_the_threshold_of_decisions(threshold):
+    rows, people = world()
+    reward = Correctness() + Parity(threshold=threshold, averaging=0.2)
+    assert_same(reward, rows, people, options())
+
+
 @pytest.mark.parametrize("adam", [True, False])
 @pytest.mark.parametrize("batch_size", [1, 7])
 @pytest.mark.parametrize("schedule", range(4))

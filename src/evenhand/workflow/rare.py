@@ -1,0 +1,69 @@
+"""Labels that few people have: a constant is accurate, and 0.5 is no threshold to decide at."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.linear_model import LogisticRegression
+
+from evenhand.checks import number
+from evenhand.metrics.group import balanced_accuracy
+from evenhand.tables.preprocessing import Parts
+
+BALANCED = "balanced"
+# Of K labels one is rare that has less than this share of 1/K of the people: of two labels, less than 20 %.
+_RARE = 0.4
+# At 0.5 too few get the rare label if balanced accuracy is below this, or so much below that at its share.
+_NEARLY_CONSTANT, _MUCH = 0.6, 0.1
+
+
+def are_rare(labels: Any) -> bool:
+    """Say whether some label is rare.
+
+    >>> are_rare(["no"] * 9 + ["yes"]), are_rare(["no"] * 3 + ["yes"])
+    (True, False)
+    """
+    counts = np.unique(np.asarray(labels).astype(str), return_counts=True)[1]
+    return bool(counts.min() < _RARE * counts.mean())
+
+
+def settle_threshold(threshold: float | str | None, parts: Parts) -> tuple[float | None, list[str]]:
+    """Return the threshold that all models are trained, measured and used with, and notes on it.
+
+    None stays None, which is the most probable label, unless one of two labels is rare and a logistic
+    regression gives it to hardly anybody at 0.5. 'balanced' is the share of the positive label, which has the
+    highest balanced accuracy if probabilities are calibrated. Chosen on the validation part, where a rare
+    label has few people, it decides new people worse (`experiments/thresholds.py`).
+    """
+    y, positive = parts.train.y, parts.pos_label
+    n_labels = len(np.unique(y.astype(str)))
+    if threshold is not None and (positive is None or n_labels != 2):
+        raise ValueError(
+            f"Got threshold={threshold!r} for {n_labels} labels, but a threshold is for two labels: of more, "
+            "the most probable one is decided."
+        )
+    if threshold is not None and threshold != BALANCED:
+        return number("threshold", threshold, low=0, high=1, open_low=True), []
+    bar = float((y == positive).mean())
+    if threshold is None and (n_labels != 2 or not are_rare(y) or _found_at_half(parts, bar)):
+        return None, []
+    text = (
+        f"The decision is {positive!r} from a probability of {bar:.3g} on, in every group: that is the share "
+        "of people labelled so, at which calibrated probabilities have the highest balanced accuracy."
+    )
+    if threshold is None:
+        text += (
+            " At 0.5, hardly anybody would get the rare label. threshold=0.5 (--threshold 0.5) decides for "
+            "the more probable label all the same."
+        )
+    return bar, [text]
+
+
+def _found_at_half(parts: Parts, bar: float) -> bool:
+    """Say whether a logistic regression finds the rare label at 0.5 nearly as well as at `bar`."""
+    train, validation = parts.train, parts.validation
+    model = LogisticRegression(max_iter=500).fit(train.X, train.y == parts.pos_label)
+    said, truth = model.predict_proba(validation.X)[:, 1], validation.y == parts.pos_label
+    half, share = (balanced_accuracy(truth, said >= at) for at in (0.5, bar))
+    return half >= max(_NEARLY_CONSTANT, share - _MUCH)
