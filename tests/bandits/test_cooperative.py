@@ -28,9 +28,14 @@ from evenhand import (
 )
 from factories import make_arrays
 
+NOT_EXACT = {
+    f"check_sample_weight_equivalence_on_{kind}_data": "exact only in whole batches, see tests/bandits/test_weights.py"
+    for kind in ("dense", "sparse")
+}
+
 
 @pytest.mark.filterwarnings("ignore::evenhand.baselines.CollapseWarning")  # some labels are noise
-@parametrize_with_checks([CooperativeBandits()])
+@parametrize_with_checks([CooperativeBandits()], expected_failed_checks=lambda _: NOT_EXACT)
 def test_scikit_learn(estimator, check):
     check(estimator)
 

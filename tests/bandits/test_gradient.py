@@ -13,9 +13,14 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from evenhand import Correctness, Custom, GradientBandit, LogRatio, TrainingDivergedError
 
+NOT_EXACT = {
+    f"check_sample_weight_equivalence_on_{kind}_data": "exact only in whole batches, see tests/bandits/test_weights.py"
+    for kind in ("dense", "sparse")
+}
+
 
 @pytest.mark.filterwarnings("ignore::evenhand.baselines.CollapseWarning")  # some labels are noise
-@parametrize_with_checks([GradientBandit()])
+@parametrize_with_checks([GradientBandit()], expected_failed_checks=lambda _: NOT_EXACT)
 def test_scikit_learn(estimator, check):
     check(estimator)
 

@@ -78,7 +78,7 @@ def test_every_term_s_gradient(name, n_actions, n_groups, mutual):
     logits = policies(scores, base, spread, n_actions)
     said = softmax(logits)
     for share in (1.0, 0.5):
-        watch_all(terms.rates, state, people.groups, people.labels, said, share)
+        watch_all(terms.rates, state, people.groups, people.labels, said, share, people.shares)
 
     slopes, curves = np.empty(scores.shape, np.float32), np.empty(scores.shape, np.float32)
     prices = prices_of(terms.rates, state)
@@ -142,6 +142,30 @@ def test_a_pull_cancels_in_the_mean_and_stiffens_the_difference():
     np.testing.assert_array_equal(found[50.0][1][0], found[0.0][1][0])
 
 
+def test_weights_scale_slopes_and_curves_and_count_in_rates():
+    scores, base, spread, people = world(2, 2)
+    terms = pack_terms(
+        as_reward(Likelihood() + LogRatio() + Parity()), 3.0, 2, 100, np.bincount(people.groups)
+    )
+    weights, shares = np.random.default_rng(0).uniform(0.1, 3, (2, 40))
+    said, found = softmax(policies(scores, base, spread, 2)), []
+    for one in (people, people._replace(weights=weights, shares=shares)):
+        state = no_rates(1, 2, 2)
+        slopes, curves = np.empty(scores.shape, np.float32), np.empty(scores.shape, np.float32)
+        prices = prices_of(terms.rates, state)
+        ascend(
+            scores, base, spread, one, without_prices(terms), state, prices, True, 10.0, 3.0, slopes, curves
+        )  # fmt: skip
+        found.append((slopes, curves))
+    for mine, plain in zip(found[1], found[0], strict=True):
+        np.testing.assert_allclose(mine, plain * weights, rtol=1e-5)
+    watch_all(terms.rates, state, people.groups, people.labels, said, 1.0, shares)
+    for g in range(2):
+        here = people.groups == g
+        rate = np.average(said[here, g].argmax(1), weights=shares[here])
+        np.testing.assert_allclose(state.rates[0, g, 2, 1], rate)
+
+
 def test_rates_of_all_are_counts():
     rng = np.random.default_rng(0)
     groups, labels = rng.integers(0, 3, 500), rng.integers(0, 2, 500)
@@ -149,7 +173,7 @@ def test_rates_of_all_are_counts():
     reward = as_reward(Parity(bound=0.1) + EqualOpportunity(measure="probabilities"))
     terms = pack_terms(reward, 0.0, 2, 100, np.bincount(groups))
     state = no_rates(2, 3, 2)
-    watch_all(terms.rates, state, groups, labels, said, 1.0)
+    watch_all(terms.rates, state, groups, labels, said, 1.0, np.zeros(0))
     own = said[np.arange(500), groups]
     for g in range(3):
         here = groups == g

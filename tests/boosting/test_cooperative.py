@@ -31,11 +31,18 @@ from factories import make_arrays, make_people
 FEW = {"rounds": 30, "checkpoint_every": 10, "random_state": 0}
 
 
+NOT_EXACT = {
+    f"check_sample_weight_equivalence_on_{kind}_data": "leaves are counted in people, see tests/bandits/test_weights.py"
+    for kind in ("dense", "sparse")
+}
+
+
 @parametrize_with_checks(
     [
         CooperativeBoosting(rounds=20, min_leaf=2, l2=1.0),
         CooperativeEnsemble(bandits=CooperativeBandits(epochs=40), boosting=CooperativeBoosting(rounds=10, min_leaf=2)),
-    ]
+    ],
+    expected_failed_checks=lambda _: NOT_EXACT,
 )  # fmt: skip
 @pytest.mark.filterwarnings("ignore::evenhand.CollapseWarning")  # some labels are noise
 def test_scikit_learn(estimator, check):

@@ -10,11 +10,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from evenhand import checks
 from evenhand.bandits.base import PolicyLearner
-from evenhand.bandits.deciding import GroupPolicies, Log, warn_of_no_groups
+from evenhand.bandits.deciding import GroupPolicies, Labelled, Log, warn_of_no_groups
 from evenhand.bandits.doors import Callback, distinct_classes
 from evenhand.bandits.gradient import GradientBandit
 from evenhand.bandits.kernels.structs import People
 from evenhand.bandits.training import Training
+from evenhand.bandits.weighing import weighed
 from evenhand.frames import as_pandas
 from evenhand.groups import column_names, encode_groups, group_values, groups_by_name, sorted_unique
 from evenhand.network import Network
@@ -45,6 +46,9 @@ class CooperativeBandits(PolicyLearner, GroupPolicies):
         `LogRatio` (20 on `JensenShannon`) are moved together: their mean by Adam, their differences 1 + λ
         times slower. However large λ is, they learn as fast as one policy would. Otherwise it is 'adam', for
         each policy alone.
+    class_weight : 'balanced' or dict, optional
+        What an error about a person counts, by their label: {'yes': 10}, others 1; 'balanced' makes all
+        labels count as much in all. Probabilities are then no longer calibrated.
     hidden, estimator, learning_rate, schedule, epochs, steps, batch_size, weight_decay, order, \
 importance_clip, standardize, checkpoint_every, random_state
         As for `GradientBandit`.
@@ -92,6 +96,7 @@ importance_clip, standardize, checkpoint_every, random_state
         steps: int | None = None,
         batch_size: int = 32,
         weight_decay: float = 0.0,
+        class_weight: Any = None,
         order: str = "shuffled",
         importance_clip: float = 10.0,
         standardize: bool = True,
@@ -111,6 +116,7 @@ importance_clip, standardize, checkpoint_every, random_state
         self.steps = steps
         self.batch_size = batch_size
         self.weight_decay = weight_decay
+        self.class_weight = class_weight
         self.order = order
         self.importance_clip = importance_clip
         self.standardize = standardize
@@ -160,13 +166,19 @@ importance_clip, standardize, checkpoint_every, random_state
 
     # Learning ------------------------------------------------------------------------------------------
 
-    def fit(self, X: Any, y: Any, *, sensitive_features: Any = None, callback: Callback = None) -> Self:
+    def fit(
+        self, X: Any, y: Any, sample_weight: Any = None, *, sensitive_features: Any = None,
+        callback: Callback = None,
+    ) -> Self:  # fmt: skip
         """Learn one policy per group from labels.
 
         Parameters
         ----------
         X, y : array-like
             Contexts, one row per person, and labels.
+        sample_weight : array-like, optional
+            How many people each person stands for, in any unit: what they teach counts as much, and so do
+            they in the rates of `Parity` and the like. People of weight 0 are left out.
         sensitive_features : array-like, str or list of str, optional
             Each person's group, or the names of columns of X that hold it and are no features then; several
             columns make their combinations. Without any, all are one group, and a warning says so.
@@ -175,17 +187,18 @@ importance_clip, standardize, checkpoint_every, random_state
         """
         if sensitive_features is None:
             warn_of_no_groups(type(self).__name__)
-        return self._fit(X, y, sensitive_features, callback)
+        return self._fit(X, Labelled(y, sample_weight), sensitive_features, callback)
 
-    def _fit(self, X: Any, y: Any, sensitive_features: Any, callback: Callback) -> Self:
+    def _fit(self, X: Any, given: Labelled, sensitive_features: Any, callback: Callback) -> Self:
         self._forget()
         X = as_pandas(X)
         sensitive_features, self.sensitive_columns_ = groups_by_name(sensitive_features, X)
-        X, y = self._contexts_and_labels(X, y, reset=True)
+        X, y = self._contexts_and_labels(X, given.y, reset=True)
         labels = self._learn_classes(y)
         groups = self._learn_groups(sensitive_features, X.shape[0])
         self._begin(X.shape[1], len(self.groups_))
-        return self._train(X, People(groups, labels), decays=True, callback=callback)
+        people, kept = weighed(People(groups, labels), given.sample_weight, self.class_weight, self.classes_)
+        return self._train(X if kept.all() else X[kept], people, decays=True, callback=callback)
 
     def _fit_logged(self, X: Any, log: Log, sensitive_features: Any, callback: Callback) -> Self:
         self._forget()

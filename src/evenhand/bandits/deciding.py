@@ -16,6 +16,13 @@ from evenhand.groups import Groups, codes_of, column_names, encode_groups, group
 from evenhand.wording import listed
 
 
+class Labelled(NamedTuple):
+    """Labels as they were given, and how many people each person stands for."""
+
+    y: Any
+    sample_weight: Any
+
+
 class Log(NamedTuple):
     """A log as it was given: what was done, what it paid, how likely it was, and all actions there are."""
 

@@ -29,6 +29,8 @@ Callback = Callable[[int, Any], bool | None] | None
 class Doors(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """Contexts, labels and logs in, checked; sampled actions out."""
 
+    class_weight: Any = None  # which older model files lack
+
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True

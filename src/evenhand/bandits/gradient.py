@@ -10,6 +10,7 @@ from evenhand.arrays import Codes, Floats
 from evenhand.bandits.base import PolicyLearner
 from evenhand.bandits.doors import Callback, distinct_classes
 from evenhand.bandits.kernels.structs import People
+from evenhand.bandits.weighing import weighed
 from evenhand.groups import Groups, encode_groups
 from evenhand.rewards import Likelihood, Reward, Term, as_reward
 
@@ -45,6 +46,8 @@ class GradientBandit(PolicyLearner):
         People whose gradients are averaged into one move.
     weight_decay : float
         The share of the weights, times the step size, that each move takes away.
+    class_weight : 'balanced' or dict, optional
+        What an error about a person counts, by their label; 'balanced' makes all labels count as much in all.
     order : {'shuffled', 'file', 'drawn'}
         Shuffled anew each epoch, in the file's order, or drawn with replacement.
     importance_clip : float
@@ -91,6 +94,7 @@ class GradientBandit(PolicyLearner):
         steps: int | None = None,
         batch_size: int = 32,
         weight_decay: float = 0.0,
+        class_weight: Any = None,
         order: str = "shuffled",
         importance_clip: float = 10.0,
         standardize: bool = True,
@@ -107,6 +111,7 @@ class GradientBandit(PolicyLearner):
         self.steps = steps
         self.batch_size = batch_size
         self.weight_decay = weight_decay
+        self.class_weight = class_weight
         self.order = order
         self.importance_clip = importance_clip
         self.standardize = standardize
@@ -116,13 +121,17 @@ class GradientBandit(PolicyLearner):
     def _reward(self) -> Reward:
         return as_reward(Likelihood() if self.reward is None else self.reward)
 
-    def fit(self, X: Any, y: Any, *, callback: Callback = None) -> Self:
-        """Learn a policy from labels; `callback(step, bandit)` may return True to stop early."""
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, callback: Callback = None) -> Self:
+        """Learn a policy from labels; `callback(step, bandit)` may return True to stop early.
+
+        What a person teaches counts as much as their `sample_weight`; people of weight 0 are left out.
+        """
         self._forget()
         X, y = self._contexts_and_labels(X, y, reset=True)
         labels = self._learn_classes(y)
         self._begin(X.shape[1], 1)
-        return self._train(X, People(_one_group(X), labels), decays=True, callback=callback)
+        people, kept = weighed(People(_one_group(X), labels), sample_weight, self.class_weight, self.classes_)
+        return self._train(X if kept.all() else X[kept], people, decays=True, callback=callback)
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None) -> Self:
         """Meet these people once, in the given order; the first call needs every class there will ever be."""

@@ -43,14 +43,16 @@ def one_step(
     seen = look(policies, context, people, person, state, options, step)
     if len(state.rates):
         label, share = int(seen.labels[0]), rate / options.learning_rate
-        watched(terms.rates, state, group, label, seen.own[0], share)
+        stands_for = people.shares[person] if len(people.shares) else 1.0
+        watched(terms.rates, state, group, label, seen.own[0], share, stands_for)
     reward, directions = logit_gradients(terms, seen, people, person, options)
+    weight = people.weights[person] if len(people.weights) else 1.0
 
     moments.pending[0] += 1
     for g in range(len(directions)):
         if g == group or (options.mutual and terms.listens):
             moments.pending[1 + g] = 1
-            gradient = along_logits(policy_of(policies, g), context, directions[g])
+            gradient = along_logits(policy_of(policies, g), context, weight * directions[g])
             for total, part in zip(moments.gradient, gradient, strict=True):
                 total[g] += part
     if moments.pending[0] >= options.batch_size or step + 1 == options.end:

@@ -99,6 +99,7 @@ def ascend(
     n_people, n_levels = people.groups.shape[0], base.shape[0]
     first = 1 if n_levels == 1 else 0
     n_actions = first + n_levels
+    weighted = people.weights.shape[0] > 0
     logged, listens = people.actions.shape[0] > 0, mutual and n_groups > 1 and terms.listens
     shape = n_groups, n_actions
     logits, logs, said, slope = np.zeros(shape), np.zeros(shape), np.zeros(shape), np.zeros(shape)
@@ -127,6 +128,7 @@ def ascend(
             rewards[k] -= prices[group, label, k]  # without a label, the last
         earned_by_all += acting_gradient(True, logged, action, weight, earned, group, said, rewards, gradient)
         apart_of_all += apart
+        counts = people.weights[i] if weighted else 1.0
         for g in range(n_groups):
             if g != group and listens:
                 listen(terms.weights, True, action, 0, weight, group, g, said, logs, heard)
@@ -134,11 +136,11 @@ def ascend(
                 slope[g, k] = gradient[k] if g == group else heard[k]
         for level in range(n_levels):
             k = first + level
-            curve = max(said[group, k] * (1.0 - said[group, k]) * sharper, FLATTEST)
+            curve = counts * max(said[group, k] * (1.0 - said[group, k]) * sharper, FLATTEST)
             for d in range(n_outputs):
                 up = 0.0
                 for g in range(n_groups):
                     up += spread[g, d] * slope[g, k]
-                slopes[d * n_levels + level, i] = -up
+                slopes[d * n_levels + level, i] = -counts * up
                 curves[d * n_levels + level, i] = curve * stiff[group, d]
     return earned_by_all / n_people, apart_of_all / n_people

@@ -15,13 +15,14 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from evenhand import checks
-from evenhand.arrays import Codes, Floats
-from evenhand.bandits.deciding import GroupPolicies, Log, warn_of_no_groups
+from evenhand.arrays import Floats
+from evenhand.bandits.deciding import GroupPolicies, Labelled, Log, warn_of_no_groups
 from evenhand.bandits.doors import Callback, distinct_classes, no_missing_labels
 from evenhand.bandits.fitting import check_reward, warn_of_terms
 from evenhand.bandits.kernels.structs import People
 from evenhand.bandits.sparse_input import check_sparse
 from evenhand.bandits.training import HISTORY, no_rates
+from evenhand.bandits.weighing import weighed
 from evenhand.boosting.columns import as_numbers, learn_categories
 from evenhand.boosting.training import Beside, Boosted, Plan, boost
 from evenhand.frames import as_pandas
@@ -57,6 +58,9 @@ class CooperativeBoosting(GroupPolicies):
         People in a leaf; 'auto' is 100, or a twentieth of the people where that is less.
     l2 : float
         The pull of a leaf's value towards 0, in people.
+    class_weight : 'balanced' or dict, optional
+        What an error about a person counts, by their label: {'yes': 10}, others 1; 'balanced' makes all
+        labels count as much in all. Probabilities are then no longer calibrated.
     importance_clip : float
         The largest weight π(a)/propensity of a logged action.
     checkpoint_every : int
@@ -104,6 +108,7 @@ class CooperativeBoosting(GroupPolicies):
         max_leaves: int | str = "auto",
         min_leaf: int | str = "auto",
         l2: float = 20.0,
+        class_weight: Any = None,
         importance_clip: float = 10.0,
         checkpoint_every: int = 20,
         n_jobs: int = 1,
@@ -117,6 +122,7 @@ class CooperativeBoosting(GroupPolicies):
         self.max_leaves = max_leaves
         self.min_leaf = min_leaf
         self.l2 = l2
+        self.class_weight = class_weight
         self.importance_clip = importance_clip
         self.checkpoint_every = checkpoint_every
         self.n_jobs = n_jobs
@@ -132,13 +138,19 @@ class CooperativeBoosting(GroupPolicies):
 
     # Learning ------------------------------------------------------------------------------------------
 
-    def fit(self, X: Any, y: Any, *, sensitive_features: Any = None, callback: Callback = None) -> Self:
+    def fit(
+        self, X: Any, y: Any, sample_weight: Any = None, *, sensitive_features: Any = None,
+        callback: Callback = None,
+    ) -> Self:  # fmt: skip
         """Learn one policy per group from labels.
 
         Parameters
         ----------
         X, y : array-like
             Contexts, one row per person, and labels. A frame may hold categories, and values may be missing.
+        sample_weight : array-like, optional
+            How many people each person stands for, in any unit: what they teach counts as much, and so do
+            they in the rates of `Parity` and the like. People of weight 0 are left out.
         sensitive_features : array-like, str or list of str, optional
             Each person's group, or the columns of the frame X that hold it and are then no contexts. Several
             columns make their combinations. Without any, all are one group, and a warning says so.
@@ -147,20 +159,24 @@ class CooperativeBoosting(GroupPolicies):
         """
         if sensitive_features is None:
             warn_of_no_groups(type(self).__name__)
-        return self._fit(X, y, sensitive_features, callback)
+        return self._fit(X, Labelled(y, sample_weight), sensitive_features, callback)
 
     def _fit(
-        self, X: Any, y: Any, sensitive_features: Any, callback: Callback, beside: Beside | None = None
-    ) -> Self:
+        self, X: Any, given: Labelled, sensitive_features: Any, callback: Callback,
+        beside: Beside | None = None,
+    ) -> Self:  # fmt: skip
         self._forget()
-        X, y = as_pandas(X), as_pandas(y)
+        X, y = as_pandas(X), as_pandas(given.y)
         no_missing_labels(y)
         sensitive_features = self._read_columns(sensitive_features, X)
         X, y = validate_data(self, self._numbers(X), y, **_ACCEPTED, reset=True)
         check_classification_targets(np.unique(y))
         labels = self._learn_classes(y)
         groups = self._learn_groups(sensitive_features, X.shape[0])
-        return self._grow(X, People(groups, labels), callback, beside)
+        people, kept = weighed(People(groups, labels), given.sample_weight, self.class_weight, self.classes_)
+        if not kept.all():
+            X, beside = X[kept], None if beside is None else replace(beside, logs=beside.logs[kept])
+        return self._grow(X, people, callback, beside)
 
     def _fit_logged(
         self, X: Any, log: Log, sensitive_features: Any, callback: Callback, beside: Beside | None = None
@@ -191,7 +207,7 @@ class CooperativeBoosting(GroupPolicies):
         weight = checks.number("divergence_weight", self.divergence_weight, low=0)
         terms = pack_terms(reward, weight, n_actions, n_steps=plan.rounds, group_sizes=sizes)
         warn_of_terms(reward, Setting(weight, n_actions, plan.rounds, sizes))
-        base = np.zeros(n_actions) if logged else _log_shares(people.labels, n_actions)
+        base = np.zeros(n_actions) if logged else _log_shares(people, n_actions)
         self.n_steps_ = 0
         self.history_ = {name: np.zeros(0) for name in HISTORY}
 
@@ -276,8 +292,8 @@ class CooperativeBoosting(GroupPolicies):
         return model
 
 
-def _log_shares(labels: Codes, n_labels: int) -> Floats:
-    counts = np.bincount(labels, minlength=n_labels) + 1.0
+def _log_shares(people: People, n_labels: int) -> Floats:
+    counts = np.bincount(people.labels, people.weights if len(people.weights) else None, n_labels) + 1.0
     return np.asarray(np.log(counts / counts.sum()))
 
 

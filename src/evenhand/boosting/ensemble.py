@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from evenhand import checks
 from evenhand.arrays import Floats
 from evenhand.bandits.cooperative import CooperativeBandits
-from evenhand.bandits.deciding import GroupPolicies, Log, warn_of_no_groups
+from evenhand.bandits.deciding import GroupPolicies, Labelled, Log, warn_of_no_groups
 from evenhand.bandits.doors import Callback, all_finite
 from evenhand.boosting.cooperative import CooperativeBoosting
 from evenhand.boosting.training import Beside, log_of, mixed
@@ -38,6 +38,8 @@ class CooperativeEnsemble(GroupPolicies):
         The networks' other parameters.
     boosting : CooperativeBoosting, optional
         The trees' other parameters.
+    class_weight : 'balanced' or dict, optional
+        As for `CooperativeBandits`.
     random_state : int, RandomState instance or None
         Same seed, same policies.
 
@@ -72,6 +74,7 @@ class CooperativeEnsemble(GroupPolicies):
         share: float = 0.5,
         bandits: CooperativeBandits | None = None,
         boosting: CooperativeBoosting | None = None,
+        class_weight: Any = None,
         random_state: Any = None,
     ) -> None:
         self.divergence_weight = divergence_weight
@@ -79,15 +82,21 @@ class CooperativeEnsemble(GroupPolicies):
         self.share = share
         self.bandits = bandits
         self.boosting = boosting
+        self.class_weight = class_weight
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any, *, sensitive_features: Any = None, callback: Callback = None) -> Self:
+    def fit(
+        self, X: Any, y: Any, sample_weight: Any = None, *, sensitive_features: Any = None,
+        callback: Callback = None,
+    ) -> Self:  # fmt: skip
         """Learn one policy per group from labels, first by networks, then by trees.
 
         Parameters
         ----------
         X, y : array-like
             Contexts, one row per person, as numbers, and labels.
+        sample_weight : array-like, optional
+            How many people each person stands for; see `CooperativeBandits.fit`.
         sensitive_features : array-like, str or list of str, optional
             Each person's group, or the columns of the frame X that hold it and are then no contexts. Several
             columns make their combinations. Without any, all are one group, and a warning says so.
@@ -96,7 +105,7 @@ class CooperativeEnsemble(GroupPolicies):
         """
         if sensitive_features is None:
             warn_of_no_groups(type(self).__name__)
-        return self._learn("_fit", X, y, sensitive_features, callback)
+        return self._learn("_fit", X, Labelled(y, sample_weight), sensitive_features, callback)
 
     def _fit_logged(self, X: Any, log: Log, sensitive_features: Any, callback: Callback) -> Self:
         return self._learn("_fit_logged", X, log, sensitive_features, callback)
@@ -108,7 +117,8 @@ class CooperativeEnsemble(GroupPolicies):
         X = as_pandas(X)
         sensitive_features, self.sensitive_columns_ = groups_by_name(sensitive_features, X)
         X = self._features(X)
-        shared = {name: getattr(self, name) for name in ("divergence_weight", "reward", "random_state")}
+        names = ("divergence_weight", "reward", "class_weight", "random_state")
+        shared = {name: getattr(self, name) for name in names}
         bandits = CooperativeBandits() if self.bandits is None else clone(self.bandits)
         boosting = CooperativeBoosting() if self.boosting is None else clone(self.boosting)
         getattr(bandits.set_params(**shared), how)(X, given, sensitive_features, None)

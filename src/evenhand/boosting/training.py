@@ -202,7 +202,8 @@ class _Climb:
         say(scores, self.base, self.spread, self.said)
         said = self.said if self.beside is None else mixed(self.said, self.beside)
         share = 1 - self.at / self.plan.rounds + _LEAST_SHARE
-        watch_all(self.own, self.rates, self.people.groups, self.people.labels, said, share)
+        people = self.people
+        watch_all(self.own, self.rates, people.groups, people.labels, said, share, people.shares)
 
 
 def _averaged(trees: Trees, n_scores: int) -> Trees:

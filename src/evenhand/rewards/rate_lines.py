@@ -7,11 +7,14 @@ from typing import Any
 import numpy as np
 
 from evenhand.jit import jit
+from evenhand.rewards.term import TINY
 
 
 @jit()
-def watch(own: Any, state: Any, group: int, label: int, policies: Any, share: float) -> None:
-    """Move the running rates by one person, and the dual variables as `ascended` does.
+def watch(
+    own: Any, state: Any, group: int, label: int, policies: Any, share: float, stands_for: float
+) -> None:
+    """Move the running rates by one person, who `stands_for` so many, and the dual variables as `ascended`.
 
     `share` is what the schedule has left of the learning rate: the prices settle as the policies do.
     """
@@ -23,16 +26,16 @@ def watch(own: Any, state: Any, group: int, label: int, policies: Any, share: fl
     for slot in range(n_slots):
         if slot != label and slot != n_slots - 1:
             continue
-        state.counts[group, slot] += 1
+        state.counts[group, slot] += stands_for
         for t in range(n_terms):
             # A true mean at first, a moving one once enough people were seen.
-            weight = max(own.averaging[t, group], 1.0 / state.counts[group, slot])
+            weight = min(stands_for * max(own.averaging[t, group], 1.0 / state.counts[group, slot]), 1.0)
             top = decided(own.cut[t], policies[group, 1], likeliest)
             for k in range(n_actions):
                 seen = (1.0 if k == top else 0.0) if own.decisions[t] else policies[group, k]
                 state.rates[t, group, slot, k] += weight * (seen - state.rates[t, group, slot, k])
                 if own.mask[t, slot, k]:
-                    move_prices(own, state, t, slot, k, share)
+                    move_prices(own, state, t, slot, k, stands_for * share)
 
 
 @jit(inline="always")
@@ -52,33 +55,35 @@ def move_prices(own: Any, state: Any, t: int, slot: int, k: int, share: float) -
 
 
 @jit()
-def watch_all(own: Any, state: Any, groups: Any, labels: Any, said: Any, share: float) -> None:
+def watch_all(own: Any, state: Any, groups: Any, labels: Any, said: Any, share: float, shares: Any) -> None:
     """Set the rates to those of all these people at once, and move the dual variables once.
 
-    `said[person, group, action]` are every policy's probabilities; for the rest see `watch`.
+    `said[person, group, action]` are every policy's probabilities, and `shares` how many each person stands
+    for, empty where everybody stands for one; for the rest see `watch`.
     """
     n_terms, n_groups, n_slots, n_actions = state.rates.shape
     state.counts[:] = 0.0
     state.rates[:] = 0.0
     for i in range(groups.shape[0]):
         group, likeliest = groups[i], 0
+        stands_for = shares[i] if shares.shape[0] > 0 else 1.0
         for k in range(1, n_actions):
             if said[i, group, k] > said[i, group, likeliest]:
                 likeliest = k
         for slot in range(n_slots):
             if slot != labels[i] and slot != n_slots - 1:
                 continue
-            state.counts[group, slot] += 1
+            state.counts[group, slot] += stands_for
             for t in range(n_terms):
                 top = decided(own.cut[t], said[i, group, 1], likeliest)
                 for k in range(n_actions):
                     counted = (1.0 if k == top else 0.0) if own.decisions[t] else said[i, group, k]
-                    state.rates[t, group, slot, k] += counted
+                    state.rates[t, group, slot, k] += stands_for * counted
     for t in range(n_terms):
         for slot in range(n_slots):
             for k in range(n_actions):
                 for group in range(n_groups):
-                    state.rates[t, group, slot, k] /= max(state.counts[group, slot], 1.0)
+                    state.rates[t, group, slot, k] /= max(state.counts[group, slot], TINY)
                 if own.mask[t, slot, k]:
                     move_prices(own, state, t, slot, k, share)
 

@@ -15,7 +15,7 @@ from evenhand.arrays import Flags, Floats
 from evenhand.groups import large_enough
 from evenhand.rewards.pacing import pace
 from evenhand.rewards.rate_lines import earn
-from evenhand.rewards.term import Lines, Reward, Seen, Setting, Term
+from evenhand.rewards.term import TINY, Lines, Reward, Seen, Setting, Term
 
 
 class Rates(NamedTuple):
@@ -39,18 +39,20 @@ class Packed(NamedTuple):
     cut: Floats  # (T,): from which probability on the second of two is decided; 0: the most probable is
 
 
-def watched(own: Packed, state: Rates, group: int, label: int, policy: Floats, share: float) -> None:
+def watched(
+    own: Packed, state: Rates, group: int, label: int, policy: Floats, share: float, stands_for: float = 1.0
+) -> None:
     """Do what `watch` does, in plain NumPy: `policy` is what the person's own policy says of them."""
     n_actions = len(policy)
     for slot in ([label] if label >= 0 else []) + [n_actions]:
-        state.counts[group, slot] += 1
+        state.counts[group, slot] += stands_for
         for t in range(len(state.rates)):
             top = policy.argmax() if own.cut[t] == 0 else int(policy[1] >= own.cut[t])
             seen = np.eye(n_actions)[top] if own.decisions[t] else policy
-            weight = max(own.averaging[t, group], 1 / state.counts[group, slot])
+            weight = min(stands_for * max(own.averaging[t, group], 1 / state.counts[group, slot]), 1)
             state.rates[t, group, slot] += weight * (seen - state.rates[t, group, slot])
             for action in np.flatnonzero(own.mask[t, slot]):
-                step, met = share * own.dual_step[t], (state.counts[:, slot] > 0) & own.held[t]
+                step, met = stands_for * share * own.dual_step[t], (state.counts[:, slot] > 0) & own.held[t]
                 dual = state.dual[t, :, slot, action]  # a view
                 moved = ascended(dual, apart(own, state, t, slot, action), step, own.bound[t])
                 dual[met] = moved[met]
@@ -200,7 +202,7 @@ class RateTerm(Term):
             counted = ((slot == n_actions) | (seen.labels == slot)) & (counts[seen.groups] > 0)
             if counted.any():
                 price = dual - dual.mean() + own.pull[t] * excess(own, state, t, slot, action)
-                factor = own.held[t] * counts.sum() / (n_groups * np.maximum(counts, 1))
+                factor = own.held[t] * counts.sum() / (n_groups * np.maximum(counts, TINY))
                 found[:, action] -= np.where(counted, (price * factor)[seen.groups], 0)
         return found
 

@@ -109,6 +109,18 @@ def test_loop_equals_reference(reward, expected, mutual, is_sparse, n_groups, n_
     assert_same(reward, rows, people, opts, n_groups=n_groups, n_labels=n_labels)
 
 
+@pytest.mark.parametrize("expected", [True, False], ids=["expected", "sampled"])
+@pytest.mark.parametrize("batch_size", [1, 7])
+@pytest.mark.parametrize(("n_groups", "n_labels"), [(2, 2), (4, 5)])
+def test_weights_equal_reference(n_groups, n_labels, batch_size, expected):
+    rows, people = world(n_groups, n_labels)
+    weights, shares = np.random.default_rng(5).uniform(0.05, 3, (2, len(people.labels)))
+    reward = "correctness + log_ratio + agreement + parity"
+    people = people._replace(weights=weights, shares=shares)
+    opts = options(expected=expected, batch_size=batch_size)
+    assert_same(reward, rows, people, opts, n_groups=n_groups, n_labels=n_labels)
+
+
 @pytest.mark.parametrize("threshold", [0.2, 0.5, 0.9])
 def test_rates_are_bounded_at_the_threshold_of_decisions(threshold):
     rows, people = world()

@@ -86,6 +86,7 @@ def train(
     n_actions = b2.shape[1]
     direct = options.batch_size == 1 and not options.adam and options.weight_decay == 0.0
     expected, logged = options.expected, people.actions.shape[0] > 0
+    weighted = people.weights.shape[0] > 0
     listens, weights = options.mutual and n_groups > 1 and terms.listens, terms.weights
     target_W1, target_b1, target_W2, target_b2 = policies if direct else moments.gradient
 
@@ -106,7 +107,8 @@ def train(
             softmax(logits, g, logs, said)
         rate = learning_rate(options, step)
         if state.rates.shape[0] > 0:
-            rate_lines.watch(terms.rates, state, group, label, said, rate / options.learning_rate)
+            stands_for = people.shares[person] if weighted else 1.0
+            rate_lines.watch(terms.rates, state, group, label, said, rate / options.learning_rate, stands_for)
 
         action, weight, earned = -1, 1.0, 0.0
         if logged:
@@ -129,7 +131,8 @@ def train(
         history[row, 1] += apart
         history[row, 2] += 1.0
 
-        scale = rate if direct else 1.0
+        counts = people.weights[person] if weighted else 1.0
+        scale = counts * rate if direct else counts
         pending[0] += 1
         pending[1 + group] = 1
         add_gradient(

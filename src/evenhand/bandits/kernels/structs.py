@@ -30,6 +30,8 @@ class People(NamedTuple):
     actions: Codes = np.zeros(0, dtype=np.int64)  # a log's actions; empty when labels teach
     rewards: Floats = np.zeros(0)
     propensities: Floats = np.zeros(0)
+    weights: Floats = np.zeros(0)  # what a person's gradient counts, 1 on average; empty where all count 1
+    shares: Floats = np.zeros(0)  # how many people one stands for in the groups' rates; empty likewise
 
 
 class Options(NamedTuple):

@@ -1,0 +1,53 @@
+"""What each person counts in training: whom they stand for, times what an error about their label costs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from evenhand import checks
+from evenhand.arrays import Flags, Floats
+from evenhand.bandits.kernels.structs import People
+from evenhand.metrics.weights import check_weights
+from evenhand.wording import listed
+
+
+def weighed(people: People, sample_weight: Any, class_weight: Any, classes: Any) -> tuple[People, Flags]:
+    """Return people with their weights, and who is among them: people of weight 0 are left out.
+
+    Weights are 1 on average, so that their unit changes nothing. Without any, people are as they were.
+    """
+    n_people = len(people.labels)
+    everybody = np.ones(n_people, dtype=np.bool_)
+    if sample_weight is None and class_weight is None:
+        return people, everybody
+    shares = np.ones(n_people) if sample_weight is None else check_weights(sample_weight, n_people)
+    kept = shares > 0
+    groups, labels, shares = people.groups[kept], people.labels[kept], shares[kept]
+    costs = _costs(class_weight, np.asarray(classes).tolist(), np.bincount(labels, shares, len(classes)))
+    weights = shares * costs[labels]
+    if not weights.any():
+        raise ValueError(f"Got class_weight={class_weight!r}, by which nobody counts; expected some above 0.")
+    return People(groups, labels, weights=weights / weights.mean(), shares=shares / shares.mean()), kept
+
+
+def _costs(class_weight: Any, labels: list[Any], people: Any) -> Floats:
+    """Return what an error about each label costs; 'balanced' makes all labels cost as much in all."""
+    if class_weight is None:
+        return np.ones(len(labels))
+    if not isinstance(class_weight, dict):
+        if not isinstance(class_weight, str) or class_weight != "balanced":
+            raise ValueError(
+                f"Got class_weight={class_weight!r}, but expected None, 'balanced' or a dict of labels."
+            )
+        return np.asarray(people.sum() / (len(labels) * np.where(people > 0, people, np.inf)))
+    unknown = [label for label in class_weight if label not in labels]
+    if unknown:
+        raise ValueError(
+            f"Got {unknown[0]!r} in class_weight, but fit saw only the classes {listed(labels)}."
+            f"{checks.did_you_mean(unknown[0], labels)}"
+        )
+    return np.array(
+        [checks.number(f"class_weight[{label!r}]", class_weight.get(label, 1.0), low=0) for label in labels]
+    )

@@ -1,0 +1,34 @@
+"""How many people each person stands for: sample weights, and how much they say of a rate."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from evenhand.arrays import Floats
+
+
+def check_weights(sample_weight: Any, n_people: int) -> Floats:
+    """Return weights as floats: one per person, none negative, some above 0.
+
+    >>> check_weights([1, -1], 2)
+    Traceback (most recent call last):
+    ...
+    ValueError: Got a sample_weight of -1 in row 1, but expected finite numbers of at least 0.
+    """
+    weights: Floats = np.asarray(sample_weight, dtype=np.float64)
+    if weights.shape != (n_people,):
+        raise ValueError(
+            f"Got sample_weight of shape {weights.shape}, but expected one weight for each of "
+            f"{n_people} people."
+        )
+    wrong = ~(np.isfinite(weights) & (weights >= 0))
+    if wrong.any():
+        at = int(wrong.argmax())
+        raise ValueError(
+            f"Got a sample_weight of {weights[at]:g} in row {at}, but expected finite numbers of at least 0."
+        )
+    if not weights.any():
+        raise ValueError("Got a sample_weight of zero for everybody, but expected some above 0.")
+    return weights
