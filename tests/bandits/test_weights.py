@@ -84,7 +84,7 @@ def test_whole_batches_learn_from_a_weight_as_from_so_many_people(reward):
     weights, times = WEIGHTS[few] + 1, np.repeat(np.arange(60), WEIGHTS[few] + 1)
     models = []
     for rows, weight in ((np.arange(60), weights), (times, None)):
-        model = CooperativeBandits(2, reward=reward, optimizer="adam", schedule="constant", order="file",
+        model = CooperativeBandits(2, reward=reward, optimizer="adam", schedule="constant", order="file", standardize=False,
                                    batch_size=len(rows), epochs=30, **QUICK)  # fmt: skip
         models.append(model.fit(X[rows], Y[rows], weight, sensitive_features=S[rows]))
     np.testing.assert_allclose(*(said(model) for model in models), atol=1e-4)

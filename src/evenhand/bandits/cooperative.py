@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from evenhand import checks
 from evenhand.bandits.base import PolicyLearner
-from evenhand.bandits.deciding import GroupPolicies, Labelled, Log, warn_of_no_groups
+from evenhand.bandits.deciding import GroupPolicies, Labelled, Log
 from evenhand.bandits.doors import Callback, distinct_classes
 from evenhand.bandits.gradient import GradientBandit
 from evenhand.bandits.kernels.structs import People
@@ -165,29 +165,6 @@ importance_clip, standardize, checkpoint_every, random_state
         return as_reward(Likelihood() + LogRatio() if self.reward is None else self.reward)
 
     # Learning ------------------------------------------------------------------------------------------
-
-    def fit(
-        self, X: Any, y: Any, sample_weight: Any = None, *, sensitive_features: Any = None,
-        callback: Callback = None,
-    ) -> Self:  # fmt: skip
-        """Learn one policy per group from labels.
-
-        Parameters
-        ----------
-        X, y : array-like
-            Contexts, one row per person, and labels.
-        sample_weight : array-like, optional
-            How many people each person stands for, in any unit: what they teach counts as much, and so do
-            they in the rates of `Parity` and the like. People of weight 0 are left out.
-        sensitive_features : array-like, str or list of str, optional
-            Each person's group, or the names of columns of X that hold it and are no features then; several
-            columns make their combinations. Without any, all are one group, and a warning says so.
-        callback : callable, optional
-            Called as `callback(step, model)` at each checkpoint; True stops early.
-        """
-        if sensitive_features is None:
-            warn_of_no_groups(type(self).__name__)
-        return self._fit(X, Labelled(y, sample_weight), sensitive_features, callback)
 
     def _fit(self, X: Any, given: Labelled, sensitive_features: Any, callback: Callback) -> Self:
         self._forget()

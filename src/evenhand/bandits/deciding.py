@@ -47,7 +47,7 @@ def warn_of_no_groups(learner: str) -> None:
 
 
 class GroupPolicies(Doors):
-    """What a learner of one policy per group does once it is fitted; `groups_` names the groups."""
+    """What every learner of one policy per group does; `groups_` names the groups."""
 
     groups_: Any
 
@@ -67,6 +67,33 @@ class GroupPolicies(Doors):
         return list(getattr(self, "sensitive_columns_", ()))  # older model files have none
 
     def _by_group(self, X: Any) -> Floats:
+        raise NotImplementedError
+
+    def fit(
+        self, X: Any, y: Any, sample_weight: Any = None, *, sensitive_features: Any = None,
+        callback: Callback = None,
+    ) -> Self:  # fmt: skip
+        """Learn one policy per group from labels.
+
+        Parameters
+        ----------
+        X, y : array-like
+            Contexts, one row per person, and labels. For trees alone, a frame may hold categories, and values
+            may be missing.
+        sample_weight : array-like, optional
+            How many people each person stands for, in any unit: what they teach counts as much, and so do
+            they in the rates of `Parity` and the like. People of weight 0 are left out.
+        sensitive_features : array-like, str or list of str, optional
+            Each person's group, or the names of columns of X that hold it and are no features then; several
+            columns make their combinations. Without any, all are one group, and a warning says so.
+        callback : callable, optional
+            Called as `callback(step, model)` at each checkpoint, of trees with the round; True stops early.
+        """
+        if sensitive_features is None:
+            warn_of_no_groups(type(self).__name__)
+        return self._fit(X, Labelled(y, sample_weight), sensitive_features, callback)
+
+    def _fit(self, X: Any, given: Labelled, sensitive_features: Any, callback: Callback) -> Self:
         raise NotImplementedError
 
     def fit_logged(

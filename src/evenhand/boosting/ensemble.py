@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from evenhand import checks
 from evenhand.arrays import Floats
 from evenhand.bandits.cooperative import CooperativeBandits
-from evenhand.bandits.deciding import GroupPolicies, Labelled, Log, warn_of_no_groups
+from evenhand.bandits.deciding import GroupPolicies, Labelled, Log
 from evenhand.bandits.doors import Callback, all_finite
 from evenhand.boosting.cooperative import CooperativeBoosting
 from evenhand.boosting.training import Beside, log_of, mixed
@@ -85,27 +85,8 @@ class CooperativeEnsemble(GroupPolicies):
         self.class_weight = class_weight
         self.random_state = random_state
 
-    def fit(
-        self, X: Any, y: Any, sample_weight: Any = None, *, sensitive_features: Any = None,
-        callback: Callback = None,
-    ) -> Self:  # fmt: skip
-        """Learn one policy per group from labels, first by networks, then by trees.
-
-        Parameters
-        ----------
-        X, y : array-like
-            Contexts, one row per person, as numbers, and labels.
-        sample_weight : array-like, optional
-            How many people each person stands for; see `CooperativeBandits.fit`.
-        sensitive_features : array-like, str or list of str, optional
-            Each person's group, or the columns of the frame X that hold it and are then no contexts. Several
-            columns make their combinations. Without any, all are one group, and a warning says so.
-        callback : callable, optional
-            Called as `callback(round, model)` at each checkpoint of the trees; True stops early.
-        """
-        if sensitive_features is None:
-            warn_of_no_groups(type(self).__name__)
-        return self._learn("_fit", X, Labelled(y, sample_weight), sensitive_features, callback)
+    def _fit(self, X: Any, given: Labelled, sensitive_features: Any, callback: Callback) -> Self:
+        return self._learn("_fit", X, given, sensitive_features, callback)
 
     def _fit_logged(self, X: Any, log: Log, sensitive_features: Any, callback: Callback) -> Self:
         return self._learn("_fit_logged", X, log, sensitive_features, callback)

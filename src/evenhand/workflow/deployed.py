@@ -14,6 +14,7 @@ from evenhand.arrays import Array, Codes, Floats
 from evenhand.checks import number, one_of
 from evenhand.groups import EVERYONE, JOINT, codes_of
 from evenhand.metrics.answers import Answers, decided_at
+from evenhand.metrics.counts import positive_label
 from evenhand.tables.columns import CATEGORY, NUMBER
 from evenhand.tables.files import as_pandas
 from evenhand.tables.grouping import group_positions
@@ -184,7 +185,7 @@ class Deployed:
             Labels.
         """
         said = self.predict_proba(X, sensitive_features=sensitive_features)
-        positive = None if self.pos_label is None else self.classes_.tolist().index(self.pos_label)
+        positive = positive_label(self.classes_.tolist(), self.pos_label)
         return np.asarray(self.classes_[decided_at(self.threshold, said, positive)])
 
     def decide(self, rows: Any, *, unknown_group: str = "reject") -> Decisions:
@@ -221,10 +222,8 @@ class Deployed:
             reject(reasons, too_large, lambda at: "a number too large to compute with, once it is scaled")
             scored = reasons == ""
             said = self._said(features[good])
-        answers = Answers(
-            self.classes_.tolist(), self.groups_.tolist(), codes[scored], said, pos_label=self.pos_label,
-            threshold=self.threshold,
-        )  # fmt: skip
+        about = {"pos_label": self.pos_label, "threshold": self.threshold}
+        answers = Answers(self.classes_.tolist(), self.groups_.tolist(), codes[scored], said, **about)
         found = Decisions(
             answers, reasons, unmet(contexts[scored], self.columns, self.preprocessor), contexts.index[scored]
         )
@@ -261,12 +260,8 @@ class Deployed:
         `group` is one of `groups_`.
         """
         kind = f"one policy for everyone, that of {group} among {listed(self.groups_.tolist())}"
-        measured: dict[str, Any] = {
-            "validation": {},
-            "metrics": {},
-            "groups": [],
-            "bounds": [],
-        }  # of all policies together
+        # What was measured is of all policies together.
+        measured: dict[str, Any] = {"validation": {}, "metrics": {}, "groups": [], "bounds": []}
         card = {**self.card, **measured, "model": {**self.card.get("model", {}), "kind": kind}}
         own = {str(name): name for name in self.groups_.tolist()}.get(str(group), group)
         return replace(self, model=self.model.compress(own), sensitive=[], merged=None, card=card)
@@ -275,8 +270,7 @@ class Deployed:
         """Raise if this model, read from a file, is damaged: it decides about somebody without any value."""
         check_preprocessor(self.preprocessor)
         self.model.check_loaded()
-        if self.threshold is not None:
-            number("threshold", self.threshold, low=0, high=1, open_low=True)
+        number("threshold", self.threshold or 0.5, low=0, high=1)
         nobody = pd.DataFrame({name: [None] for name in self.columns}, dtype=object)
         self.probabilities_by_group(nobody)
 

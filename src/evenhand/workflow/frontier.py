@@ -180,7 +180,7 @@ class Frontier:
         return f"<Frontier of {len(self.trained)} models for {self.dataset!r}; the most even: {best.name}>"
 
     def _repr_html_(self) -> str:
-        every = [*self.trained, *self.blind]
+        every: list[Candidate | Reference] = [*self.trained, *self.blind]
         return drawing.html(every, repr(self.dataset), self._best, drawing.columns(self.rare))
 
     @property
