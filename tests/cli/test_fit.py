@@ -186,7 +186,10 @@ def test_wrong_options_say_what_was_wanted(fitted):
         (("--epochs", "many"), "Got --epochs 'many', but expected 'auto' or a number"),
         (("--epochs", "0"), "above 0"),
         (("--jobs", "0"), "Got --jobs 0, but expected 1 or more, or -1"),
-        (("--criterion", "best", *FIT), "expected one of 'even', 'delta', 'discrimination', 'accuracy'"),
+        (
+            ("--criterion", "best", *FIT),
+            "expected one of 'even', 'balanced_even', 'delta', 'discrimination', 'accuracy'",
+        ),
         (("--positive", "ye"), "Did you mean 'yes'?"),
     ):
         out = evenhand("fit", fitted.people, *options)

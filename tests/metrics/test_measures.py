@@ -6,7 +6,8 @@ import pytest
 from evenhand import metrics
 from evenhand.bandits.policy import expected_logit_gradient
 from evenhand.metrics.answers import Answers
-from evenhand.metrics.measures import SHOWN, group_rows, measure, share, value_of
+from evenhand.metrics.group_table import group_rows, share
+from evenhand.metrics.measures import SHOWN, measure, value_of
 from evenhand.metrics.published_push import published_reward
 
 

@@ -11,7 +11,8 @@ import pytest
 from evenhand import CooperativeBandits
 from evenhand.code_version import made
 from evenhand.metrics import Answers
-from evenhand.metrics.measures import group_rows, measure
+from evenhand.metrics.group_table import group_rows
+from evenhand.metrics.measures import measure
 from evenhand.metrics.published_push import published_reward
 from evenhand.report.persons import persons
 from evenhand.report.summarise import model_of, summary_of

@@ -9,7 +9,8 @@ import pandas as pd
 import pytest
 
 from evenhand.metrics import Answers
-from evenhand.metrics.measures import group_rows, measure
+from evenhand.metrics.group_table import group_rows
+from evenhand.metrics.measures import measure
 from evenhand.report.persons import persons
 
 LABELS = np.array(["A", "B", "C"])

@@ -16,7 +16,7 @@ from evenhand.auditing.result import About, Audit, Counted
 from evenhand.auditing.subgroups import COLUMNS, find_subgroups
 from evenhand.auditing.table import MetricTable
 from evenhand.auditing.thresholds import along_threshold
-from evenhand.checks import MIN_GROUP, integer, number
+from evenhand.checks import MIN_GROUP, did_you_mean, integer, number
 from evenhand.frames import as_pandas
 from evenhand.groups import groups_by_name, large_enough
 from evenhand.metrics.answers import Answers
@@ -26,8 +26,9 @@ from evenhand.metrics.counts import encode_labels
 from evenhand.metrics.divergence import divergence as divergence_named
 from evenhand.metrics.gower import as_frame, gower_neighbours
 from evenhand.metrics.group_columns import sensitive_columns
+from evenhand.metrics.group_table import widest
 from evenhand.metrics.individual import disagreement
-from evenhand.metrics.measures import widest
+from evenhand.metrics.weights import check_weights, effective
 from evenhand.wording import listed
 
 
@@ -37,6 +38,7 @@ def audit(
     y: Any,
     *,
     sensitive_features: Any,
+    sample_weight: Any = None,
     pos_label: Any = None,
     threshold: float | None = None,
     epsilon: float = 0.05,
@@ -69,6 +71,10 @@ def audit(
     sensitive_features : array, Series, DataFrame, or the name(s) of columns of X
         The groups. Columns of X that reveal the group are found, and set to every other group's values to see
         whether a decision changes.
+    sample_weight : array, or the name of a column of X
+        How many people each person stands for: all shares, means and differences are of those people. A
+        column of X is then no feature. Intervals allow for unequal weights (see `bootstrap_interval`);
+        subgroups, and the lists of people and neighbours, count people as they are.
     pos_label : label
         The second of two labels by default. With more labels and none named, differences are the largest over
         the labels.
@@ -124,6 +130,8 @@ def audit(
     integer("neighbour_people", neighbour_people)
     divergence_named(divergence)
     X = as_pandas(X)
+    if isinstance(sample_weight, str):
+        X, sample_weight = _without(X, sample_weight)
     frame, truth = None if X is None else as_frame(X), None if y is None else np.asarray(y)
     if frame is not None and truth is not None and len(frame) != len(truth):
         raise ValueError(f"Got X of {len(frame)} people and y of {len(truth)}; expected as many.")
@@ -134,9 +142,10 @@ def audit(
     answers = _answers(model_or_predictions, X, truth, groups, pos_label, threshold, rng)
     if frame is not None and len(frame) != len(answers):
         raise ValueError(f"Got X of {len(frame)} people and {len(answers)} predictions.")
-    answers = replace(answers, min_group=min_group)
+    weights = None if sample_weight is None else check_weights(sample_weight, len(answers))
+    answers = replace(answers, min_group=min_group, weights=weights)
     table = MetricTable(answers, n=n_bootstrap, confidence=confidence, random_state=rng)
-    notes = [*table.decisions(), *table.scores(), *answers.note.splitlines()]
+    notes = [*_on_weights(answers), *table.decisions(), *table.scores(), *answers.note.splitlines()]
     table.persons(epsilon)
     others = None if frame is None else frame.drop(columns=sensitive_columns(frame, groups, answers.own))
     pairs, subgroups, examined = pd.DataFrame(columns=PAIR_COLUMNS), pd.DataFrame(columns=COLUMNS), 0
@@ -145,7 +154,7 @@ def audit(
     else:
         asked, warned = _asked(others, answers, neighbour_people, rng)
         near = gower_neighbours(others, k, weights=weights, categorical=categorical, people=asked)
-        table.mean("consistency", 1 - disagreement(answers.decided_own, near.indices, asked))
+        table.mean("consistency", 1 - disagreement(answers.decided_own, near.indices, asked), people=asked)
         pairs = neighbour_pairs(others, answers, asked, near, n_listed)
         subgroups, examined, lacking = _subgroups(others, answers, min_count, confidence, n_listed)
         notes += warned + lacking
@@ -162,6 +171,27 @@ def audit(
     }
     people = people_apart(frame, answers, divergence, n_listed)
     return Audit(table.frame(), people, pairs, subgroups, notes, about, along_threshold(answers))
+
+
+def _without(X: Any, column: str) -> tuple[pd.DataFrame, Any]:
+    """Return X without the column of weights, and the weights."""
+    frame = None if X is None else as_frame(X)
+    if frame is None or column not in frame.columns:
+        near = "" if frame is None else did_you_mean(column, frame.columns)
+        raise ValueError(
+            f"Got sample_weight={column!r}, but X has no such column; expected one, or weights.{near}"
+        )
+    return frame.drop(columns=column), frame[column].to_numpy()
+
+
+def _on_weights(answers: Answers) -> list[str]:
+    weights = effective(answers.weights, len(answers))
+    if weights is None:
+        return []
+    return [
+        "Shares are of the people that these stand for (sample_weight), and as certain as those of "
+        f"{weights.sum():,.0f} people who count alike. Subgroups and lists count people as they are."
+    ]
 
 
 def _answers(
@@ -248,7 +278,9 @@ def _counts(answers: Answers) -> Counted:
         "positive": pos_label,
         "threshold": answers.threshold,
         "widest": None if apart is None else apart._asdict(),
-        "label_rate": None if pos_label is None or y is None else float((y == pos_label).mean()),
+        "label_rate": None
+        if pos_label is None or y is None
+        else float(np.average(y == pos_label, weights=answers.weights)),
         "how": answers.how,
         "sensitive_columns": answers.columns,
     }

@@ -20,6 +20,7 @@ from evenhand.metrics.bootstrap import (
 from evenhand.metrics.divergence import DIVERGENCES
 from evenhand.metrics.group import FROM_COUNTS
 from evenhand.metrics.scores import auc, calibration_error
+from evenhand.metrics.weights import effective
 
 UNKNOWN = Interval(np.nan, np.nan, np.nan)
 
@@ -100,7 +101,9 @@ class MetricTable:
             return []
         if int(answers.truth.max()) >= len(answers.labels):
             return ["The model never gives some of the labels, so AUC and calibration were left out."]
-        arguments: dict[str, Any] = {"labels": answers.labels, "pos_label": answers.pos_label}
+        arguments: dict[str, Any] = {
+            "labels": answers.labels, "pos_label": answers.pos_label, "sample_weight": answers.weights
+        }  # fmt: skip
         likely = scores.ndim == 2
         for metric in (auc, calibration_error) if likely else (auc,):
             found = bootstrap_interval(metric, y, scores, **arguments, **self._resampling)
@@ -128,22 +131,26 @@ class MetricTable:
             self._add(f"gap_maximum_{name}", Interval(float(gaps.max()), np.nan, np.nan), len(gaps))
             self._by_group(f"gap_share_{name}", gaps >= epsilon)
 
-    def mean(self, metric: str, values: Array, group: Any = None) -> None:
-        """Add the mean of one value per person."""
-        self._add(metric, mean_interval(values, **self._resampling), len(values), group)
+    def mean(self, metric: str, values: Array, group: Any = None, people: Any = slice(None)) -> None:
+        """Add the mean of one value per person, of some `people` where not of all."""
+        weights = None if self._answers.weights is None else self._answers.weights[people]
+        found = mean_interval(values, sample_weight=weights, **self._resampling)
+        self._add(metric, found, len(values), group)
 
     def _by_group(
         self, metric: str, values: Array, among: Array | None = None, everybody: bool = True
     ) -> list[Any]:
         """Add a mean over everybody and for each group; return the groups in which it is of nobody."""
         among = np.ones(len(values), dtype=bool) if among is None else among
+        if self._answers.weights is not None:
+            among = among & (self._answers.weights > 0)
         if everybody and among.any():
-            self.mean(metric, values[among])
+            self.mean(metric, values[among], people=among)
         lacking = []
         for code, name in enumerate(self._answers.groups):
             chosen = among & (self._answers.own == code)
             if chosen.any():
-                self.mean(metric, values[chosen], name)
+                self.mean(metric, values[chosen], name, chosen)
             else:
                 lacking.append(name)
                 self._add(metric, UNKNOWN, 0, name)
@@ -151,14 +158,15 @@ class MetricTable:
 
     def _percentile(self, values: Array, q: float) -> Interval:
         cell, n_cells = cells_of(values)
-        table = np.bincount(cell, minlength=n_cells)
-        means = np.bincount(cell, weights=values, minlength=n_cells) / table
+        table = np.bincount(cell, effective(self._answers.weights, len(values)), n_cells)
+        means = np.bincount(cell, values, n_cells) / np.bincount(cell, minlength=n_cells)
 
         def at(tables: Array) -> Array:
-            below = np.cumsum(tables, axis=-1) >= q * len(values)
+            below = np.cumsum(tables, axis=-1) >= q * tables.sum(axis=-1, keepdims=True)
             return np.asarray(means[below.argmax(axis=-1)])
 
-        return interval_from_counts(table, at, float(np.quantile(values, q)), **self._resampling)
+        found = np.quantile(values, q) if self._answers.weights is None else at(table)
+        return interval_from_counts(table, at, float(found), **self._resampling)
 
     def _add(self, metric: str, interval: Interval, people: int, group: Any = None) -> None:
         row = {"metric": metric, "group": group, "value": interval.estimate}

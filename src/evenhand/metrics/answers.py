@@ -50,6 +50,8 @@ class Answers:
     threshold : float, optional
         Of two labels, the lowest probability or score of the positive one that is a positive decision, in
         every group. None: the most probable action is decided.
+    weights : array, (people,)
+        How many people each person stands for; None where everybody stands for one.
     min_group : int
         Where groups are compared, a smaller one is filled up to so many people (see `rates.filled`).
 
@@ -76,6 +78,7 @@ class Answers:
     note: str = ""
     threshold: float | None = None
     min_group: int = MIN_GROUP
+    weights: Floats | None = None
 
     def __len__(self) -> int:
         return len(self.own)
@@ -86,7 +89,7 @@ class Answers:
         """Return other answers about the same people."""
         other = Answers(
             self.labels, self.groups, self.own, probabilities_by_group, self.y, self.pos_label, decided,
-            threshold=self.threshold, min_group=self.min_group,
+            threshold=self.threshold, min_group=self.min_group, weights=self.weights,
         )  # fmt: skip
         # Worked out once, for thousands of checkpoints.
         other.__dict__["positive"] = self.positive
@@ -178,7 +181,8 @@ class Answers:
         at = self.positive
         pos_label = self.pos_label if at is None or at >= len(self.labels) else self.labels[at]
         decisions = self.decisions
-        counts = count(decisions if self.y is None else self.y, decisions, self.own, pos_label)
+        truth = decisions if self.y is None else self.y
+        counts = count(truth, decisions, self.own, pos_label, self.weights)
         return counts._replace(groups=[self.groups[code] for code in counts.groups], min_group=self.min_group)
 
     def _named(self, positions: Codes) -> Array:

@@ -20,8 +20,9 @@ from evenhand.groups import group_values
 from evenhand.metrics.counts import Counts, count
 from evenhand.metrics.group import FROM_COUNTS
 from evenhand.metrics.rates import Rate, divide
-from evenhand.metrics.scores import auc, bin_of, calibration_error, claims, rank_auc, read_scores
+from evenhand.metrics.scores import area, auc, bin_of, calibration_error, claims, rank_auc, read_scores
 from evenhand.metrics.shares import LIMITS, share_limits
+from evenhand.metrics.weights import check_weights, effective
 
 CELLS = 1024
 
@@ -41,6 +42,7 @@ def bootstrap_interval(
     *,
     sensitive_features: Any = None,
     pos_label: Any = None,
+    sample_weight: Any = None,
     n: int = 1000,
     confidence: float = 0.95,
     random_state: Any = None,
@@ -53,7 +55,7 @@ def bootstrap_interval(
     metric : callable
         Any of `evenhand.metrics` of the shape `metric(y_true, y_pred, *, sensitive_features, pos_label)`, or
         your own.
-    y_true, y_pred, sensitive_features, pos_label
+    y_true, y_pred, sensitive_features, pos_label, sample_weight
         What the metric takes.
     n : int
         How many resamples.
@@ -72,6 +74,10 @@ def bootstrap_interval(
     once; delta's joins those of accuracy and discrimination, each at half the risk. Resamples on which a
     metric is NaN are left out. Resampled scores are known to a thousandth of their range of ranks.
 
+    With weights, an interval is that of the effective number of people, (Σw)² / Σw² (Kish 1965), among all
+    or in a group: so many who count alike would be as certain. Your own metric is computed again on resampled
+    people with their weights.
+
     Examples
     --------
     >>> from evenhand.metrics.group import discrimination
@@ -87,20 +93,24 @@ def bootstrap_interval(
     rng = generator(random_state)
     shape: dict[str, Any] = {"n": n, "confidence": confidence, "random_state": rng}
     if metric in FROM_COUNTS:
-        counts = count(y_true, y_pred, sensitive_features, pos_label)
+        counts = count(y_true, y_pred, sensitive_features, pos_label, sample_weight)
         return rate_interval(FROM_COUNTS[metric], counts, **shape)
     if metric is auc:
         truth, scores, positive = read_scores(y_true, y_pred, pos_label, arguments.get("labels"))
         if scores.ndim == 1:
-            return _auc_interval(truth == positive, scores, **shape)
+            weights = effective(sample_weight, len(truth))
+            return _auc_interval(truth == positive, scores, weights, **shape)
     if metric is calibration_error:
         outcome, scores = claims(y_true, y_pred, pos_label, arguments.get("labels"))
-        return _calibration_interval(outcome, scores, arguments.get("bins", 10), **shape)
+        weights = effective(sample_weight, len(outcome))
+        return _calibration_interval(outcome, scores, weights, arguments.get("bins", 10), **shape)
     truth, predicted = np.asarray(y_true), np.asarray(y_pred)
     groups = group_values(sensitive_features, len(truth))
+    each = None if sample_weight is None else check_weights(sample_weight, len(truth))
 
     def on(people: Any) -> float:
         known = {"sensitive_features": groups[people], "pos_label": pos_label, **arguments}
+        known |= {} if each is None else {"sample_weight": each[people]}
         return metric(truth[people], predicted[people], **known)
 
     values = np.array([on(rng.integers(len(truth), size=len(truth))) for _ in range(n)])
@@ -108,8 +118,9 @@ def bootstrap_interval(
 
 
 def mean_interval(
-    values: Any, *, n: int = 1000, confidence: float = 0.95, random_state: Any = None
-) -> Interval:
+    values: Any, *, sample_weight: Any = None, n: int = 1000, confidence: float = 0.95,
+    random_state: Any = None,
+) -> Interval:  # fmt: skip
     """Return the mean of one value per person, with its interval.
 
     Parameters
@@ -117,7 +128,7 @@ def mean_interval(
     values : array
         Numbers get the bootstrap. True and False get Clopper and Pearson's limits: where nobody is True,
         nobody is in any resample, and one person among hundreds is hardly more certain.
-    n, confidence, random_state
+    sample_weight, n, confidence, random_state
         As in `bootstrap_interval`.
 
     Examples
@@ -128,19 +139,24 @@ def mean_interval(
     >>> round(mean_interval([False] * 100).high, 3)
     0.036
     """
-    given = np.asarray(values)
+    given, weights = np.asarray(values), effective(sample_weight, len(values))
+    if weights is not None:
+        given, weights = given[weights > 0], weights[weights > 0]
     values = given.astype(float)
     if given.dtype == np.bool_ and len(given):
-        low, high = share_limits(given.sum(), len(given), confidence)
-        return Interval(float(given.mean()), float(low), float(high))
+        size = len(given) if weights is None else weights.sum()
+        low, high = share_limits(given.sum() if weights is None else weights @ given, size, confidence)
+        return Interval(float(np.average(given, weights=weights)), float(low), float(high))
     cell, n_cells = cells_of(values)
-    counts = np.bincount(cell, minlength=n_cells)
-    means = np.bincount(cell, weights=values, minlength=n_cells) / counts
+    counts = np.bincount(cell, weights, n_cells)
+    means = np.bincount(cell, values if weights is None else weights * values, n_cells) / counts
 
     def mean(tables: Array) -> Array:
-        return np.asarray(tables @ means / len(values))
+        return np.asarray(tables @ means / tables.sum(axis=-1))
 
-    return interval_from_counts(counts, mean, values.mean(), n, confidence, random_state)
+    return interval_from_counts(
+        counts, mean, np.average(values, weights=weights), n, confidence, random_state
+    )
 
 
 def rate_interval(rate: Rate, counts: Counts, *, n: int, confidence: float, random_state: Any) -> Interval:
@@ -164,8 +180,8 @@ def interval_from_counts(
     random_state: Any,
 ) -> Interval:
     """Return the interval of a statistic of counts, which must take leading axes of resampled tables."""
-    total = int(table.sum())
-    drawn = generator(random_state).multinomial(total, table.ravel() / total, size=n)
+    total = table.sum()
+    drawn = generator(random_state).multinomial(max(round(total), 1), table.ravel() / total, size=n)
     return percentiles(statistic(drawn.reshape(n, *table.shape)), float(estimate), confidence)
 
 
@@ -196,34 +212,36 @@ def generator(random_state: Any) -> np.random.Generator:
     return np.random.default_rng(check_random_state(random_state).randint(2**31, size=4))
 
 
-def _auc_interval(positive: Array, scores: Array, **shape: Any) -> Interval:
+def _auc_interval(positive: Array, scores: Array, weights: Array | None, **shape: Any) -> Interval:
     cell, n_cells = cells_of(scores)
-    table = np.stack([np.bincount(cell[positive == side], minlength=n_cells) for side in (False, True)])
-
-    def area(tables: Array) -> Array:
-        negative, positives = tables[..., 0, :], tables[..., 1, :]
-        below = np.cumsum(negative, axis=-1) - negative / 2
-        return divide(
-            (positives * below).sum(axis=-1), positives.sum(axis=-1) * negative.sum(axis=-1, dtype=float)
-        )
-
-    exact = rank_auc(positive, scores)
+    table = _by_side(positive, cell, weights, n_cells)
+    exact = rank_auc(positive, scores, weights)
     # A cell treats nearly equal scores as equal; correct for what that costs on the people at hand.
     shift = exact - area(table)
     return interval_from_counts(table, lambda tables: area(tables) + shift, exact, **shape)
 
 
-def _calibration_interval(outcome: Array, scores: Array, bins: int, **shape: Any) -> Interval:
+def _by_side(positive: Array, cell: Codes, weights: Array | None, n_cells: int) -> Array:
+    """Count the people without and with the label in every cell."""
+    sides = (positive == side for side in (False, True))
+    return np.stack(
+        [np.bincount(cell[at], None if weights is None else weights[at], n_cells) for at in sides]
+    )
+
+
+def _calibration_interval(
+    outcome: Array, scores: Array, weights: Array | None, bins: int, **shape: Any
+) -> Interval:
     integer("bins", bins)
     whole = bin_of(scores, bins)
     fine = np.clip((scores * bins - whole) * 100, 0, 99).astype(np.int64)
     used, cell = np.unique(whole * 100 + fine, return_inverse=True)
-    table = np.stack([np.bincount(cell[outcome == side], minlength=len(used)) for side in (False, True)])
-    means = np.bincount(cell, weights=scores) / table.sum(axis=0)
+    table = _by_side(outcome, cell, weights, len(used))
+    means = divide(np.bincount(cell, scores if weights is None else weights * scores), table.sum(axis=0))
     member = (used // 100)[:, None] == np.arange(bins)
 
     def error(tables: Array) -> Array:
-        off = (tables.sum(axis=-2) * means - tables[..., 1, :]) @ member
-        return np.asarray(np.abs(off).sum(axis=-1) / len(scores))
+        off = (tables.sum(axis=-2) * np.nan_to_num(means) - tables[..., 1, :]) @ member
+        return np.asarray(np.abs(off).sum(axis=-1) / tables.sum(axis=(-2, -1)))
 
     return interval_from_counts(table, error, error(table), **shape)

@@ -13,6 +13,7 @@ import pandas as pd
 from evenhand.arrays import Array
 from evenhand.checks import did_you_mean
 from evenhand.groups import encode_groups, sorted_unique
+from evenhand.metrics.weights import effective
 from evenhand.wording import listed
 
 MOST_LABELS = 1000
@@ -23,7 +24,8 @@ class Counts(NamedTuple):
 
     `table` is (..., groups, labels, decisions); leading axes are resamples of it. `positive` is the
     position of the positive label; None if there are more than two labels and none was named. A group of
-    fewer than `min_group` people is filled up when groups are compared (see `rates.filled`).
+    fewer than `min_group` people is filled up when groups are compared (see `rates.filled`). Of weighted
+    people, the table sums to their effective number (see `weights`), and times `evidence` each group's does.
     """
 
     table: Array
@@ -31,9 +33,12 @@ class Counts(NamedTuple):
     labels: list[Any]
     positive: int | None
     min_group: int = 1
+    evidence: Array | None = None
 
 
-def count(y_true: Any, y_pred: Any, sensitive_features: Any = None, pos_label: Any = None) -> Counts:
+def count(
+    y_true: Any, y_pred: Any, sensitive_features: Any = None, pos_label: Any = None, sample_weight: Any = None
+) -> Counts:
     """Count people by group, label and decision; everything is validated here.
 
     >>> counts = count(["no", "yes", "no"], ["no", "yes", "yes"], ["f", "m", "m"])
@@ -49,9 +54,13 @@ def count(y_true: Any, y_pred: Any, sensitive_features: Any = None, pos_label: A
     width = max(2, len(labels))  # room for the positive label where it never occurs
     shape = (len(groups.names), width, width)
     cell = np.ravel_multi_index((groups.codes, truth, decisions), shape)
-    table = np.bincount(cell, minlength=int(np.prod(shape))).reshape(shape)
-    positive = positive_label(labels, pos_label)
-    return Counts(table, groups.names.tolist(), labels, positive)
+    weights = effective(sample_weight, len(truth))
+    table = np.bincount(cell, weights, int(np.prod(shape))).reshape(shape)
+    counts = Counts(table, groups.names.tolist(), labels, positive_label(labels, pos_label))
+    if weights is None:
+        return counts
+    size, squares = (np.bincount(groups.codes, weights**power, len(groups.names)) for power in (1, 2))
+    return counts._replace(evidence=size / np.where(squares > 0, squares, 1))
 
 
 def encode_labels(y_true: Any, y_pred: Any) -> tuple[Array, Array, list[Any]]:

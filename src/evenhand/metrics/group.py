@@ -14,14 +14,23 @@ from typing import Any
 
 import numpy as np
 
+from evenhand.arrays import Array
 from evenhand.groups import encode_groups
 from evenhand.metrics import rates
 from evenhand.metrics.counts import count, encode_labels
+from evenhand.metrics.weights import check_weights
 
 Metric = Callable[..., float]
 
 
-def accuracy(y_true: Any, y_pred: Any, *, sensitive_features: Any = None, pos_label: Any = None) -> float:
+def accuracy(
+    y_true: Any,
+    y_pred: Any,
+    *,
+    sensitive_features: Any = None,
+    pos_label: Any = None,
+    sample_weight: Any = None,
+) -> float:
     """Return the share of correct decisions.
 
     Parameters
@@ -32,17 +41,24 @@ def accuracy(y_true: Any, y_pred: Any, *, sensitive_features: Any = None, pos_la
         Each person's group.
     pos_label : label
         The positive label; by default the second of two.
+    sample_weight : array
+        How many people each person stands for; everybody for one by default.
 
     Examples
     --------
     >>> accuracy([0, 1, 1, 0], [0, 1, 0, 0])
     0.75
     """
-    return float(rates.accuracy(count(y_true, y_pred, sensitive_features, pos_label)))
+    return float(rates.accuracy(count(y_true, y_pred, sensitive_features, pos_label, sample_weight)))
 
 
 def balanced_accuracy(
-    y_true: Any, y_pred: Any, *, sensitive_features: Any = None, pos_label: Any = None
+    y_true: Any,
+    y_pred: Any,
+    *,
+    sensitive_features: Any = None,
+    pos_label: Any = None,
+    sample_weight: Any = None,
 ) -> float:
     """Return the mean, over the labels in y_true, of the share of correct decisions.
 
@@ -53,11 +69,11 @@ def balanced_accuracy(
     >>> balanced_accuracy([0, 0, 0, 1], [0, 0, 0, 0])
     0.5
     """
-    return float(rates.balanced_accuracy(count(y_true, y_pred, sensitive_features, pos_label)))
+    return float(rates.balanced_accuracy(count(y_true, y_pred, sensitive_features, pos_label, sample_weight)))
 
 
 def positive_rates(
-    y_true: Any, y_pred: Any, *, sensitive_features: Any, pos_label: Any = None
+    y_true: Any, y_pred: Any, *, sensitive_features: Any, pos_label: Any = None, sample_weight: Any = None
 ) -> dict[Any, float]:
     """Return P(ŷ = positive | group) for every group; more than two labels need a `pos_label`.
 
@@ -68,7 +84,7 @@ def positive_rates(
     >>> positive_rates([0, 1, 1, 0], [1, 1, 0, 0], sensitive_features=["f", "f", "f", "m"])
     {'f': 0.6666666666666666, 'm': 0.0}
     """
-    counts = count(y_true, y_pred, sensitive_features, pos_label)
+    counts = count(y_true, y_pred, sensitive_features, pos_label, sample_weight)
     if counts.positive is None:
         raise ValueError(
             f"Got {len(counts.labels)} labels and no pos_label, but expected the positive one's name."
@@ -77,7 +93,9 @@ def positive_rates(
     return dict(zip(counts.groups, shares.tolist(), strict=True))
 
 
-def discrimination(y_true: Any, y_pred: Any, *, sensitive_features: Any, pos_label: Any = None) -> float:
+def discrimination(
+    y_true: Any, y_pred: Any, *, sensitive_features: Any, pos_label: Any = None, sample_weight: Any = None
+) -> float:
     """Return the largest difference between groups of P(ŷ = positive | group).
 
     Also called demographic parity difference. Only the set of labels is taken from y_true.
@@ -88,10 +106,12 @@ def discrimination(y_true: Any, y_pred: Any, *, sensitive_features: Any, pos_lab
     >>> discrimination([0, 1, 1, 0], [1, 1, 0, 0], sensitive_features=["f", "f", "m", "m"])
     1.0
     """
-    return float(rates.discrimination(count(y_true, y_pred, sensitive_features, pos_label)))
+    return float(rates.discrimination(count(y_true, y_pred, sensitive_features, pos_label, sample_weight)))
 
 
-def delta(y_true: Any, y_pred: Any, *, sensitive_features: Any, pos_label: Any = None) -> float:
+def delta(
+    y_true: Any, y_pred: Any, *, sensitive_features: Any, pos_label: Any = None, sample_weight: Any = None
+) -> float:
     """Return accuracy minus discrimination, the paper's second criterion.
 
     The parameters are those of `accuracy`.
@@ -101,11 +121,11 @@ def delta(y_true: Any, y_pred: Any, *, sensitive_features: Any, pos_label: Any =
     >>> delta([0, 1, 1, 0], [0, 1, 0, 0], sensitive_features=["f", "f", "m", "m"])
     0.25
     """
-    return float(rates.delta(count(y_true, y_pred, sensitive_features, pos_label)))
+    return float(rates.delta(count(y_true, y_pred, sensitive_features, pos_label, sample_weight)))
 
 
 def equal_opportunity_difference(
-    y_true: Any, y_pred: Any, *, sensitive_features: Any, pos_label: Any = None
+    y_true: Any, y_pred: Any, *, sensitive_features: Any, pos_label: Any = None, sample_weight: Any = None
 ) -> float:
     """Return the largest difference between groups of P(ŷ = positive | y = positive, group).
 
@@ -116,11 +136,15 @@ def equal_opportunity_difference(
     >>> equal_opportunity_difference([1, 1, 1, 0], [1, 0, 1, 0], sensitive_features=["f", "f", "m", "m"])
     0.5
     """
-    return float(rates.equal_opportunity_difference(count(y_true, y_pred, sensitive_features, pos_label)))
+    return float(
+        rates.equal_opportunity_difference(
+            count(y_true, y_pred, sensitive_features, pos_label, sample_weight)
+        )
+    )
 
 
 def equalized_odds_difference(
-    y_true: Any, y_pred: Any, *, sensitive_features: Any, pos_label: Any = None
+    y_true: Any, y_pred: Any, *, sensitive_features: Any, pos_label: Any = None, sample_weight: Any = None
 ) -> float:
     """Return the largest difference between groups of P(ŷ = positive | y, group), over the labels y.
 
@@ -131,11 +155,19 @@ def equalized_odds_difference(
     >>> equalized_odds_difference([1, 1, 0, 0], [1, 1, 1, 0], sensitive_features=["f", "m", "f", "m"])
     1.0
     """
-    return float(rates.equalized_odds_difference(count(y_true, y_pred, sensitive_features, pos_label)))
+    return float(
+        rates.equalized_odds_difference(count(y_true, y_pred, sensitive_features, pos_label, sample_weight))
+    )
 
 
 def by_group(
-    metric: Metric, y_true: Any, y_pred: Any, *, sensitive_features: Any, pos_label: Any = None
+    metric: Metric,
+    y_true: Any,
+    y_pred: Any,
+    *,
+    sensitive_features: Any,
+    pos_label: Any = None,
+    sample_weight: Any = None,
 ) -> dict[Any, float]:
     """Return a metric for each group by itself.
 
@@ -143,7 +175,7 @@ def by_group(
     ----------
     metric : callable
         One of this module's.
-    y_true, y_pred, sensitive_features, pos_label
+    y_true, y_pred, sensitive_features, pos_label, sample_weight
         As the metric takes them.
 
     Examples
@@ -157,10 +189,13 @@ def by_group(
         # A group may have only one label: settle which one is positive for all groups alike.
         _, _, labels = encode_labels(truth, truth)
         pos_label = labels[1] if len(labels) == 2 else None
-    return {
-        name: metric(truth[groups.codes == code], predicted[groups.codes == code], pos_label=pos_label)
-        for code, name in enumerate(groups.names)
-    }
+    weights = None if sample_weight is None else check_weights(sample_weight, len(truth))
+
+    def of(here: Array) -> float:
+        given = {} if weights is None else {"sample_weight": weights[here]}
+        return metric(truth[here], predicted[here], pos_label=pos_label, **given)
+
+    return {name: of(groups.codes == code) for code, name in enumerate(groups.names)}
 
 
 FROM_COUNTS: dict[Metric, rates.Rate] = {

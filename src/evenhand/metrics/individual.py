@@ -16,6 +16,7 @@ from evenhand.checks import number
 from evenhand.groups import sorted_unique
 from evenhand.metrics.divergence import divergence as divergence_named
 from evenhand.metrics.gower import Neighbours, gower_neighbours
+from evenhand.metrics.weights import check_weights
 
 
 class Gap(NamedTuple):
@@ -152,7 +153,7 @@ def person_gaps(probabilities_by_group: Any, own: Any, *, divergence: str = "kl"
     return gaps
 
 
-def flip_rate(decisions_by_group: Any, own: Any) -> float:
+def flip_rate(decisions_by_group: Any, own: Any, *, sample_weight: Any = None) -> float:
     """Return the share of people who would get a different decision in another group.
 
     Parameters
@@ -161,13 +162,17 @@ def flip_rate(decisions_by_group: Any, own: Any) -> float:
         The decision about each person in every group.
     own : array of int, (people,)
         The position of each person's own group.
+    sample_weight : array
+        How many people each person stands for; everybody for one by default.
 
     Examples
     --------
     >>> flip_rate([["no", "yes"], ["no", "no"], ["yes", "yes"], ["no", "yes"]], [0, 0, 1, 1])
     0.5
     """
-    return float(person_flips(decisions_by_group, own).mean())
+    flips = person_flips(decisions_by_group, own)
+    weights = None if sample_weight is None else check_weights(sample_weight, len(flips))
+    return float(np.average(flips, weights=weights))
 
 
 def person_flips(decisions_by_group: Any, own: Any) -> Flags:

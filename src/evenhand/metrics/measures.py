@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple, NotRequired, TypedDict
+from typing import Any, NotRequired, TypedDict
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from evenhand.metrics.answers import Answers
 from evenhand.metrics.bootstrap import Interval, bootstrap_interval, mean_interval, rate_interval
 from evenhand.metrics.group import FROM_COUNTS
 from evenhand.metrics.individual import disagreement
-from evenhand.metrics.rates import decided, divide, filled
+from evenhand.metrics.rates import filled
 from evenhand.metrics.scores import auc, rank_auc
 
 
@@ -125,17 +125,18 @@ def _measured(
         if values is None:
             return Interval(math.nan, math.nan, math.nan)
         if resampling is None:
-            return Interval(float(values.mean()), math.nan, math.nan)
+            return Interval(float(np.average(values, weights=answers.weights)), math.nan, math.nan)
         every = answers.probabilities_by_group
         if name == "flip_rate" and every is not None and bool((every == every[:, :1]).all()):
             return Interval(0.0, 0.0, 0.0)  # policies that are one and the same can't disagree, whoever comes
-        return mean_interval(values, **resampling)
+        return mean_interval(values, sample_weight=answers.weights, **resampling)
     if resampling is None or (name == "auc" and len(answers.labels) != 2):  # for more, it would take long
-        value = _VALUES[name](answers) if name in _VALUES else _RATES[name](answers.counts)
+        quick = name == "auc" or (name in _VALUES and answers.weights is None)
+        value = _VALUES[name](answers) if quick else _RATES[name](answers.counts)
         return Interval(float(value), math.nan, math.nan)
     if name == "auc":
         scores = None if answers.scores is None else answers.scores[:, answers.positive]
-        about = {"pos_label": answers.pos_label, "labels": answers.labels}
+        about = {"pos_label": answers.pos_label, "labels": answers.labels, "sample_weight": answers.weights}
         return bootstrap_interval(auc, answers.y, scores, **about, **resampling)
     return rate_interval(_RATES[name], answers.counts, **resampling)
 
@@ -186,16 +187,17 @@ def _consistency(answers: Answers, neighbours: Array | None, resampling: dict[st
         raise ValueError("Got neighbours=None, but consistency needs each person's neighbours.")
     apart = disagreement(answers.decided_own, neighbours)
     if resampling is None:
-        return Interval(float(1 - apart.mean()), math.nan, math.nan)
-    return mean_interval(1 - apart, **resampling)
+        return Interval(float(1 - np.average(apart, weights=answers.weights)), math.nan, math.nan)
+    return mean_interval(1 - apart, sample_weight=answers.weights, **resampling)
 
 
 def _auc(answers: Answers) -> float:
     if answers.scores is None:
         return float("nan")
     if answers.positive is None:
-        return auc(answers.y, answers.scores, labels=answers.labels)
-    return rank_auc(answers.truth == answers.positive, answers.scores[:, answers.positive])
+        return auc(answers.y, answers.scores, labels=answers.labels, sample_weight=answers.weights)
+    positive, scores = answers.truth == answers.positive, answers.scores[:, answers.positive]
+    return rank_auc(positive, scores, answers.weights)
 
 
 _VALUES: dict[str, Callable[[Answers], float]] = {
@@ -212,17 +214,6 @@ _PER_PERSON: dict[str, Callable[[Answers], Array | None]] = {  # measures that a
 }
 
 
-def share(values: Array) -> Measure:
-    """Return the share of True with its 95 % interval.
-
-    >>> {name: round(value, 3) for name, value in share(np.zeros(100, dtype=bool)).items()}
-    {'value': 0.0, 'low': 0.0, 'high': 0.036}
-    """
-    if len(values) == 0:
-        return {"value": None, "low": None, "high": None}
-    return as_measure(mean_interval(values.astype(bool)))
-
-
 def value_of(found: dict[str, Measure], name: str) -> float:
     """Return a measure's value, NaN where it is unknown."""
     value = found[name]["value"]
@@ -237,63 +228,3 @@ def as_measure(interval: Interval) -> Measure:
     """
     value, low, high = (float(number) if math.isfinite(number) else None for number in interval)
     return {"value": value, "low": low, "high": high}
-
-
-class Widest(NamedTuple):
-    """The decision whose share differs most between groups, and the groups in which it is least and most."""
-
-    label: Any
-    least: Any
-    most: Any
-
-
-def widest(answers: Answers) -> Widest | None:
-    """Return what discrimination measures the difference of; None if there is only one group to compare.
-
-    >>> decided, own = np.array([0, 1, 2, 2]), np.array([0, 0, 1, 1])
-    >>> widest(Answers(["A", "B", "C"], ["f", "m"], own, y=np.array(list("ABCC")), decided=decided))
-    Widest(label='C', least='f', most='m')
-    """
-    counts = answers.counts
-    table = divide(*decided(counts))
-    if len(table) < 2:
-        return None
-    at = int(np.ptp(table, axis=0).argmax())
-    least, most = table[:, at].argmin(), table[:, at].argmax()
-    label = counts.labels[at] if counts.positive is None else answers.pos_label
-    return Widest(label, counts.groups[least], counts.groups[most])
-
-
-def group_rows(answers: Answers) -> list[GroupRow]:
-    """Return the group table: how many people, how many positive, and what was decided, with intervals.
-
-    Without a positive label there is the share of every label instead.
-
-    >>> y, decided, own = np.array(["n", "y"] * 4), np.array([0, 1] * 4), np.array([0, 0, 1, 1] * 2)
-    >>> answers = Answers(["n", "y"], ["f", "m"], own, y=y, pos_label="y", decided=decided)
-    >>> rows = group_rows(answers)
-    >>> rows[0]["group"], rows[0]["people"], rows[0]["positive_rate"]["value"]
-    ('f', 4, 0.5)
-    """
-    decided, flips = answers.positives, answers.flips
-    truth, right = answers.truth == answers.positive, answers.decided_own == answers.truth
-    rows: list[GroupRow] = []
-    for code in np.unique(answers.own):
-        here = answers.own == code
-        row: GroupRow = {"group": str(answers.groups[code]), "people": int(here.sum())}
-        if answers.pos_label is not None:
-            row |= {
-                "positives": int(truth[here].sum()),
-                "base_rate": share(truth[here]),
-                "positive_rate": share(decided[here]),
-                "true_positive_rate": share(decided[here & truth]),
-            }
-        else:
-            row["decided"] = {
-                str(label): share(answers.decided_own[here] == at) for at, label in enumerate(answers.labels)
-            }
-        row["accuracy"] = share(right[here])
-        if flips is not None:
-            row["flip_rate"] = share(flips[here])
-        rows.append(row)
-    return rows

@@ -40,20 +40,22 @@ def balanced_accuracy(counts: Counts) -> Floats:
 
 def decided(counts: Counts) -> Shares:
     """Count, in every group, who got the decisions in question."""
-    joint = counts.table.sum(axis=-2)
+    joint = _as_evidence(counts).sum(axis=-2)
     return filled(_in_question(joint, counts), joint.sum(axis=-1, keepdims=True), counts.min_group)
 
 
 def decided_right(counts: Counts) -> Shares:
     """Count, in every group, who of those with the positive label, or with every one, got it decided."""
-    right, people = np.diagonal(counts.table, axis1=-2, axis2=-1), counts.table.sum(axis=-1)
+    table = _as_evidence(counts)
+    right, people = np.diagonal(table, axis1=-2, axis2=-1), table.sum(axis=-1)
     return filled(_in_question(right, counts), _in_question(people, counts), counts.min_group)
 
 
 def decided_by_label(counts: Counts) -> Shares:
     """Count, in every group and among those of every label, who got the decisions in question."""
-    hits = _in_question(counts.table, counts)
-    people = np.broadcast_to(counts.table.sum(axis=-1, keepdims=True), hits.shape)
+    table = _as_evidence(counts)
+    hits = _in_question(table, counts)
+    people = np.broadcast_to(table.sum(axis=-1, keepdims=True), hits.shape)
     shape = (*hits.shape[:-2], -1)
     return filled(hits.reshape(shape), people.reshape(shape), counts.min_group)
 
@@ -117,6 +119,11 @@ def largest(differences: Floats) -> Floats:
     """Largest over the last axis of what is known; NaN if nothing is."""
     most = np.where(np.isnan(differences), -np.inf, differences).max(axis=-1)
     return np.asarray(np.where(np.isneginf(most), np.nan, most))
+
+
+def _as_evidence(counts: Counts) -> Array:
+    """Return the table, each group's part the effective number of its people; its rates are the same."""
+    return counts.table if counts.evidence is None else counts.table * counts.evidence[:, None, None]
 
 
 def _in_question(columns: Array, counts: Counts) -> Array:

@@ -10,11 +10,14 @@ from scipy.stats import rankdata
 from evenhand.arrays import Array, Codes
 from evenhand.checks import integer
 from evenhand.metrics.counts import encode_labels, positive_label
+from evenhand.metrics.rates import divide
+from evenhand.metrics.weights import effective
 
 
 def auc(
-    y_true: Any, y_score: Any, *, sensitive_features: Any = None, pos_label: Any = None, labels: Any = None
-) -> float:
+    y_true: Any, y_score: Any, *, sensitive_features: Any = None, pos_label: Any = None, labels: Any = None,
+    sample_weight: Any = None,
+) -> float:  # fmt: skip
     """Return the area under the ROC curve: the chance that a positive person scores above a negative one.
 
     Parameters
@@ -30,6 +33,8 @@ def auc(
         `pos_label` against the rest, or without one the mean over the labels of each against the rest.
     labels : list
         The names of the columns of y_score; by default the sorted labels of y_true.
+    sample_weight : array
+        How many people each person stands for; everybody for one by default.
 
     Returns
     -------
@@ -42,9 +47,10 @@ def auc(
     0.75
     """
     truth, scores, positive = read_scores(y_true, y_score, pos_label, labels)
+    weights = effective(sample_weight, len(truth))
     if scores.ndim == 1:
-        return rank_auc(truth == positive, scores)
-    areas = [rank_auc(truth == label, scores[:, label]) for label in range(scores.shape[1])]
+        return rank_auc(truth == positive, scores, weights)
+    areas = [rank_auc(truth == label, scores[:, label], weights) for label in range(scores.shape[1])]
     known = [area for area in areas if not np.isnan(area)]
     return float(np.mean(known)) if known else float("nan")
 
@@ -56,6 +62,7 @@ def calibration_error(
     sensitive_features: Any = None,
     pos_label: Any = None,
     labels: Any = None,
+    sample_weight: Any = None,
     bins: int = 10,
 ) -> float:
     """Return the expected calibration error over bins of equal width.
@@ -66,7 +73,7 @@ def calibration_error(
 
     Parameters
     ----------
-    y_true, y_score, sensitive_features, pos_label, labels
+    y_true, y_score, sensitive_features, pos_label, labels, sample_weight
         As in `auc`; the scores are probabilities.
     bins : int
         How many bins.
@@ -78,10 +85,10 @@ def calibration_error(
     """
     outcome, scores = claims(y_true, y_score, pos_label, labels)
     cell = bin_of(scores, integer("bins", bins))
-    off = np.bincount(cell, weights=scores, minlength=bins) - np.bincount(
-        cell, weights=outcome, minlength=bins
-    )
-    return float(np.abs(off).sum() / len(scores))
+    weights = effective(sample_weight, len(scores))
+    counts = np.ones(len(scores)) if weights is None else weights
+    off = np.bincount(cell, counts * scores, bins) - np.bincount(cell, counts * outcome, bins)
+    return float(np.abs(off).sum() / counts.sum())
 
 
 def claims(y_true: Any, y_score: Any, pos_label: Any, labels: Any) -> tuple[Array, Array]:
@@ -102,14 +109,27 @@ def bin_of(scores: Array, bins: int) -> Codes:
     return np.minimum((scores * bins).astype(np.int64), bins - 1)
 
 
-def rank_auc(positive: Array, scores: Array) -> float:
+def rank_auc(positive: Array, scores: Array, weights: Array | None = None) -> float:
     """Return the AUC from ranks; equal scores count half."""
+    if weights is not None:
+        _, cell = np.unique(scores, return_inverse=True)
+        return float(
+            area(np.stack([np.bincount(cell, weights * (positive == side)) for side in (False, True)]))
+        )
     n_positive = int(positive.sum())
     n_negative = len(positive) - n_positive
     if n_positive == 0 or n_negative == 0:
         return float("nan")
     above = rankdata(scores)[positive].sum() - n_positive * (n_positive + 1) / 2
     return float(above / (n_positive * n_negative))
+
+
+def area(tables: Array) -> Array:
+    """Return the AUC from counts (..., negative and positive, scores in order); equal scores count half."""
+    negative, positives = tables[..., 0, :], tables[..., 1, :]
+    below = np.cumsum(negative, axis=-1) - negative / 2
+    pairs = positives.sum(axis=-1) * negative.sum(axis=-1, dtype=float)
+    return divide((positives * below).sum(axis=-1), pairs)
 
 
 def read_scores(y_true: Any, y_score: Any, pos_label: Any, labels: Any) -> tuple[Array, Array, int]:

@@ -32,3 +32,18 @@ def check_weights(sample_weight: Any, n_people: int) -> Floats:
     if not weights.any():
         raise ValueError("Got a sample_weight of zero for everybody, but expected some above 0.")
     return weights
+
+
+def effective(sample_weight: Any, n_people: int) -> Floats | None:
+    """Return weights that sum to the effective number of people, (Σw)² / Σw²; None where there are none.
+
+    A share of people who count unequally is as uncertain as one of so many who count alike (Kish 1965).
+
+    >>> weights = effective([1, 1, 2], 3)
+    >>> weights.round(3).tolist(), round(float(weights.sum()), 3)
+    ([0.667, 0.667, 1.333], 2.667)
+    """
+    if sample_weight is None:
+        return None
+    weights = check_weights(sample_weight, n_people)
+    return np.asarray(weights * weights.sum() / (weights**2).sum())

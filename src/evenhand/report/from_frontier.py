@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from evenhand.arrays import Floats
-from evenhand.metrics.measures import Measure, measure, widest
+from evenhand.metrics.group_table import widest
+from evenhand.metrics.measures import Measure, measure
 from evenhand.report.persons import persons
 from evenhand.report.summarise import model_of, summary_of
 from evenhand.report.summary import ModelEntry, Study, Summary

@@ -11,7 +11,8 @@ import numpy as np
 
 from evenhand.checks import JobFailedError, one_of
 from evenhand.code_version import Made, made
-from evenhand.metrics.measures import GroupRow, Measure, group_rows, value_of
+from evenhand.metrics.group_table import group_rows
+from evenhand.metrics.measures import GroupRow, Measure, value_of
 from evenhand.tables.columns import kinds_of_columns
 from evenhand.workflow.candidates import Candidate, answers_of
 from evenhand.workflow.card import card_for
