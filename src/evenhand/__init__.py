@@ -12,6 +12,11 @@ if TYPE_CHECKING:  # what type checkers and editors see; at run time, a name is 
     from evenhand.bandits import CooperativeBandits, GradientBandit, TrainingDivergedError
     from evenhand.bandits.deciding import NoGroupsWarning
     from evenhand.boosting import CooperativeBoosting, CooperativeEnsemble
+    from evenhand.decisions.deciding import Decision
+    from evenhand.decisions.errors import ConflictError, LogUnavailableError, WrongLogError
+    from evenhand.decisions.judging import Judgement
+    from evenhand.decisions.loop import DecisionLoop
+    from evenhand.decisions.replaying import Replay
     from evenhand.metrics.collapse import CollapseWarning
     from evenhand.rewards import (
         KL,
@@ -39,6 +44,11 @@ _HOMES = {
     "evenhand.bandits": ("CooperativeBandits", "GradientBandit", "TrainingDivergedError"),
     "evenhand.boosting": ("CooperativeBoosting", "CooperativeEnsemble"),
     "evenhand.bandits.deciding": ("NoGroupsWarning",),
+    "evenhand.decisions.deciding": ("Decision",),
+    "evenhand.decisions.errors": ("ConflictError", "LogUnavailableError", "WrongLogError"),
+    "evenhand.decisions.judging": ("Judgement",),
+    "evenhand.decisions.loop": ("DecisionLoop",),
+    "evenhand.decisions.replaying": ("Replay",),
     "evenhand.metrics.collapse": ("CollapseWarning",),
     "evenhand.rewards": (
         "KL", "Agreement", "Correctness", "Custom", "EqualOpportunity", "EqualizedOdds",
@@ -63,25 +73,32 @@ __all__ = [
     "Agreement",
     "Audit",
     "CollapseWarning",
+    "ConflictError",
     "CooperativeBandits",
     "CooperativeBoosting",
     "CooperativeEnsemble",
     "Correctness",
     "Custom",
+    "Decision",
+    "DecisionLoop",
     "Deployed",
     "EqualOpportunity",
     "EqualizedOdds",
     "Frontier",
     "GradientBandit",
     "JensenShannon",
+    "Judgement",
     "LeakWarning",
     "Likelihood",
     "LogRatio",
+    "LogUnavailableError",
     "NoGroupsWarning",
     "NoModelWithinBoundsError",
     "Parity",
+    "Replay",
     "Reward",
     "TrainingDivergedError",
+    "WrongLogError",
     "__version__",
     "audit",
     "explore",

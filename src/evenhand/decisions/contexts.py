@@ -1,0 +1,73 @@
+"""What comes in with a person: an id, a context and a group, in one way of writing each."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from datetime import date
+from typing import Any
+
+import numpy as np
+
+LONGEST_ID = 200
+LARGEST = 1 << 16  # bytes of a context as JSON
+
+
+def shown(value: Any) -> str:
+    """Return a value as an error shows it: what came may be a megabyte."""
+    text = repr(value)
+    return text if len(text) < 60 else f"{text[:50]}…"
+
+
+def check_id(id: Any) -> str:
+    """Return an id that every database can hold and a person can read."""
+    if not isinstance(id, str) or not 1 <= len(id) <= LONGEST_ID or not id.isprintable():
+        raise ValueError(
+            f"Got id={shown(id)}, but expected a text of 1 to {LONGEST_ID} printable characters."
+        )
+    return id
+
+
+def as_text(context: Any) -> str:
+    """Return a context as JSON, the same text for the same context.
+
+    >>> as_text({"b": np.float64("nan"), "a": np.int64(1)})
+    '{"a":1,"b":null}'
+    """
+    text = json.dumps(_plain(context, "context"), sort_keys=True, separators=(",", ":"), allow_nan=False)
+    if len(text) > LARGEST:
+        raise ValueError(f"Got a context of {len(text):,} bytes, but expected at most {LARGEST:,}.")
+    return text
+
+
+def _plain(value: Any, where: str) -> Any:
+    """Return plain JSON: a missing value is None, a date its ISO text."""
+    if isinstance(value, Mapping):
+        return {str(name): _plain(inner, str(name)) for name, inner in value.items()}
+    if isinstance(value, np.ndarray) or (isinstance(value, Sequence) and not isinstance(value, str)):
+        return [_plain(inner, where) for inner in value]
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, float) and not math.isfinite(value):
+        if math.isnan(value):
+            return None
+        raise ValueError(f"Got {value} in {where!r}, but expected a finite number.")
+    if value is None or isinstance(value, (str, int, float)):
+        if isinstance(value, str):
+            _check_unicode(value, where)
+        return value
+    if isinstance(value, date):
+        return value.isoformat()
+    if str(value) in ("NaT", "<NA>"):  # pandas' own
+        return None
+    raise ValueError(
+        f"Got a {type(value).__name__} in {where!r}, but expected text, a number, a date or nothing."
+    )
+
+
+def _check_unicode(text: str, where: str) -> None:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise ValueError(f"Got text in {where!r} that is no Unicode (half a character).") from None

@@ -1,0 +1,77 @@
+"""Keeping a log: rows erased on request, and copies for those who audit it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import delete, insert, select
+
+from evenhand.atomic import replacing
+from evenhand.decisions.log import Log
+from evenhand.decisions.schema import (
+    contradictions,
+    decisions,
+    erasures,
+    lessons,
+    outcomes,
+    policies,
+    promotions,
+)
+
+
+def erase(log: Log, ids: Sequence[str], now: float) -> int:
+    """Delete everything that the log has under these ids; return how many decisions that were."""
+
+    def work(jobs: list[Any]) -> list[int]:
+        with log.write() as connection:
+            numbers = list(connection.scalars(select(decisions.c.number).where(decisions.c.id.in_(ids))))
+            taught = connection.execute(delete(lessons).where(lessons.c.decision.in_(numbers))).rowcount
+            for table in (decisions, outcomes, contradictions):
+                connection.execute(delete(table).where(table.c.id.in_(ids)))
+            if numbers:
+                connection.execute(insert(erasures).values(at=now, decisions=len(numbers), lessons=taught))
+        if log.engine.dialect.name == "sqlite":  # SQLite's own journal still has the rows
+            with log.engine.connect() as connection:
+                connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)")
+        return [len(numbers)] * len(jobs)
+
+    return int(log.commits.do(work, None))
+
+
+def export(log: Log, folder: Path) -> list[Path]:
+    """Write the log as Parquet files: decisions with their outcomes, policies, promotions and erasures."""
+    import pyarrow
+    from pyarrow import parquet
+
+    joined = (
+        select(
+            decisions,
+            outcomes.c.at.label("outcome_at"), outcomes.c.reward.label("outcome_reward"),
+            outcomes.c.label.label("outcome_label"), lessons.c.reward.label("earned"), lessons.c.why,
+            lessons.c.sitting,
+        )
+        .outerjoin(outcomes, outcomes.c.id == decisions.c.id)
+        .outerjoin(lessons, lessons.c.decision == decisions.c.number)
+        .order_by(decisions.c.number)
+    )  # fmt: skip
+    about = [column for column in policies.c if column.name != "model"]
+    queries = {
+        "decisions": joined,
+        "contradictions": select(contradictions).order_by(contradictions.c.number),
+        "policies": select(*about).order_by(policies.c.version),
+        "promotions": select(promotions).order_by(promotions.c.number),
+        "erasures": select(erasures).order_by(erasures.c.number),
+    }
+    folder.mkdir(parents=True, exist_ok=True)
+    types = {int: pyarrow.int64(), float: pyarrow.float64(), str: pyarrow.string(), bool: pyarrow.bool_()}
+    for name, query in queries.items():
+        schema = pyarrow.schema(
+            [(column.name, types[column.type.python_type]) for column in query.selected_columns]
+        )
+        with replacing(folder / f"{name}.parquet") as partial, parquet.ParquetWriter(partial, schema) as file:
+            for piece in log.pieces(query):
+                rows = [row._asdict() for row in piece]
+                file.write_table(pyarrow.Table.from_pylist(rows, schema=schema))
+    return [folder / f"{name}.parquet" for name in queries]

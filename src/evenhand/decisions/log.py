@@ -1,0 +1,123 @@
+"""The decision log: SQLite in a file, or PostgreSQL; what was committed is on disk."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import Connection, Engine, create_engine, event, make_url, select
+from sqlalchemy.exc import DBAPIError, IntegrityError, InterfaceError, OperationalError, ProgrammingError
+
+from evenhand.decisions.commits import GroupCommit
+from evenhand.decisions.errors import LogUnavailableError, WrongLogError
+from evenhand.decisions.schema import migrate, settings
+
+PIECE = 20_000  # rows read at a time
+
+
+class Log:
+    """An open decision log.
+
+    Parameters
+    ----------
+    where : str or Path
+        A file for SQLite, or 'postgresql://user@host/name'.
+    """
+
+    def __init__(self, where: str | Path) -> None:
+        url = make_url(str(where) if "://" in str(where) else f"sqlite:///{where}")
+        if url.drivername == "postgresql":
+            url = url.set(drivername="postgresql+psycopg")
+        if url.get_backend_name() == "sqlite" and url.database in (None, "", ":memory:"):
+            raise ValueError(f"Got log={str(where)!r}, but expected a file: a log in memory is not durable.")
+        self.engine = _engine(url)
+        self.commits = GroupCommit()
+        self.learning = threading.Lock()  # one at a time in this process
+        self._migrate()
+
+    def _migrate(self) -> None:
+        for attempt in range(3):  # another process may begin the same log at this moment
+            try:
+                with self.write() as connection:
+                    migrate(connection)
+                return
+            except (IntegrityError, ProgrammingError):
+                if attempt == 2:
+                    raise
+            except LogUnavailableError as error:
+                if "not a database" in str(error):
+                    raise WrongLogError(f"Got a file that is no log: {error}") from error
+                raise
+
+    @contextmanager
+    def write(self) -> Iterator[Connection]:
+        """Begin a transaction that is on disk when it ends; nothing of it is if it fails."""
+        opened = self.engine.execution_options(writes=True)
+        with _unavailable(self.engine), opened.begin() as connection:
+            yield connection
+
+    @contextmanager
+    def read(self) -> Iterator[Connection]:
+        """Begin a look at the log as it is now; writers go on meanwhile."""
+        with _unavailable(self.engine), self.engine.connect() as connection, connection.begin():
+            yield connection
+
+    def pieces(self, query: Any, size: int = PIECE) -> Iterator[list[Any]]:
+        """Read the rows of a query, so many at a time."""
+        with self.read() as connection:
+            found = connection.execution_options(stream_results=True, yield_per=size).execute(query)
+            for piece in found.partitions():
+                yield list(piece)
+
+    def all(self, query: Any) -> list[Any]:
+        """Read the rows of a query."""
+        with self.read() as connection:
+            return list(connection.execute(query))
+
+    def setting(self, name: str) -> str | None:
+        """Return a setting of the log."""
+        found = self.all(select(settings.c.value).where(settings.c.name == name))
+        return found[0][0] if found else None
+
+    def close(self) -> None:
+        """Finish what is being written and close."""
+        self.commits.close()
+        self.engine.dispose()
+
+
+def _engine(url: Any) -> Engine:
+    if url.get_backend_name() != "sqlite":
+        # PostgreSQL answers a commit once it is on disk (synchronous_commit=on, its default).
+        return create_engine(url, pool_pre_ping=True, connect_args={"connect_timeout": 5})
+    engine = create_engine(url, connect_args={"timeout": 30, "check_same_thread": False})
+
+    @event.listens_for(engine, "connect")
+    def opened(connection: Any, record: Any) -> None:
+        connection.isolation_level = None  # `began` says how a transaction begins
+        for pragma in ("journal_mode=WAL", "synchronous=FULL", "secure_delete=ON"):
+            connection.execute(f"PRAGMA {pragma}")
+
+    @event.listens_for(engine, "begin")
+    def began(connection: Connection) -> None:
+        # A writer waits its turn at the beginning; a reader who turned writer could not.
+        writes = connection.get_execution_options().get("writes")
+        connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
+
+    return engine
+
+
+@contextmanager
+def _unavailable(engine: Engine) -> Iterator[None]:
+    try:
+        yield
+    except (OperationalError, InterfaceError, DBAPIError) as error:
+        if isinstance(error, (IntegrityError, ProgrammingError)):
+            raise
+        engine.dispose()  # whatever state its connections are in
+        reason = str(error.orig).strip().splitlines()[0] if str(error.orig).strip() else type(error).__name__
+        raise LogUnavailableError(
+            f"The log can't be used now ({reason}); nothing was written. Ask again with the same id."
+        ) from error

@@ -1,0 +1,191 @@
+"""A policy: a model that decides, with its version; from contexts to answers, from lessons to a new one."""
+
+from __future__ import annotations
+
+import copy
+import json
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from evenhand.arrays import Array, Codes, Floats
+from evenhand.decisions.contexts import as_text, shown
+from evenhand.decisions.fingerprint import fingerprint
+from evenhand.groups import EVERYONE, codes_of
+from evenhand.tables.preprocessing import computable, encode
+from evenhand.wording import listed
+from evenhand.workflow.deployed import Deployed
+from evenhand.workflow.persistence import load, save
+
+_MOST_TOLD = 300  # characters of an error: what came may be a megabyte
+
+
+class Read(NamedTuple):
+    """People as a policy reads them: features and groups of those without a reason."""
+
+    features: Any
+    groups: Codes
+    reasons: list[str]  # one per person; '' for those who can be decided about
+
+
+class Policy:
+    """A fitted model, either one of our estimators or a `Deployed`, as the loop uses it."""
+
+    def __init__(self, model: Any, version: int = 1) -> None:
+        inner = model.model if isinstance(model, Deployed) else model
+        if not hasattr(inner, "classes_") or not hasattr(inner, "predict_proba"):
+            raise ValueError(
+                f"Got a {type(model).__name__}, but expected a fitted model of evenhand's that decides: "
+                "CooperativeBandits, CooperativeEnsemble, or what evenhand.load reads."
+            )
+        self.model, self.version = model, version
+        self.classes = {str(name): name for name in inner.classes_.tolist()}
+        self.groups = {str(name): name for name in np.asarray(getattr(inner, "groups_", [EVERYONE])).tolist()}
+        self.actions: list[str] = list(self.classes)
+        self._order: list[str] = list(self.groups)
+        self._names = np.array([*self.groups.values(), None], dtype=object)[:-1]
+
+    # People in -----------------------------------------------------------------------------------------
+
+    def text(self, context: Any) -> str:
+        """Return what is kept of a context: the columns that the model reads, and nothing else."""
+        if not isinstance(self.model, Deployed):
+            try:
+                numbers = np.asarray(context, dtype=np.float64)
+            except (TypeError, ValueError):
+                numbers = np.zeros((0, 0))
+            if numbers.ndim != 1:
+                raise ValueError(f"Got the context {shown(context)}, but expected one row of numbers.")
+            return as_text(numbers.tolist())
+        if not isinstance(context, Mapping):
+            raise ValueError(f"Got a context of {type(context).__name__}, but expected a dict of columns.")
+        lacking = [name for name in self.model.columns if name not in context]
+        if lacking:
+            raise ValueError(f"Got a context without {listed(lacking, most=5)}, but the model needs it.")
+        return as_text({name: context[name] for name in self.model.columns})
+
+    def group(self, group: Any, context: Any) -> str:
+        """Return the name of a person's group; if it isn't given, the context's sensitive columns say it."""
+        if isinstance(group, str) and group in self.groups:
+            return group
+        if not isinstance(self.model, Deployed):
+            try:
+                code = codes_of(None if group is None else [group], 1, self._names)[0]
+            except ValueError as error:
+                raise ValueError(str(error)[:_MOST_TOLD]) from None
+            return self._order[int(code)]
+        if not self.model.sensitive:
+            return next(iter(self.groups))
+        told = group if isinstance(group, Mapping) else {self.model.sensitive[0]: group}
+        if group is None:
+            told = context
+        missing = [name for name in self.model.sensitive if name not in told]
+        if missing:
+            raise ValueError(
+                f"Got no group, but expected one of {listed(list(self.groups), most=10)}, "
+                f"or {listed(missing)} in the context."
+            )
+        row = pd.DataFrame({name: [told[name]] for name in self.model.sensitive}, dtype=object)
+        reasons = np.full(1, "", dtype=object)
+        codes = self.model._group_codes(row, reasons)
+        if reasons[0]:
+            raise ValueError(f"Got {str(reasons[0])[:_MOST_TOLD]}.")
+        return self._order[int(codes[0])]
+
+    def read(self, texts: Sequence[str], groups: Sequence[str]) -> Read:
+        """Return logged contexts as features, those that can be computed with."""
+        contexts, place = (
+            [json.loads(text) for text in texts],
+            {name: at for at, name in enumerate(self._order)},
+        )
+        codes = np.array([place[group] for group in groups], dtype=np.int64)
+        reasons: Array = np.full(len(texts), "", dtype=object)
+        if isinstance(self.model, Deployed):
+            frame = pd.DataFrame(contexts, columns=list(self.model.columns), dtype=object)
+            rows, _, reasons = self.model.read(frame, need_group=False)
+            scored = reasons == ""
+            features = encode(self.model.preprocessor, rows[scored]) if scored.any() else np.zeros((0, 0))
+        else:
+            wanted = self.model.n_features_in_
+            for at, context in enumerate(contexts):
+                if len(context) != wanted:
+                    reasons[at] = f"a context of {len(context)} numbers, expected {wanted}"
+                elif None in context and not self.model.__sklearn_tags__().input_tags.allow_nan:
+                    reasons[at] = "a context with a missing value, expected finite numbers"
+            scored = reasons == ""
+            features = np.array(
+                [context for context, good in zip(contexts, scored, strict=True) if good], dtype=np.float64
+            ).reshape(-1, wanted)
+            features = np.nan_to_num(features, nan=0.0) if not len(features) else features
+        good = _computable(features)
+        for at in np.flatnonzero(scored)[~good]:
+            reasons[at] = "a number too large to compute with"
+        return Read(features[good], codes[reasons == ""], [str(why)[:_MOST_TOLD] for why in reasons])
+
+    # Answers and learning ------------------------------------------------------------------------------
+
+    def probabilities(self, features: Any, floor: float) -> Floats:
+        """Return every group's probabilities, (people, groups, actions), none below the floor."""
+        if features.shape[0] == 0:
+            return np.zeros((0, len(self.groups), len(self.actions)))
+        inner = self.model.model if isinstance(self.model, Deployed) else self.model
+        if hasattr(inner, "probabilities_by_group"):
+            said = np.asarray(inner.probabilities_by_group(features), dtype=np.float64)
+        else:
+            said = np.asarray(inner.predict_proba(features), dtype=np.float64)[:, None]
+        said = said / said.sum(axis=2, keepdims=True)
+        floored: Floats = floor + (1.0 - floor * said.shape[2]) * said
+        return floored
+
+    def learner(self) -> Any:
+        """Return the part of a copy of the model that learns, and that copy."""
+        model = copy.deepcopy(self.model)
+        inner = model.model if isinstance(model, Deployed) else model
+        part = getattr(inner, "bandits_", inner)  # of an ensemble the networks learn, the trees stay
+        if not hasattr(part, "update"):
+            raise ValueError(
+                f"Got a {type(inner).__name__}, which decides but can't learn from a log; expected "
+                "CooperativeBandits, CooperativeEnsemble or GradientBandit."
+            )
+        return model, part
+
+    def to_bytes(self) -> bytes:
+        """Return the model as a skops file."""
+        return to_bytes(self.model)
+
+    def fingerprint(self) -> str:
+        """Return the model's fingerprint."""
+        return fingerprint(self.model)
+
+
+def _computable(features: Any) -> Any:
+    if isinstance(features, np.ndarray):
+        return computable(np.nan_to_num(features, nan=0.0))  # a gap is for the model to judge
+    return computable(features)
+
+
+def draw(probabilities: Floats, number: Floats) -> Codes:
+    """Return each person's action for a number in [0, 1), over the last axis.
+
+    With the same number, policies that agree draw the same action.
+    """
+    drawn: Codes = (probabilities.cumsum(-1) <= np.asarray(number)[..., None]).sum(-1)
+    return drawn.clip(max=probabilities.shape[-1] - 1)
+
+
+def to_bytes(model: Any) -> bytes:
+    """Return a model as a skops file."""
+    with tempfile.TemporaryDirectory() as folder:
+        return save(model, Path(folder) / "model.skops").read_bytes()
+
+
+def of_bytes(content: bytes, version: int) -> Policy:
+    """Return the policy that a skops file holds."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "model.skops"
+        path.write_bytes(content)
+        return Policy(load(path), version)

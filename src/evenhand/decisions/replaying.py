@@ -1,0 +1,83 @@
+"""Replay: the log alone gives the same policies and decisions, or says what differs and what is gone."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from sqlalchemy import func, select
+
+from evenhand.decisions.deciding import Asked, answers
+from evenhand.decisions.lessons import learned
+from evenhand.decisions.log import Log
+from evenhand.decisions.policy import Policy, of_bytes
+from evenhand.decisions.rules import Rules
+from evenhand.decisions.schema import decisions, erasures, policies
+
+
+@dataclass
+class Replay:
+    """What a replay found.
+
+    Attributes
+    ----------
+    policies, decisions : int
+        How many were made again.
+    differing : list of str
+        Policies and decisions that came out otherwise than the log has them; none, if all is well.
+    missing : dict of int
+        By version, how many of the lessons it learned from have been erased. It can't be made again.
+    erased : int
+        How many decisions have been erased in all.
+    """
+
+    policies: int = 0
+    decisions: int = 0
+    differing: list[str] = field(default_factory=list)
+    missing: dict[int, int] = field(default_factory=dict)
+    erased: int = 0
+
+    @property
+    def same(self) -> bool:
+        """Whether everything that is still there came out as the log has it, bit for bit."""
+        return not self.differing
+
+
+def replay(log: Log, rules: Rules) -> Replay:
+    """Make every policy of a log again from its parent and its lessons, every decision from its policy."""
+    found = Replay(erased=log.all(select(func.coalesce(func.sum(erasures.c.decisions), 0)))[0][0])
+    known: dict[int, Policy] = {}
+    reached: dict[int, int] = {}
+    for row in log.all(select(policies).order_by(policies.c.version)):
+        stored = of_bytes(row.model, row.version)
+        found.policies += 1
+        if stored.fingerprint() != row.fingerprint:
+            found.differing.append(f"policy {row.version}: its model is not the one that was written")
+        elif row.parent is not None:
+            _again(log, found, row, known[row.parent], (reached[row.parent], row.learned_to))
+        known[row.version], reached[row.version] = stored, row.learned_to
+    for version, policy in known.items():
+        _decide_again(log, found, rules, policy, version)
+    return found
+
+
+def _again(log: Log, found: Replay, row: Any, parent: Policy, sittings: tuple[int, int]) -> None:
+    made = learned(log, parent, row.version, sittings, row.piece)
+    rows = 0 if made is None else made.rows
+    if rows < row.rows:
+        found.missing[row.version] = row.rows - rows
+    elif made is None or rows > row.rows or made.policy.fingerprint() != row.fingerprint:
+        found.differing.append(
+            f"policy {row.version}: {rows} lessons make another one of version {row.parent}"
+        )
+
+
+def _decide_again(log: Log, found: Replay, rules: Rules, policy: Policy, version: int) -> None:
+    query = select(decisions).where(decisions.c.version == version).order_by(decisions.c.number)
+    for piece in log.pieces(query):
+        people = [Asked(row.id, row.context, row.group, row.at) for row in piece]
+        for row, answer in zip(piece, answers(policy, rules, people), strict=True):
+            found.decisions += 1
+            logged = {name: value for name, value in row._asdict().items() if name != "number"}
+            if logged != answer:
+                found.differing.append(f"decision {row.id!r} of version {version}")

@@ -1,0 +1,147 @@
+"""The rules that a log is begun with: which actions reveal an outcome, what is earned, who is held out."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import secrets
+from collections.abc import Collection, Mapping
+from dataclasses import asdict, dataclass
+from datetime import timedelta
+from typing import Any, Self
+
+from evenhand import checks
+from evenhand.decisions.contexts import shown
+from evenhand.decisions.errors import WrongLogError
+from evenhand.wording import listed
+
+_ABOUT_ONE = 1.0 / (1 << 53)
+
+
+@dataclass(frozen=True)
+class Rules:
+    """What `DecisionLoop` was told; `seed` is the log's own."""
+
+    seed: str
+    explore: float
+    held_out: float
+    reveals: list[str] | None  # None: every action
+    unrevealed: float
+    within: float | None  # seconds
+    overdue: float | None
+    earns: dict[str, dict[str, float]] | None  # action → label → reward
+    reward_range: tuple[float, float]
+
+    def draws(self, id: str) -> tuple[float, bool]:
+        """Return a person's number in [0, 1), which picks the action, and whether they are held out.
+
+        Both depend on the log's seed and the id alone: not on the order of people, nor on the policy.
+        """
+        mixed = hashlib.blake2b(id.encode(), key=bytes.fromhex(self.seed), digest_size=16).digest()
+        first, second = (int.from_bytes(part) >> 11 for part in (mixed[:8], mixed[8:]))
+        return first * _ABOUT_ONE, second * _ABOUT_ONE < self.held_out
+
+    def shows(self, action: str) -> bool:
+        """Return whether an action reveals its outcome."""
+        return self.reveals is None or action in self.reveals
+
+    def in_time(self, decided: float, at: float) -> bool:
+        """Return whether an outcome came soon enough."""
+        return self.within is None or at <= decided + self.within
+
+    def reward(self, action: str, reward: float | None, label: str | None) -> float:
+        """Return what an action earned, as told, or by the label."""
+        if label is None:
+            assert reward is not None
+            return reward
+        return float(action == label) if self.earns is None else self.earns.get(action, {}).get(label, 0.0)
+
+    def check_outcome(
+        self, reward: Any, label: Any, actions: Collection[str]
+    ) -> tuple[float | None, str | None]:
+        """Return an outcome's reward or label, one of them None, or raise."""
+        if (reward is None) == (label is None):
+            raise ValueError(
+                f"Got reward={shown(reward)} and label={shown(label)}, but expected one of them."
+            )
+        if label is None:
+            low, high = self.reward_range
+            if isinstance(reward, str):
+                raise ValueError(f"Got reward={shown(reward)}, but expected a number.")
+            try:
+                return checks.number("reward", reward, low=low, high=high), None
+            except ValueError as error:
+                raise ValueError(f"{error} reward_range=(low, high) says what an outcome may earn.") from None
+        known = set(actions) if self.earns is None else {name for of in self.earns.values() for name in of}
+        if str(label) not in known:
+            raise ValueError(f"Got label={shown(label)}, but expected one of {listed(sorted(known))}.")
+        return None, str(label)
+
+    def as_text(self) -> str:
+        """Return the rules as JSON."""
+        return json.dumps(asdict(self), sort_keys=True)
+
+    @classmethod
+    def of(cls, text: str) -> Self:
+        """Return the rules that `as_text` wrote."""
+        told = json.loads(text)
+        return cls(**{**told, "reward_range": tuple(told["reward_range"])})
+
+    def check_same(self, told: Rules) -> None:
+        """Raise if a loop was told other rules than those the log was begun with."""
+        for name, value in asdict(told).items():
+            if name != "seed" and value != getattr(self, name):
+                raise WrongLogError(
+                    f"Got {name}={value!r}, but the log was begun with {name}={getattr(self, name)!r}: "
+                    "expected the same rules for all of a log. Begin another log to change them."
+                )
+
+
+def make_rules(
+    actions: Collection[str],
+    *,
+    seed: str | None,
+    explore: float,
+    held_out: float,
+    reveals: Collection[Any] | None,
+    unrevealed: float,
+    within: timedelta | float | None,
+    overdue: float | None,
+    earns: Mapping[Any, Mapping[Any, float]] | None,
+    reward_range: tuple[float, float] | None,
+) -> Rules:
+    """Return checked rules; `seed` is 32 hexadecimal digits, drawn if there is none."""
+    for name, named in (("reveals", reveals), ("earns", earns)):
+        for action in named or ():
+            if str(action) not in actions:
+                raise ValueError(
+                    f"Got {name} with {action!r}, but expected actions: {listed(sorted(actions))}."
+                )
+    paid = {
+        str(action): {str(label): checks.number("earns", value) for label, value in of.items()}
+        for action, of in (earns or {}).items()
+    }
+    seconds = within.total_seconds() if isinstance(within, timedelta) else within
+    if seconds is not None:
+        checks.number("within", seconds, low=0, open_low=True)
+    if overdue is not None and seconds is None:
+        raise ValueError("Got overdue, but no within: expected how long an outcome may take.")
+    given = [value for of in paid.values() for value in of.values()]
+    known = [float(unrevealed), *([] if overdue is None else [float(overdue)]), *given]
+    low, high = reward_range or ((min(known), max(known)) if given else (0.0, 1.0))
+    if not (math.isfinite(low) and math.isfinite(high) and low < high):
+        raise ValueError(f"Got reward_range={(low, high)}, but expected a lower and a higher finite number.")
+    for value in known:
+        checks.number("a reward", value, low=low, high=high)
+    return Rules(
+        seed=seed or secrets.token_hex(16),
+        explore=checks.number("explore", explore, low=0, high=1 / len(actions)),
+        held_out=checks.number("held_out", held_out, low=0, high=1),
+        reveals=None if reveals is None else sorted(map(str, reveals)),
+        unrevealed=float(unrevealed),
+        within=None if seconds is None else float(seconds),
+        overdue=None if overdue is None else float(overdue),
+        earns=paid or None,
+        reward_range=(float(low), float(high)),
+    )

@@ -1,0 +1,188 @@
+"""The policies of a log: the one in force, candidates, promotions and the way back."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any, NamedTuple, Self
+
+from sqlalchemy import func, insert, select
+from sqlalchemy.exc import IntegrityError
+
+from evenhand.decisions.errors import WrongLogError
+from evenhand.decisions.lessons import PIECE, SITTING, close_sitting, learned
+from evenhand.decisions.log import Log
+from evenhand.decisions.policy import Policy, of_bytes
+from evenhand.decisions.rules import Rules
+from evenhand.decisions.schema import policies, promotions, settings
+
+RULES = "rules"
+ROLLED_BACK = "rolled back"
+
+
+class Learned(NamedTuple):
+    """A new candidate: its version, whose child it is, and how many lessons it learned on top of that."""
+
+    version: int
+    parent: int
+    rows: int
+
+
+class Versions:
+    """The policies of an open log; `policy` is in force, put there by the promotion of number `promotion`."""
+
+    policy: Policy
+    promotion: int
+
+    def __init__(self, log: Log, rules: Rules) -> None:
+        self._log, self.rules = log, rules
+        self.reload()
+
+    @classmethod
+    def open(cls, log: Log, model: Any, told: Callable[[list[str]], Rules], now: float) -> Self:
+        """Begin a log with a model, or go on with one that must have begun with the same model and rules."""
+        if log.setting(RULES) is None:
+            if model is None:
+                raise ValueError("Got no model, and a log that is empty; expected a model to begin it with.")
+            with suppress(IntegrityError):  # another process began it at this moment: it is compared below
+                _begin(log, model, told, now)
+        rules = Rules.of(log.setting(RULES) or "")
+        found = cls(log, rules)
+        if model is not None:
+            given = Policy(model)
+            rules.check_same(told(given.actions))
+            first = log.all(select(policies.c.fingerprint).where(policies.c.version == 1))[0][0]
+            if of_bytes(given.to_bytes(), 1).fingerprint() != first:
+                raise WrongLogError(
+                    "Got another model than the log was begun with. To go on with the log's own, give no "
+                    "model; to begin with this one, name a new log."
+                )
+        return found
+
+    def reload(self) -> None:
+        """Take the policy that the log has in force."""
+        number, version = self._log.all(
+            select(promotions.c.number, promotions.c.version).order_by(promotions.c.number.desc()).limit(1)
+        )[0]
+        if not hasattr(self, "policy") or self.policy.version != version:
+            self.policy = self._stored(version)
+        self.promotion = number
+
+    def _stored(self, version: int) -> Policy:
+        content = self._log.all(select(policies.c.model).where(policies.c.version == version))[0][0]
+        return of_bytes(content, version)
+
+    def learn(self, now: float) -> Learned | None:
+        """Write a policy that has learned the lessons of all sittings since its parent's."""
+        newest = self._newest()
+        parent = self.policy.version if newest <= self._abandoned() else newest
+        reached = self._log.all(select(policies.c.learned_to).where(policies.c.version == parent))[0][0]
+        upto = close_sitting(self._log)
+        made = learned(self._log, self._stored(parent), newest + 1, (reached, upto))
+        if made is None:
+            return None
+        row = {
+            "parent": parent,
+            "at": now,
+            "learned_to": upto,
+            "rows": made.rows,
+            "piece": PIECE,
+            "fingerprint": made.policy.fingerprint(),
+            "model": made.content,
+        }
+
+        def write(jobs: list[None]) -> list[int]:
+            with self._log.write() as connection:
+                version = connection.scalar(select(func.max(policies.c.version))) + 1
+                connection.execute(insert(policies).values(version=version, **row))
+            return [version] * len(jobs)
+
+        return Learned(self._log.commits.do(write, None), parent, made.rows)
+
+    def candidate(self) -> Policy | None:
+        """Return the newest policy, unless it was in force, or was abandoned by a rollback."""
+        newest = self._newest()
+        used = self._log.all(select(promotions.c.number).where(promotions.c.version == newest))
+        return None if used or newest <= self._abandoned() else self._stored(newest)
+
+    def put_in_force(self, version: int, why: str, note: str, evidence: dict[str, Any], now: float) -> None:
+        """Let a version decide from now on, and write down why."""
+        row = {"at": now, "version": version, "why": why, "note": note, "evidence": json.dumps(evidence)}
+
+        def write(jobs: list[None]) -> list[None]:
+            with self._log.write() as connection:
+                connection.execute(insert(promotions).values(**row))
+            self.reload()
+            return [None] * len(jobs)
+
+        self._log.commits.do(write, None)
+
+    def roll_back(self, note: str, now: float) -> int:
+        """Let the policy decide again that was in force before the present one."""
+        steps = self._log.all(select(promotions).order_by(promotions.c.number))
+        before: list[int] = []
+        for step in steps:
+            if step.why == ROLLED_BACK:
+                before.pop()
+            else:
+                before.append(step.version)
+        if len(before) < 2:
+            raise ValueError(
+                f"Got a rollback, but version {before[-1]} is what the log began with: none was before."
+            )
+        self.put_in_force(before[-2], ROLLED_BACK, note, {"newest": self._newest()}, now)
+        return before[-2]
+
+    def listed(self) -> list[dict[str, Any]]:
+        """Return every policy with its promotions."""
+        put = self._log.all(select(promotions).order_by(promotions.c.number))
+        columns = [column for column in policies.c if column.name != "model"]
+        return [
+            {
+                **row._asdict(),
+                "in_force": row.version == put[-1].version,
+                "promotions": [
+                    {
+                        "number": step.number,
+                        "at": step.at,
+                        "why": step.why,
+                        "note": step.note,
+                        "evidence": json.loads(step.evidence),
+                    }
+                    for step in put
+                    if step.version == row.version
+                ],
+            }
+            for row in self._log.all(select(*columns).order_by(policies.c.version))
+        ]
+
+    def _newest(self) -> int:
+        return int(self._log.all(select(func.max(policies.c.version)))[0][0])
+
+    def _abandoned(self) -> int:
+        """Return the newest version that there was at the last rollback; 0 if there was none."""
+        last = self._log.all(
+            select(promotions.c.evidence)
+            .where(promotions.c.why == ROLLED_BACK)
+            .order_by(promotions.c.number.desc())
+            .limit(1)
+        )
+        return int(json.loads(last[0][0])["newest"]) if last else 0
+
+
+def _begin(log: Log, model: Any, told: Callable[[list[str]], Rules], now: float) -> None:
+    content = Policy(model).to_bytes()
+    first = of_bytes(content, 1)
+    with log.write() as connection:
+        values = {RULES: told(first.actions).as_text(), SITTING: "1"}
+        connection.execute(
+            insert(settings), [{"name": name, "value": value} for name, value in values.items()]
+        )
+        connection.execute(
+            insert(policies).values(
+                version=1, parent=None, at=now, learned_to=0, rows=0, piece=PIECE,
+                fingerprint=first.fingerprint(), model=content,
+            )
+        )  # fmt: skip
+        connection.execute(insert(promotions).values(at=now, version=1, why="start", note="", evidence="{}"))

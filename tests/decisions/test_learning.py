@@ -1,0 +1,199 @@
+"""Candidates are learned beside deciding, judged on people they never met, promoted, rolled back and replayed."""
+
+from __future__ import annotations
+
+import threading
+
+import numpy as np
+import pytest
+
+from evenhand import DecisionLoop, GradientBandit, load
+from evenhand.decisions import lessons
+from evenhand.decisions.fingerprint import fingerprint
+from evenhand.decisions.intervals import mean_bounds
+
+
+def tell(loop, people, pays=lambda context: context[0] > 0):
+    """Decide about people and tell what each decision earned: 1 for granting to whom pays, or refusing others."""
+    made = loop.decide_many(people)
+    loop.outcome_many(
+        [
+            {"id": one.id, "reward": float((one.action == "grant") == pays(person[1]))}
+            for one, person in zip(made, people, strict=True)
+        ]
+    )
+
+
+def test_learning_goes_on_from_what_was_learned_and_replays_bit_for_bit(where, begin, crowd, monkeypatch):
+    monkeypatch.setattr(lessons, "PIECE", 150)
+    loop = begin(where, held_out=0.2)
+    assert loop.learn() is None
+    tell(loop, crowd[:500])
+    first = loop.learn()
+    assert (first.version, first.parent) == (2, 1)
+    assert 350 < first.rows < 450
+    assert loop.learn() is None
+    tell(loop, crowd[500:800])
+    second = loop.learn()
+    assert (second.version, second.parent) == (3, 2)
+    assert loop.version == 1
+    found = loop.replay()
+    assert (found.same, found.policies, found.decisions, found.missing) == (True, 3, 800, {})
+
+
+def test_learning_makes_policies_better_and_promotion_needs_evidence(begin, crowd, tmp_path):
+    loop = begin(tmp_path / "log", explore=0.2, held_out=0.5, max_flip=0.5)
+    tell(loop, crowd[:200], pays=lambda context: context[1] > 0)  # another world than the model learned
+    loop.learn()
+    few = loop.promote()
+    assert not few.promoted
+    assert any("not surely above" in reason for reason in few.against)
+    assert loop.version == 1
+    tell(loop, crowd[200:], pays=lambda context: context[1] > 0)
+    for round in range(6):
+        tell(loop, [(f"{id} {round}", *rest) for id, *rest in crowd], pays=lambda context: context[1] > 0)
+    loop.learn()
+    found = loop.promote(note="hourly")
+    assert found.promoted, found
+    assert 0 < found.gain[0] < found.gain[1]
+    assert loop.version == found.version == 3
+    assert loop.candidate() is None
+    assert loop.decide("new", [0.0, 1.0, 0.0], "f").version == 3
+    told = loop.policies()
+    assert [policy["in_force"] for policy in told] == [False, False, True]
+    assert told[2]["promotions"][0]["why"] == "promoted"
+    assert told[2]["promotions"][0]["note"] == "hourly"
+    assert told[2]["promotions"][0]["evidence"]["gain"] == list(found.gain)
+    with DecisionLoop(None, tmp_path / "log") as reopened:
+        assert reopened.version == 3
+        assert reopened.replay().same
+
+
+def test_bounds_hold_back_a_candidate_and_force_is_written_down(begin, crowd, tmp_path):
+    loop = begin(tmp_path / "log", max_discrimination=0.0001, max_flip=0.0001)
+    tell(loop, crowd[:300])
+    loop.learn()
+    found = loop.promote()
+    assert not found.promoted
+    assert {reason.split(" may")[0] for reason in found.against if "may" in reason} == {
+        "its discrimination",
+        "its flip rate",
+    }
+    assert loop.promote(force=True).promoted
+    assert loop.policies()[1]["promotions"][0]["why"] == "forced"
+
+
+def test_rolling_back_puts_the_version_before_in_force_and_forgets_no_lesson(begin, crowd, tmp_path):
+    loop = begin(tmp_path / "log", held_out=0.0)
+    with pytest.raises(ValueError, match="version 1 is what the log began with"):
+        loop.rollback()
+    for at in range(2):
+        tell(loop, crowd[at * 100 : at * 100 + 100])
+        loop.learn()
+        loop.promote(force=True)
+    assert loop.version == 3
+    assert (loop.rollback(note="complaints"), loop.version) == (2, 2)
+    assert loop.rollback() == 1
+    assert loop.candidate() is None
+    with pytest.raises(ValueError, match="none was before"):
+        loop.rollback()
+    again = loop.learn()
+    assert (again.version, again.parent, again.rows) == (4, 1, 200)
+    assert [step["why"] for step in loop.policies()[0]["promotions"]] == ["start", "rolled back"]
+    assert loop.replay().same
+
+
+def test_deciding_goes_on_while_a_candidate_is_learned(begin, crowd, tmp_path, monkeypatch):
+    loop = begin(tmp_path / "log")
+    tell(loop, crowd[:300])
+    during, learned = threading.Event(), lessons.learned
+
+    def slow(*arguments):
+        during.set()
+        assert decided.wait(30)
+        return learned(*arguments)
+
+    decided = threading.Event()
+    monkeypatch.setattr("evenhand.decisions.versions.learned", slow)
+    thread = threading.Thread(target=loop.learn)
+    thread.start()
+    assert during.wait(30)
+    tell(loop, crowd[300:400])
+    decided.set()
+    thread.join()
+    rows = loop.policies()[1]["rows"]
+    monkeypatch.undo()
+    assert rows < 300  # what came meanwhile is for the next time
+    assert loop.learn().rows > 0
+    assert loop.replay().same
+
+
+def test_a_deployed_ensemble_learns_with_its_networks(fitted, where, begin):
+    model = load(fitted.model)
+    loop = begin(where, model=model, held_out=0.0)
+    people = [
+        (
+            f"{at}",
+            {"skill": at / 50 - 1, "born": "01.02.1980", "job": "cook", "branch": 1, "sex": "fm"[at % 2]},
+            None,
+        )
+        for at in range(100)
+    ]
+    made = loop.decide_many(people)
+    loop.outcome_many([{"id": one.id, "label": "yes"} for one in made])
+    assert loop.learn().rows == 100
+    assert loop.promote(force=True).promoted
+    before, after = (one.by_group["f"]["yes"] for one in (made[10], loop.decide("x", people[10][1])))
+    assert after > before
+    assert loop.replay().same
+
+
+def test_a_bandit_without_groups_and_models_that_do_not_learn(begin, crowd, tmp_path):
+    X = np.array([person[1] for person in crowd])
+    y = np.where(X[:, 0] > 0, "grant", "refuse")
+    loop = begin(tmp_path / "log", model=GradientBandit(random_state=0, epochs=2).fit(X, y), held_out=0.0)
+    people = [(id, context, None) for id, context, _ in crowd[:100]]
+    tell(loop, people)
+    assert loop.learn().rows == 100
+    assert loop.candidate().discrimination == (0.0, 0.0)
+    assert loop.replay().same
+
+    from evenhand import CooperativeBoosting
+
+    groups = [person[2] for person in crowd]
+    trees = CooperativeBoosting(rounds=3, random_state=0).fit(X, y, sensitive_features=groups)
+    still = begin(tmp_path / "trees", model=trees)
+    tell(still, crowd[:50])
+    with pytest.raises(ValueError, match="CooperativeBoosting, which decides but can't learn"):
+        still.learn()
+
+
+def test_values_are_judged_on_decisions_whose_outcomes_had_their_time(begin, crowd, tmp_path):
+    now = [0.0]
+    loop = begin(tmp_path / "log", held_out=0.5, within=100.0, reveals={"grant"}, clock=lambda: now[0])
+    loop.decide_many(crowd[:400])
+    loop.learn()
+    assert loop.candidate().outcomes == 0
+    now[0] = 101.0
+    assert loop.candidate().outcomes > 0
+
+
+def test_bounds_of_a_mean_cover_it_at_every_look_and_shrink():
+    wrong, widths = 0, []
+    for seed in range(200):
+        values = (np.random.default_rng(seed).random(2000) < 0.1).astype(float)
+        looks = [mean_bounds(values[:n], 0.0, 1.0, 0.1) for n in range(50, 2001, 50)]
+        wrong += any(not low <= 0.1 <= high for low, high in looks)
+        widths.append(looks[-1][1] - looks[-1][0])
+    assert wrong <= 20
+    assert max(widths) < 0.08
+    assert mean_bounds(np.zeros(0), -2.0, 2.0, 0.1) == (-2.0, 2.0)
+
+
+def test_a_fingerprint_tells_models_apart_and_survives_a_file(model, tmp_path):
+    from evenhand import save
+
+    again = load(save(model, tmp_path / "a.skops"))
+    assert fingerprint(load(save(again, tmp_path / "b.skops"))) == fingerprint(again)
+    again.policies_.b2[0, 0] = np.nextafter(again.policies_.b2[0, 0], np.float32(9))
+    assert fingerprint(again) != fingerprint(load(tmp_path / "a.skops"))
