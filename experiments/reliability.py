@@ -26,6 +26,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from decision_kills import kill_deciders
 from hostile import BAD, NotFiniteError, damaged_csr, damaged_csv, damaged_json, damaged_model, tried
 from scipy import sparse
 
@@ -280,6 +281,7 @@ KINDS: dict[str, tuple[Callable[[int, int], Counter[str] | str], int]] = {
     "tables": (try_tables, 3_000),
     "summaries": (try_summaries, 2_000),
     "kills": (try_kills, 40),
+    "deciders": (kill_deciders, 100),
     **{
         f"workers-{engine}": (partial(try_workers, engine=engine), 30)
         for engine in ("processes", "dask", "ray")

@@ -37,9 +37,39 @@ def crowd() -> list[tuple[str, list[float], str]]:
     return [(f"person {at}", X[at].tolist(), str(s[at])) for at in range(len(X))]
 
 
+class Server:
+    """A private PostgreSQL on a socket of its own."""
+
+    def __init__(self, folder: Path, user: str | None) -> None:
+        self.folder, self._as = folder, {"user": user, "cwd": folder}
+        make = ["initdb", "-D", folder / "data", "-A", "trust", "-U", "postgres", "--no-sync"]
+        subprocess.run(make, check=True, capture_output=True, **self._as)
+        self.start()
+
+    def start(self) -> None:
+        command = ["postgres", "-D", self.folder / "data", "-k", self.folder, "-c", "listen_addresses="]
+        self.process = subprocess.Popen(command, stderr=subprocess.DEVNULL, **self._as)
+        engine = create_engine(self.url("postgres"))
+        for _ in range(300):
+            try:
+                with engine.connect():
+                    break
+            except OperationalError:
+                time.sleep(0.1)
+        else:
+            raise RuntimeError("PostgreSQL does not answer")
+        engine.dispose()
+
+    def stop(self) -> None:
+        self.process.send_signal(signal.SIGINT)  # at once, whoever is connected
+        self.process.wait(60)
+
+    def url(self, database: str) -> str:
+        return f"postgresql+psycopg://postgres@/{database}?host={self.folder}"
+
+
 @pytest.fixture(scope="session")
-def server() -> Iterator[str]:
-    """Start a private PostgreSQL on a socket of its own; give the folder of the socket."""
+def server() -> Iterator[Server]:
     if not shutil.which("postgres") or not shutil.which("initdb"):
         pytest.skip("there is no postgres on this machine")
     user = None
@@ -52,52 +82,22 @@ def server() -> Iterator[str]:
     try:
         if user:
             shutil.chown(folder, user)
-        data = folder / "data"
-        make = ["initdb", "-D", data, "-A", "trust", "-U", "postgres", "--no-sync"]
-        subprocess.run(make, user=user, cwd=folder, check=True, capture_output=True)
-        command = [
-            "postgres",
-            "-D",
-            data,
-            "-k",
-            folder,
-            "-c",
-            "listen_addresses=",
-            "-c",
-            "max_connections=50",
-        ]
-        with subprocess.Popen(command, user=user, cwd=folder, stderr=subprocess.DEVNULL) as process:
-            _wait_until_it_answers(folder)
-            yield str(folder)
-            process.send_signal(signal.SIGINT)  # at once, whoever is connected
+        running = Server(folder, user)
+        yield running
+        running.stop()
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _wait_until_it_answers(folder: Path) -> None:
-    engine = create_engine(f"postgresql+psycopg://postgres@/postgres?host={folder}")
-    for _ in range(300):
-        try:
-            with engine.connect():
-                break
-        except OperationalError:
-            time.sleep(0.1)
-    else:
-        raise RuntimeError("PostgreSQL does not answer")
-    engine.dispose()
-
-
 @pytest.fixture
-def database(server: str) -> str:
+def database(server: Server) -> str:
     """Return a PostgreSQL log that does not exist yet."""
     name = f"log_{uuid.uuid4().hex}"
-    engine = create_engine(
-        f"postgresql+psycopg://postgres@/postgres?host={server}", isolation_level="AUTOCOMMIT"
-    )
+    engine = create_engine(server.url("postgres"), isolation_level="AUTOCOMMIT")
     with engine.connect() as connection:
         connection.execute(text(f"CREATE DATABASE {name}"))
     engine.dispose()
-    return f"postgresql://postgres@/{name}?host={server}"
+    return server.url(name).replace("+psycopg", "")
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
