@@ -68,9 +68,9 @@ def victim(where: str, first: int) -> None:
                     with speaking:
                         say("outcome", number, reward)
 
+    say("ready")
     for thread in range(THREADS):
         threading.Thread(target=decide, args=(thread,), daemon=True).start()
-    say("ready")
     while True:
         time.sleep(0.2)
         loop.learn()

@@ -10,7 +10,7 @@ import pytest
 from evenhand import DecisionLoop, GradientBandit, load
 from evenhand.decisions import lessons
 from evenhand.decisions.fingerprint import fingerprint
-from evenhand.decisions.intervals import mean_bounds
+from evenhand.decisions.judging import _Seen
 
 
 def tell(loop, people, pays=lambda context: context[0] > 0):
@@ -178,16 +178,26 @@ def test_values_are_judged_on_decisions_whose_outcomes_had_their_time(begin, cro
     assert loop.candidate().outcomes > 0
 
 
-def test_bounds_of_a_mean_cover_it_at_every_look_and_shrink():
-    wrong, widths = 0, []
-    for seed in range(200):
-        values = (np.random.default_rng(seed).random(2000) < 0.1).astype(float)
-        looks = [mean_bounds(values[:n], 0.0, 1.0, 0.1) for n in range(50, 2001, 50)]
-        wrong += any(not low <= 0.1 <= high for low, high in looks)
-        widths.append(looks[-1][1] - looks[-1][0])
-    assert wrong <= 20
-    assert max(widths) < 0.08
-    assert mean_bounds(np.zeros(0), -2.0, 2.0, 0.1) == (-2.0, 2.0)
+@pytest.mark.parametrize("explore", [0.0, 0.05])
+def test_the_gain_of_a_candidate_is_inside_its_interval_at_every_look(begin, tmp_path, explore):
+    loop = begin(tmp_path / "log", explore=explore, reward_range=(-1, 1))
+    wrong = 0
+    for seed in range(100):
+        rng, n = np.random.default_rng(seed), 1500
+        x = rng.normal(size=n)
+        old, new = (0.05 + 0.9 / (1 + np.exp(-4 * (x - bar))) for bar in (0.8, 0.0))
+        granted = rng.random(n) < old
+        paid = np.where(granted, np.where(x + rng.normal(size=n) > 0, 1.0, -1.0), 0.0)
+        chance, other = np.where(granted, old, 1 - old), np.where(granted, new, 1 - new)
+        seen = _Seen(loop.rules, loop._versions.policy, 0.3)
+        looks = []
+        for at in range(0, n, 100):
+            now = slice(at, at + 100)
+            seen.compare(other[now], chance[now], paid[now], chance[now], loop.rules)
+            looks.append(seen.gain())
+        wrong += any(not low <= 0.0559 <= high for low, high in looks)
+    assert wrong <= 10  # a third of the risk is the gain's
+    assert looks[-1][1] - looks[-1][0] < looks[0][1] - looks[0][0]
 
 
 def test_a_fingerprint_tells_models_apart_and_survives_a_file(model, tmp_path):

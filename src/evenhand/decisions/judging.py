@@ -9,11 +9,12 @@ import numpy as np
 from sqlalchemy import select
 
 from evenhand.arrays import Floats
-from evenhand.decisions.intervals import mean_bounds
+from evenhand.decisions.confidence import DiscriminationSequence, difference_sequence, flip_sequence
 from evenhand.decisions.log import Log
 from evenhand.decisions.policy import Policy, draw
 from evenhand.decisions.rules import Rules
 from evenhand.decisions.schema import decisions, lessons
+from evenhand.decisions.sequences import ConfidenceSequence
 
 
 @dataclass(frozen=True)
@@ -61,12 +62,47 @@ class Judgement:
         return asdict(self)
 
 
-@dataclass
 class _Seen:
-    gains: list[Floats]
-    flips: list[Floats]
-    rates: list[Floats]  # (people, actions): the candidate's own probabilities
-    groups: list[Any]
+    """Sequences of a candidate's gain, flips and rates, which go on piece by piece."""
+
+    def __init__(self, rules: Rules, candidate: Policy, risk: float) -> None:
+        low, high = rules.reward_range
+        third = 1.0 - risk / 3.0  # of the risk, for each
+        sixth, least = 1.0 - risk / 6.0, max(rules.explore, 0.001)
+        # Two ways to the gain: the first needs no limit of the weights; the second, of differences person by
+        # person, is narrower once there are many. Both hold, so what both contain does.
+        self._gain = ConfidenceSequence(sixth, low - high, high - low, least**-0.5)
+        farthest = (high - low) / 2.0 / least
+        self._paired = ConfidenceSequence(sixth, -farthest, farthest) if rules.explore >= least else None
+        self.flips = ConfidenceSequence(third)
+        n_actions, groups = len(candidate.actions), list(candidate.groups)
+        each = 1.0 - risk / 3.0 / n_actions
+        self.rates = [DiscriminationSequence(list(groups), each) for _ in range(n_actions)]
+
+    def compare(self, new: Floats, old: Floats, rewards: Floats, logged: Floats, rules: Rules) -> None:
+        """Go on with what two policies make of logged actions."""
+        low, high = rules.reward_range
+        difference_sequence(new, old, rewards, logged, low=low, high=high, onto=self._gain)
+        if self._paired is not None:
+            self._paired.update((new - old) / logged * (rewards - (low + high) / 2.0))
+
+    @property
+    def outcomes(self) -> int:
+        """How many rewards were compared."""
+        return self._gain.n
+
+    def gain(self) -> tuple[float, float]:
+        """Return the interval of what the candidate earns above the incumbent."""
+        low, high = self._gain.interval()
+        if self._paired is None:
+            return low, high
+        lower, higher = self._paired.interval()
+        return max(low, lower), min(high, higher)
+
+    def discrimination(self) -> tuple[float, float]:
+        """Return the interval of the action that groups get most differently."""
+        found = [sequence.interval() for sequence in self.rates]
+        return max(low for low, _ in found), max(high for _, high in found)
 
 
 def judge(
@@ -82,37 +118,12 @@ def judge(
     """Compare a candidate with the policy in force, which the `promotion`-th promotion put there.
 
     Values are compared on decisions whose outcomes have had their time: among younger ones, those that are
-    known already are not like the others.
-
-    Every pair of candidate and incumbent that a log can ever have gets its own share of the risk, so that all
-    judgements together are wrong with probability 1 - confidence at most.
+    known already are not like the others. Every pair of candidate and incumbent that a log can ever have gets
+    its own share of the risk, so that all judgements together are wrong with probability 1 - confidence at
+    most.
     """
-    seen = _look(log, rules, candidate, incumbent, now)
     pair = (candidate.version - 1) * candidate.version * promotion * (promotion + 1)
-    risk = (1.0 - bounds.confidence) / pair / 3.0  # a third for each of value, rates and flips
-    low, high = rules.reward_range
-    farthest = (high - low) / 2.0 / max(rules.explore, 1e-9)
-    gains = np.concatenate(seen.gains) if seen.gains else np.zeros(0)
-    flips = np.concatenate(seen.flips) if seen.flips else np.zeros(0)
-    gain = mean_bounds(gains, -farthest, farthest, risk)
-    flip = mean_bounds(flips, 0.0, 1.0, risk)
-    spread = _discrimination(seen, len(candidate.groups), risk)
-    against = [] if gain[0] > 0 else [f"its value is not surely above that of version {incumbent.version}"]
-    for name, most, found in (
-        ("discrimination", bounds.max_discrimination, spread),
-        ("flip rate", bounds.max_flip, flip),
-    ):
-        if most is not None and not found[1] <= most:
-            against.append(f"its {name} may be {found[1]:.3g}, above {most:g}")
-    return Judgement(
-        candidate.version, incumbent.version, len(flips), len(gains), gain, spread, flip, against
-    )
-
-
-def _look(log: Log, rules: Rules, candidate: Policy, incumbent: Policy, now: float) -> _Seen:
-    seen = _Seen([], [], [], [])
-    middle = sum(rules.reward_range) / 2.0  # as many are expected of each: shifting rewards shifts no gain
-    ripe = now - (rules.within or 0.0)
+    seen = _Seen(rules, candidate, (1.0 - bounds.confidence) / pair)
     query = (
         select(
             decisions.c.id, decisions.c.at, decisions.c.context, decisions.c.group, decisions.c.action,
@@ -123,38 +134,41 @@ def _look(log: Log, rules: Rules, candidate: Policy, incumbent: Policy, now: flo
         .order_by(decisions.c.number)
     )  # fmt: skip
     for piece in log.pieces(query):
-        read = candidate.read([row.context for row in piece], [row.group for row in piece])
-        everyone = np.arange(len(piece))
-        new = candidate.probabilities(read.features, rules.explore)
-        old = incumbent.probabilities(read.features, rules.explore)[everyone, read.groups]
-        own = new[everyone, read.groups]
-        numbers = np.array([rules.draws(row.id)[0] for row in piece])
-        drawn = draw(new, np.repeat(numbers[:, None], new.shape[1], axis=1))
-        seen.flips.append((drawn != drawn[everyone, read.groups][:, None]).any(axis=1).astype(float))
-        seen.rates.append(own)
-        seen.groups.append(read.groups)
+        _look(seen, rules, candidate, incumbent, piece, now - (rules.within or 0.0))
+    gain, flip, apart = seen.gain(), seen.flips.interval(), seen.discrimination()
+    against = [] if gain[0] > 0 else [f"its value is not surely above that of version {incumbent.version}"]
+    for name, most, found in (
+        ("discrimination", bounds.max_discrimination, apart),
+        ("flip rate", bounds.max_flip, flip),
+    ):
+        if most is not None and not found[1] <= most:
+            against.append(f"its {name} may be {found[1]:.3g}, above {most:g}")
+    return Judgement(
+        candidate.version, incumbent.version, seen.flips.n, seen.outcomes, gain, apart, flip, against
+    )
+
+
+def _look(
+    seen: _Seen, rules: Rules, candidate: Policy, incumbent: Policy, piece: list[Any], ripe: float
+) -> None:
+    read = candidate.read([row.context for row in piece], [row.group for row in piece])
+    everyone = np.arange(len(piece))
+    new = candidate.probabilities(read.features, rules.explore)
+    own = new[everyone, read.groups]
+    old = incumbent.probabilities(read.features, rules.explore)[everyone, read.groups]
+    numbers = np.array([rules.draws(row.id)[0] for row in piece])
+    drawn = draw(new, np.repeat(numbers[:, None], new.shape[1], axis=1))
+    flips = (drawn != drawn[everyone, read.groups][:, None]).any(axis=1)
+    flip_sequence(flips, onto=seen.flips)
+    for action, sequence in enumerate(seen.rates):
+        sequence.update(own[:, action].clip(0.0, 1.0), [row.group for row in piece])
+    known = np.array([row.reward is not None and row.at <= ripe for row in piece])
+    if known.any():
         taken = np.array([candidate.actions.index(row.action) for row in piece])
-        paid = np.array([np.nan if row.reward is None or row.at > ripe else row.reward for row in piece])
-        weights = (own - old)[everyone, taken] / np.array([row.probability for row in piece])
-        seen.gains.append((weights * (paid - middle))[np.isfinite(paid)])
-    return seen
-
-
-def _discrimination(seen: _Seen, n_groups: int, risk: float) -> tuple[float, float]:
-    if n_groups < 2 or not seen.rates:
-        return (0.0, 0.0) if n_groups < 2 else (0.0, 1.0)
-    rates, groups = np.concatenate(seen.rates), np.concatenate(seen.groups)
-    n_actions = rates.shape[1]
-    found = np.array(
-        [
-            [
-                mean_bounds(rates[groups == group, action], 0.0, 1.0, risk / n_groups / n_actions)
-                for group in range(n_groups)
-            ]
-            for action in range(n_actions)
-        ]
-    )  # (actions, groups, lower and upper)
-    lower, upper = found[..., 0], found[..., 1]
-    most = (upper.max(1) - lower.min(1)).max()
-    least = (lower.max(1) - upper.min(1)).max()
-    return max(0.0, float(least)), min(1.0, float(most))
+        seen.compare(
+            own[everyone, taken][known],
+            old[everyone, taken][known],
+            np.array([row.reward for row in piece], dtype=np.float64)[known],
+            np.array([row.probability for row in piece])[known],
+            rules,
+        )

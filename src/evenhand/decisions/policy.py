@@ -14,6 +14,7 @@ import pandas as pd
 
 from evenhand.arrays import Array, Codes, Floats
 from evenhand.decisions.contexts import as_text, shown
+from evenhand.decisions.exploration import with_floor
 from evenhand.decisions.fingerprint import fingerprint
 from evenhand.groups import EVERYONE, codes_of
 from evenhand.tables.preprocessing import computable, encode
@@ -137,9 +138,7 @@ class Policy:
             said = np.asarray(inner.probabilities_by_group(features), dtype=np.float64)
         else:
             said = np.asarray(inner.predict_proba(features), dtype=np.float64)[:, None]
-        said = said / said.sum(axis=2, keepdims=True)
-        floored: Floats = floor + (1.0 - floor * said.shape[2]) * said
-        return floored
+        return with_floor(said / said.sum(axis=2, keepdims=True), floor)
 
     def learner(self) -> Any:
         """Return the part of a copy of the model that learns, and that copy."""
