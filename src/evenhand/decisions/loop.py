@@ -6,8 +6,8 @@ import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
+from functools import partial
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self
 
 from evenhand import checks
@@ -105,23 +105,11 @@ class DecisionLoop:
         self.clock = clock
         self._log = Log(log)
         try:
-            self._versions = Versions.open(
-                self._log,
-                model,
-                lambda actions: make_rules(
-                    actions,
-                    seed=seed,
-                    explore=explore,
-                    held_out=held_out,
-                    reveals=reveals,
-                    unrevealed=unrevealed,
-                    within=within,
-                    overdue=overdue,
-                    earns=earns,
-                    reward_range=reward_range,
-                ),
-                clock(),
-            )
+            told = partial(
+                make_rules, seed=seed, explore=explore, held_out=held_out, reveals=reveals,
+                unrevealed=unrevealed, within=within, overdue=overdue, earns=earns, reward_range=reward_range,
+            )  # fmt: skip
+            self._versions = Versions.open(self._log, model, told, clock())
         except BaseException:
             self._log.close()
             raise
@@ -309,9 +297,7 @@ class DecisionLoop:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
 
