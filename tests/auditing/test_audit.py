@@ -57,6 +57,12 @@ def audited(with_sex: Any) -> Any:
     return audit(with_sex, X, Y, sensitive_features="sex", **QUICK)
 
 
+def test_weights_of_columns_reach_the_neighbours(with_sex: Any, audited: Any) -> None:
+    found = audit(with_sex, X, Y, sensitive_features="sex", weights={"age": 0}, **QUICK)
+    assert found.value("consistency") == consistency(with_sex.predict(X), X=X[["job"]])
+    assert found.value("consistency") < audited.value("consistency") - 0.05
+
+
 def test_of_many_labels_scores_are_about_the_positive_one() -> None:
     grade = np.where(X["age"] > 60, "a", np.where(Y == "yes", "b", "c"))
     model = LogisticRegression(max_iter=500).fit(X[["age"]], grade)

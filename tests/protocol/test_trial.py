@@ -28,7 +28,7 @@ def test_metrics_on_the_test_part_equal_the_library_s(dataset: Dataset) -> None:
     model = CooperativeBandits(epochs=3, random_state=0).fit(
         prepared.X, prepared.y, sensitive_features=prepared.s
     )
-    X, y, s, contexts = parts.test
+    X, y, s, contexts = parts.test[:4]
     by_group = model.probabilities_by_group(X)
     decided = model.predict(X, sensitive_features=s)
     own = prepared.test.people.own

@@ -142,8 +142,8 @@ def audit(
     answers = _answers(model_or_predictions, X, truth, groups, pos_label, threshold, rng)
     if frame is not None and len(frame) != len(answers):
         raise ValueError(f"Got X of {len(frame)} people and {len(answers)} predictions.")
-    weights = None if sample_weight is None else check_weights(sample_weight, len(answers))
-    answers = replace(answers, min_group=min_group, weights=weights)
+    shares = None if sample_weight is None else check_weights(sample_weight, len(answers))
+    answers = replace(answers, min_group=min_group, weights=shares)
     table = MetricTable(answers, n=n_bootstrap, confidence=confidence, random_state=rng)
     notes = [*_on_weights(answers), *table.decisions(), *table.scores(), *answers.note.splitlines()]
     table.persons(epsilon)

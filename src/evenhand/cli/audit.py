@@ -40,6 +40,7 @@ def run(
     positive: options.Positive = None,
     drop: options.Drop = None,
     categorical: options.Categorical = None,
+    weight: options.Weight = None,
     part: options.Part = "all",
     max_model_size: options.MaxModelSize = 1,
     unknown: options.Unknown = "drop",
@@ -75,7 +76,7 @@ def run(
         drop=drop, categorical=categorical, threshold=threshold, epsilon=epsilon, n_listed=MOST_PERSONS,
         seed=seed, encoding=encoding, decimal=decimal, sheet=sheet, map=options.changes(map),
         max_bytes=max_model_size << 30, unknown=unknown, min_group=min_group,
-        merge_small=merge_small, part=part, progress=Notes(),
+        merge_small=merge_small, part=part, weight=weight, progress=Notes(),
     )  # fmt: skip
     whole = summary_of_audit(
         done.audit, name=bare_name(data), label=done.label, sensitive=done.sensitive,

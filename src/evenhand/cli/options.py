@@ -74,6 +74,9 @@ Part = Annotated[
     str,
     typer.Option("--part", help="Of the people that a model was made with: 'all', or the 'test' part alone."),
 ]
+Weight = Annotated[
+    str | None, typer.Option("--weight", help="Column that says how many people each person stands for.")
+]
 Report = Annotated[
     Path | None, typer.Option("--report", help="Write a report, one HTML file that opens offline.")
 ]

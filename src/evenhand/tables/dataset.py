@@ -52,6 +52,8 @@ class Dataset:
         The small groups that were put into another one, by its name.
     sha256 : str
         The digest of the file; '' where it was no file of the user's.
+    weights : Series, optional
+        How many people each person stands for; None where everybody stands for one.
 
     Examples
     --------
@@ -78,6 +80,7 @@ class Dataset:
     crossed: tuple[str, ...] = ()
     merged: dict[str, str] = field(default_factory=dict)
     sha256: str = ""
+    weights: pd.Series[Any] | None = None
 
     def __post_init__(self) -> None:
         people = len(self.contexts)
@@ -85,7 +88,7 @@ class Dataset:
             raise ValueError(f"Data set {self.name!r} has no rows; expected at least one person.")
         if self.sensitive.shape[1] == 0:
             raise ValueError(f"Data set {self.name!r} has no sensitive column; expected at least one.")
-        for part in ("label", "sensitive", "test_rows", "kept_rows"):
+        for part in ("label", "sensitive", "test_rows", "kept_rows", "weights"):
             values = getattr(self, part)
             if values is not None and len(values) != people:
                 raise ValueError(f"Got {len(values)} rows in {part}, but contexts has {people}.")
@@ -127,7 +130,7 @@ class Dataset:
         contexts, groups = (
             [column for _, column in part.items()] for part in (self.contexts, self.sensitive)
         )
-        for column in (*contexts, self.label, *groups):
+        for column in (*contexts, self.label, *groups, *([] if self.weights is None else [self.weights])):
             digest.update(f"{column.name}\n".encode())
             digest.update(_bytes_of(column))
         digest.update(f"{self.pos_label}\n".encode())

@@ -44,6 +44,7 @@ def load_table(
     unknown: str = "drop",
     merge_small: str | None = None,
     min_group: int = MIN_GROUP,
+    weight: str | None = None,
 ) -> Dataset:
     """Make a data set of the user's own table; `notes` says what was guessed, left out or changed.
 
@@ -86,6 +87,8 @@ def load_table(
         The name of one group into which all groups with fewer than `min_group` people are put.
     min_group : int
         How many people a group needs not to be merged.
+    weight : str, optional
+        The column that says how many people each person stands for; it is no feature.
 
     Examples
     --------
@@ -97,7 +100,9 @@ def load_table(
     notes = list(table.notes)
     frame = table.plain()
     codes = named_columns("categorical", categorical, frame, table.origin)
-    roles = find_roles(frame, table.origin, notes, label=label, sensitive=sensitive, drop=drop)
+    counted = named_columns("weight", () if weight is None else [weight], frame, table.origin)
+    left_out = [*named_columns("drop", drop, frame, table.origin), *counted]
+    roles = find_roles(frame, table.origin, notes, label=label, sensitive=sensitive, drop=left_out)
     frame = mapped(frame, map, [roles.label], table.origin)
     people = _known_people(frame.drop(columns=roles.dropped), roles, table.origin, notes, unknown)
     groups, merged = with_small_merged(crossed(people[roles.sensitive]), merge_small, min_group, notes)
@@ -129,7 +134,25 @@ def load_table(
         crossed=tuple(roles.sensitive) if len(roles.sensitive) > 1 else (),
         merged=merged,
         sha256=table.sha256,
+        weights=weights_in(frame.loc[people.index, counted[0]], table.origin) if counted else None,
     )
+
+
+def weights_in(column: pd.Series[Any], origin: str) -> pd.Series[Any]:
+    """Return how many people each person stands for.
+
+    >>> weights_in(pd.Series(["2", "0.5"], name="w"), "people.csv").tolist()
+    [2.0, 0.5]
+    """
+    weights = pd.to_numeric(column, errors="coerce").astype(float)
+    wrong = ~np.asarray(np.isfinite(weights) & (weights >= 0))
+    if wrong.any() or not weights.any():
+        at = int(wrong.argmax()) if wrong.any() else 0
+        raise ValueError(
+            f"The weight {column.name!r} of {origin} is {listed([column.iloc[at]])} in row "
+            f"{column.index[at] + 1:,}, but expected numbers of at least 0, some of them above 0."
+        )
+    return weights.reset_index(drop=True)
 
 
 def without_blanks(column: pd.Series[Any]) -> pd.Series[Any]:

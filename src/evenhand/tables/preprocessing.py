@@ -35,6 +35,7 @@ class Part(NamedTuple):
     y: Array
     s: Array
     contexts: pd.DataFrame
+    w: Array | None = None  # how many people each stands for
 
 
 @dataclass(frozen=True)
@@ -121,7 +122,8 @@ def prepare(dataset: Dataset, parts: Split, *, min_group: int = MIN_GROUP) -> Pa
 
     def ready(rows: Codes) -> Part:
         contexts = dataset.contexts.iloc[rows].reset_index(drop=True)
-        return Part(encode(preprocessor, contexts), label[rows], s[rows], contexts)
+        w = None if dataset.weights is None else dataset.weights.to_numpy()[rows]
+        return Part(encode(preprocessor, contexts), label[rows], s[rows], contexts, w)
 
     train, validation, test = map(ready, parts)
     return Parts(train, validation, test, preprocessor, dataset.pos_label, min_group)

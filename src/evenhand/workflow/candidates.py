@@ -155,7 +155,7 @@ def answers_of(model: GroupPolicies, part: Part, parts: Parts) -> Answers:
     answers = respond(
         model, part.X, sensitive_features=part.s, y=part.y, pos_label=parts.pos_label, change_columns=False
     )
-    return replace(answers, min_group=parts.min_group, threshold=parts.threshold)
+    return replace(answers, min_group=parts.min_group, threshold=parts.threshold, weights=part.w)
 
 
 def _train(parts: Parts, settings: Settings, weight: float, parity: bool) -> Candidate:
@@ -176,9 +176,9 @@ def _train(parts: Parts, settings: Settings, weight: float, parity: bool) -> Can
     }  # fmt: skip
     model = kinds[settings.policies]
     model.set_params(divergence_weight=weight, reward=reward, random_state=settings.seed)
-    X, y, s, contexts = parts.validation
     few = slice(_CURVE_PEOPLE)
-    watched = Part(X[few], y[few], s[few], contexts[few])
+    X, y, s, contexts, w = parts.validation
+    watched = Part(X[few], y[few], s[few], contexts[few], None if w is None else w[few])
     curve: dict[str, Any] = {"steps": [], "series": {"accuracy": [], "discrimination": [], "flip_rate": []}}
 
     def watch(step: int, model: GroupPolicies) -> None:
@@ -187,7 +187,8 @@ def _train(parts: Parts, settings: Settings, weight: float, parity: bool) -> Can
         for name, values in curve["series"].items():
             values.append(found[name]["value"])
 
-    model.fit(parts.train.X, parts.train.y, sensitive_features=parts.train.s, callback=watch)
+    train = parts.train
+    model.fit(train.X, train.y, train.w, sensitive_features=train.s, callback=watch)
     alone = {} if settings.policies != "both" else {"networks": model.bandits_, "trees": model.boosting_}
 
     def validated(model: GroupPolicies) -> dict[str, Measure]:

@@ -70,6 +70,7 @@ def card_for(
             "test part": digest_of(np.asarray(frontier.test_rows)),
             "label": _label(dataset),
             "groups": dict(zip(map(str, model.groups_), counts, strict=True)),
+            **({} if dataset.weights is None else {"weight": str(dataset.weights.name)}),
             "learned from": [str(name) for name in dataset.contexts.columns],
             "notes": frontier.notes,
         },

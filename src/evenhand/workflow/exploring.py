@@ -44,6 +44,7 @@ def explore(
     unknown: str = "drop",
     merge_small: str | None = None,
     min_group: int = MIN_GROUP,
+    weight: str | None = None,
     weights: Sequence[float] = WEIGHTS,
     threshold: float | str | None = None,
     parity_bound: float = PARITY_BOUND,
@@ -99,6 +100,9 @@ def explore(
         group with fewer people in the part that is measured counts as if it had so many, those it lacks
         decided as everybody is on average (unless fewer than two groups are that large). Flips are counted
         among everybody. `experiments/tiny_groups.py` compares rules by what they choose.
+    weight : str, optional
+        The column that says how many people each person stands for: models learn from, are chosen by and are
+        tested on the people that the table stands for. It is no feature.
     weights : list of float
         The divergence weights λ to try.
     threshold : float or 'balanced', optional
@@ -156,7 +160,7 @@ def explore(
     dataset, place = _open(
         table, label=label, sensitive=sensitive, pos_label=positive, drop=drop, categorical=categorical,
         encoding=encoding, decimal=decimal, sheet=sheet, map=map, unknown=unknown, merge_small=merge_small,
-        min_group=min_group,
+        min_group=min_group, weight=weight,
     )  # fmt: skip
     rows = split_people(dataset, seed=settings.seed, stratify="both") if split is None else Split(*split)
     leaks = on_leaks(dataset, rows)

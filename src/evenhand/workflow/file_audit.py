@@ -18,10 +18,11 @@ from evenhand.code_version import Source
 from evenhand.progress import Progress
 from evenhand.tables.columns import CATEGORY, NUMBER
 from evenhand.tables.files import Table, read_table
-from evenhand.tables.load import load_table, without_blanks
+from evenhand.tables.load import load_table, weights_in, without_blanks
 from evenhand.tables.mapping import mapped
 from evenhand.tables.matching import Reasons, as_labels, reject, unmet
 from evenhand.tables.paths import bare_name
+from evenhand.tables.roles import named_columns
 from evenhand.wording import listed
 from evenhand.workflow.decisions import Unseen
 from evenhand.workflow.deployed import Deployed
@@ -62,6 +63,7 @@ class _Columns:
     merge_small: str | None
     part: str
     map: Mapping[Any, Any]
+    weight: str | None
 
     def check_unused(self, held: Deployed) -> None:
         """Raise on names that would be ignored: a model of `evenhand fit` knows its columns."""
@@ -92,7 +94,9 @@ class _Settings:
     seed: int
     progress: Progress
 
-    def audit(self, asked: Any, X: pd.DataFrame, y: Any, groups: Any, pos_label: Any, rows: Codes) -> Audit:
+    def audit(
+        self, asked: Any, X: pd.DataFrame, y: Any, groups: Any, pos_label: Any, rows: Codes, weights: Any
+    ) -> Audit:
         """Audit; people are named by their rows in the file, also where others were left out."""
         if len(X) <= _NEIGHBOURS:
             raise ValueError(
@@ -103,7 +107,7 @@ class _Settings:
             found = audit(
                 asked, X, None if y is None else y.to_numpy(), sensitive_features=groups,
                 pos_label=pos_label, epsilon=self.epsilon, threshold=self.threshold, n_listed=self.n_listed,
-                random_state=self.seed, k=_NEIGHBOURS, min_group=self.min_group,
+                random_state=self.seed, k=_NEIGHBOURS, min_group=self.min_group, sample_weight=weights,
             )  # fmt: skip
         pairs = {
             name: rows[found.neighbours[name].to_numpy(dtype=np.int64)] for name in ("person", "neighbour")
@@ -135,6 +139,7 @@ def audit_file(
     merge_small: str | None = None,
     min_group: int = MIN_GROUP,
     part: str = "all",
+    weight: str | None = None,
     progress: Progress | None = None,
 ) -> FileAudit:
     """Audit the people of a file with a model, or with the decisions in one of its columns.
@@ -161,6 +166,7 @@ def audit_file(
         merge_small,
         one_of("part", part, PARTS),
         map or {},
+        weight,
     )
     settings = _Settings(threshold, epsilon, n_listed, min_group, seed, progress or Progress())
     if part != "all" and not isinstance(held, Deployed):
@@ -194,7 +200,7 @@ def _audit_table(
         table, label=label, sensitive=sensitive or None, pos_label=columns.positive,
         categorical=columns.categorical, drop=list(dict.fromkeys([*columns.drop, *added, *also])),
         map=None if named else columns.map, unknown=columns.unknown, merge_small=columns.merge_small,
-        min_group=settings.min_group,
+        min_group=settings.min_group, weight=columns.weight,
     )  # fmt: skip
     settings.progress.say(repr(dataset))
     rows = dataset.row_numbers
@@ -202,7 +208,7 @@ def _audit_table(
     y = None if columns.label is None and predictions is not None else dataset.label
     found = settings.audit(
         asked, with_dates(dataset.contexts, dataset.dates), y, dataset.sensitive_features, dataset.pos_label,
-        rows,
+        rows, dataset.weights,
     )  # fmt: skip
     made = [f"Left out as made by `evenhand predict`: {listed(added)}."] if added else []
     found = replace(found, notes=[*found.notes, *dataset.notes, *made])
@@ -236,7 +242,10 @@ def _audit_deployed(held: Deployed, table: Table, columns: _Columns, settings: _
     y = _labels(held, truth[known], table.origin)
     dates = [column for column, kind in held.columns.items() if kind not in (NUMBER, CATEGORY)]
     kept = with_dates(contexts[known].reset_index(drop=True), dates)
-    found = settings.audit(held, kept, y, held.groups_[codes[known]], pos_label, np.flatnonzero(known))
+    counted = named_columns("weight", () if columns.weight is None else [columns.weight], rows, table.origin)
+    weights = weights_in(rows.loc[known, counted[0]], table.origin) if counted else None
+    groups, at = held.groups_[codes[known]], np.flatnonzero(known)
+    found = settings.audit(held, kept, y, groups, pos_label, at, weights)
     notes = [f"{int((~known).sum()):,} of {len(rows):,} rows are left out: {left_out}."] if left_out else []
     strange = Unseen({}, {})
     strange.add(unmet(contexts[known], held.columns, held.preprocessor))

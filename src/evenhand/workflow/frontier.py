@@ -60,7 +60,7 @@ class Frontier:
     @cached_property
     def rare(self) -> bool:
         """Whether a label is rare: of two, if fewer than 20 % have it."""
-        return are_rare(self.dataset.label)
+        return are_rare(self.dataset.label, self.dataset.weights)
 
     @property
     def candidates(self) -> pd.DataFrame:

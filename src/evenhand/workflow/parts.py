@@ -45,6 +45,7 @@ def met_in_training(held: Deployed, table: Table) -> Dataset | None:
             unknown="keep" if UNKNOWN in held.groups_ else "drop",
             drop=[str(name) for name in frame.columns if name not in kept],
             categorical=[name for name in numbers if held.columns[name] == CATEGORY],
+            weight=made_with.get("weight"),
         )  # fmt: skip
     except ValueError:  # what can't be read as training read it is no such file
         return None

@@ -18,13 +18,13 @@ _RARE = 0.4
 _NEARLY_CONSTANT, _MUCH = 0.6, 0.1
 
 
-def are_rare(labels: Any) -> bool:
+def are_rare(labels: Any, weights: Any = None) -> bool:
     """Say whether some label is rare.
 
     >>> are_rare(["no"] * 9 + ["yes"]), are_rare(["no"] * 3 + ["yes"])
     (True, False)
     """
-    counts = np.unique(np.asarray(labels).astype(str), return_counts=True)[1]
+    counts = np.bincount(np.unique(np.asarray(labels).astype(str), return_inverse=True)[1], weights)
     return bool(counts.min() < _RARE * counts.mean())
 
 
@@ -36,7 +36,7 @@ def settle_threshold(threshold: float | str | None, parts: Parts) -> tuple[float
     highest balanced accuracy if probabilities are calibrated. Chosen on the validation part, where a rare
     label has few people, it decides new people worse (`experiments/thresholds.py`).
     """
-    y, positive = parts.train.y, parts.pos_label
+    y, w, positive = parts.train.y, parts.train.w, parts.pos_label
     n_labels = len(np.unique(y.astype(str)))
     if threshold is not None and (positive is None or n_labels != 2):
         raise ValueError(
@@ -45,8 +45,8 @@ def settle_threshold(threshold: float | str | None, parts: Parts) -> tuple[float
         )
     if threshold is not None and threshold != BALANCED:
         return number("threshold", threshold, low=0, high=1, open_low=True), []
-    bar = float((y == positive).mean())
-    if threshold is None and (n_labels != 2 or not are_rare(y) or _found_at_half(parts, bar)):
+    bar = float(np.average(y == positive, weights=w))
+    if threshold is None and (n_labels != 2 or not are_rare(y, w) or _found_at_half(parts, bar)):
         return None, []
     text = (
         f"The decision is {positive!r} from a probability of {bar:.3g} on, in every group: that is the share "
@@ -63,7 +63,7 @@ def settle_threshold(threshold: float | str | None, parts: Parts) -> tuple[float
 def _found_at_half(parts: Parts, bar: float) -> bool:
     """Say whether a logistic regression finds the rare label at 0.5 nearly as well as at `bar`."""
     train, validation = parts.train, parts.validation
-    model = LogisticRegression(max_iter=500).fit(train.X, train.y == parts.pos_label)
+    model = LogisticRegression(max_iter=500).fit(train.X, train.y == parts.pos_label, train.w)
     said, truth = model.predict_proba(validation.X)[:, 1], validation.y == parts.pos_label
-    half, share = (balanced_accuracy(truth, said >= at) for at in (0.5, bar))
+    half, share = (balanced_accuracy(truth, said >= at, sample_weight=validation.w) for at in (0.5, bar))
     return half >= max(_NEARLY_CONSTANT, share - _MUCH)

@@ -35,5 +35,5 @@ def references_for(parts: Parts, seed: int) -> Iterator[Reference]:
     }
     labels = np.asarray(parts.train.y.tolist())  # neither takes labels of type object
     for name, model in blind.items():
-        model.fit(parts.train.X, labels)
+        model.fit(parts.train.X, labels, sample_weight=parts.train.w)
         yield Reference(name, model, measure(answers_of(model, parts.validation, parts), intervals=False))
