@@ -267,7 +267,7 @@ def test_with_many_labels_no_positive_one_is_guessed(grades):
     gaps = [abs(np.mean(decided[sex == "f"] == g) - np.mean(decided[sex == "m"] == g)) for g in "ABC"]
     assert told["test"]["discrimination"]["value"] == pytest.approx(max(gaps))
     assert told["test"]["delta"]["value"] == pytest.approx(told["test"]["accuracy"]["value"] - max(gaps))
-    assert "grade: A, B, C, none of them the positive one" in (folder / "m.card.md").read_text(
+    assert "- label: column grade, labels A, B, C, positive none" in (folder / "m.card.md").read_text(
         encoding="utf-8"
     )
 

@@ -14,7 +14,8 @@ def test_a_card_has_all_its_parts():
             metrics={"flip_rate": {"value": 0.5, "low": 0.25, "high": 0.75}, "auc": {"value": None}},
             groups=[{"group": "f", "people": 3, "positives": 1, "accuracy": {"value": 1.0}}],
             made={"command": "evenhand fit"},
-            bounds=["Kept: a ≤ 1"],
+            bounds=[{"measure": "a", "at_most": 1}],
+            bounds_in_words=["Kept: a ≤ 1"],
             limits=list(LIMITS),
             validation={"delta": {"value": 0.125, "low": None}},
         )

@@ -16,6 +16,7 @@ from evenhand.progress import Progress
 from evenhand.report import read_summary
 from evenhand.tables import load_table
 from evenhand.workflow import candidates
+from evenhand.workflow.card import to_markdown
 from factories import make_people
 
 ROLES = {"label": "hired", "sensitive": "sex", "categorical": "branch"}
@@ -45,6 +46,40 @@ def test_a_newcomers_walk_needs_no_internal_module(frontier, people, tmp_path):
     contexts = people[list(loaded.columns)]
     audit = evenhand.audit(loaded, contexts, people["hired"], sensitive_features=people["sex"])
     assert audit.value("flip_rate") == loaded.decide(people).would_flip.mean()
+
+
+def test_a_card_has_numbers_where_numbers_belong(frontier):
+    choice = frontier.choice(max_discrimination=0.5)
+    card = choice.model.card
+    assert card["data"]["label"] == {"column": "hired", "labels": ["no", "yes"], "positive": "yes"}
+    assert card["model"]["policies"] == ["f", "m"]
+    assert card["model"]["epochs"] == 5
+    assert card["model"]["chosen by"] == "accuracy"
+    (bound,) = card["bounds"]
+    assert bound == {
+        "measure": "discrimination",
+        "at_most": 0.5,
+        "validation": card["validation"]["discrimination"]["value"],
+        "test": card["metrics"]["discrimination"]["value"],
+        "kept_on_test": True,
+    }
+    assert card["bounds_in_words"] == ["Kept on the validation part, as asked: discrimination ≤ 0.5."]
+    text = to_markdown(card)
+    assert "- label: column hired, labels no, yes, positive yes" in text
+    assert "- Kept on the validation part, as asked: discrimination ≤ 0.5." in text
+    alone = choice.model.compress("f").card
+    assert alone["model"]["policies"] == ["f"]
+    assert alone["model"]["kind"] == card["model"]["kind"]
+    assert alone["bounds"] == alone["bounds_in_words"] == []
+
+
+def test_a_model_shows_what_it_is_and_how_it_was_tested(frontier):
+    model = frontier.choose()
+    accuracy = model.card["metrics"]["accuracy"]["value"]
+    assert f"tested   accuracy {accuracy:.3f}, discrimination " in repr(model)
+    assert f"accuracy {accuracy:.3f}" in model._repr_html_()
+    assert "tested" not in repr(model.compress("f"))
+    assert len(repr(model).splitlines()) == 6
 
 
 def test_blind_models_stand_beside_the_trade_off_everywhere(frontier, people, tmp_path):
@@ -263,7 +298,7 @@ def test_policies_of_one_kind(people, policies, kind, tmp_path):
     frontier = evenhand.explore(people, **ROLES, **SMALL, policies=policies)
     model = evenhand.load(frontier.model.save(tmp_path / "model.skops"))
     assert type(model.model).__name__ == kind
-    assert model.card["model"]["kind"] == f"{kind}, one policy per group"
+    assert model.card["model"]["kind"] == kind
     assert ("rounds of trees" in model.card["model"]) == (policies == "trees")
     assert [trace.name for trace in frontier.plot().data][:-1] == [policies, f"{policies}, with parity"]
     assert model.decide(people).decision.shape == (len(people),)

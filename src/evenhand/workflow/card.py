@@ -10,7 +10,7 @@ import numpy as np
 from evenhand.bandits.cooperative import CooperativeBandits
 from evenhand.boosting import CooperativeBoosting
 from evenhand.groups import codes_of
-from evenhand.metrics.measures import GroupRow, Measure
+from evenhand.metrics.measures import GroupRow, Measure, value_of
 from evenhand.workflow.table import digest_of, source_of
 
 if TYPE_CHECKING:
@@ -29,6 +29,10 @@ LIMITS = (
     "The model learns unfair labels as they are.",
     "Nobody should be judged by this model alone, without a way to object.",
 )
+# What a card holds of a model that was changed after it was measured.
+NOT_MEASURED: dict[str, Any] = {
+    "validation": {}, "metrics": {}, "groups": [], "bounds": [], "bounds_in_words": []
+}  # fmt: skip
 
 
 class Card(TypedDict):
@@ -37,7 +41,8 @@ class Card(TypedDict):
     title: str
     data: dict[str, Any]  # what it was trained on
     model: dict[str, Any]  # its settings
-    bounds: list[str]  # which bounds it had to keep, and whether it did, in words
+    bounds: list[dict[str, Any]]  # those it had to keep, and what it has on either part
+    bounds_in_words: list[str]
     validation: dict[str, Measure]  # the measures by which it was chosen
     metrics: dict[str, Measure]  # its measures on the test part
     groups: list[GroupRow]  # the same by group
@@ -50,12 +55,13 @@ def card_for(
     chosen: Candidate,
     criterion: str,
     *,
-    bounds: list[str],
+    bounds: dict[str, float],
+    bounds_in_words: list[str],
     metrics: dict[str, Measure],
     groups: list[GroupRow],
     made: Made,
 ) -> Card:
-    """Return the card of the chosen model; `bounds` says which it had to keep, and whether it did."""
+    """Return the card of the chosen model; `bounds` are those it had to keep, by measure."""
     dataset, parts, model = frontier.dataset, frontier.parts, chosen.model
     source = source_of(dataset)
     sizes = {name: len(getattr(parts, name).y) for name in ("train", "validation", "test")}
@@ -75,16 +81,27 @@ def card_for(
             "notes": frontier.notes,
         },
         model={
-            "kind": f"{type(model).__name__}, one policy per group",
+            "kind": type(model).__name__,
+            "policies": [str(name) for name in model.groups_],
             "divergence weight λ": chosen.divergence_weight,
             "reward": repr(model.reward),
             **_networks(getattr(model, "bandits_", model)),
             **_trees(getattr(model, "boosting_", model)),
             "seed": model.random_state,
             **({} if parts.threshold is None else {"threshold": parts.threshold}),
-            "chosen by": f"{criterion.replace('_', ' ')} on the validation part",
+            "chosen by": criterion,
         },
-        bounds=bounds,
+        bounds=[
+            {
+                "measure": name,
+                "at_most": bound,
+                "validation": chosen.validation[name]["value"],
+                "test": metrics[name]["value"],
+                "kept_on_test": value_of(metrics, name) <= bound,
+            }
+            for name, bound in bounds.items()
+        ],
+        bounds_in_words=bounds_in_words,
         validation=chosen.validation,
         metrics=metrics,
         groups=groups,
@@ -96,8 +113,7 @@ def card_for(
 def _networks(model: Any) -> dict[str, Any]:
     if not isinstance(model, CooperativeBandits):
         return {}
-    times = model.epochs if isinstance(model.epochs, str) else f"{model.epochs:g}"
-    return {"hidden units": model.hidden, "epochs": times, "visits in training": model.n_steps_}
+    return {"hidden units": model.hidden, "epochs": model.epochs, "visits in training": model.n_steps_}
 
 
 def _trees(model: Any) -> dict[str, Any]:
@@ -106,19 +122,32 @@ def _trees(model: Any) -> dict[str, Any]:
     return {"rounds of trees": model.n_steps_, "trees": len(model.policies_.trees.root)}
 
 
-def _label(dataset: Dataset) -> str:
-    if dataset.pos_label is not None:
-        return f"{dataset.label.name}, positive is {dataset.pos_label}"
-    labels = ", ".join(map(str, sorted(dataset.label.unique().tolist())))
-    return f"{dataset.label.name}: {labels}, none of them the positive one"
+def _label(dataset: Dataset) -> dict[str, Any]:
+    labels = sorted(dataset.label.unique().tolist())
+    return {"column": str(dataset.label.name), "labels": labels, "positive": dataset.pos_label}
+
+
+def tested(card: dict[str, Any]) -> str:
+    """Return the main measures on the test part, in a line.
+
+    >>> tested({"metrics": {"accuracy": {"value": 0.75}, "flip_rate": {"value": None}}})
+    'accuracy 0.750'
+    """
+    found = {
+        name: card.get("metrics", {}).get(name, {}) for name in ("accuracy", "discrimination", "flip_rate")
+    }
+    return ", ".join(
+        f"{_words(name)} {one['value']:.3f}" for name, one in found.items() if one.get("value") is not None
+    )
 
 
 def to_markdown(card: Card | dict[str, Any]) -> str:
     """Return the card as Markdown, in which names from the data stay text."""
     lines = [f"# {plain(card['title'])}", ""]
     lines += _items("The data", card["data"]) + _items("The model", card["model"])
-    if card["bounds"]:
-        lines += ["## Bounds", "", *(f"- {plain(text)}" for text in card["bounds"]), ""]
+    told = card.get("bounds_in_words", card["bounds"])  # files of an earlier version have one of them
+    if told:
+        lines += ["## Bounds", "", *(f"- {plain(text)}" for text in told), ""]
     for heading, part in (
         ("On the validation part, where it was chosen", card["validation"]),
         ("On the test part", card["metrics"]),
@@ -172,6 +201,8 @@ def _listed(value: Any) -> str:
         return (" " if all(item.endswith(".") for item in items) else ", ").join(items)
     if isinstance(value, float):
         return f"{value:g}"
+    if value is None:
+        return "none"
     return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)
 
 

@@ -161,7 +161,14 @@ class Choice:
         kept = [f"Kept on the validation part, as asked: {in_words(bounds)}."] if bounds else []
         how = made(frontier.command, seeds=[frontier.settings.seed], data=[source_of(dataset)])
         card = card_for(
-            frontier, chosen, criterion, bounds=[*kept, *notes], metrics=test, groups=groups, made=how
+            frontier,
+            chosen,
+            criterion,
+            bounds=bounds,
+            bounds_in_words=[*kept, *notes],
+            metrics=test,
+            groups=groups,
+            made=how,
         )
         model = Deployed(
             preprocessor=parts.preprocessor,

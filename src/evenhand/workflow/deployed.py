@@ -28,6 +28,7 @@ from evenhand.tables.matching import (
 )
 from evenhand.tables.preprocessing import check_preprocessor, computable, encode
 from evenhand.wording import listed
+from evenhand.workflow.card import NOT_MEASURED, tested
 from evenhand.workflow.decisions import Decisions
 from evenhand.workflow.persistence import save
 
@@ -259,10 +260,9 @@ class Deployed:
 
         `group` is one of `groups_`.
         """
-        kind = f"one policy for everyone, that of {group} among {listed(self.groups_.tolist())}"
-        # What was measured is of all policies together.
-        measured: dict[str, Any] = {"validation": {}, "metrics": {}, "groups": [], "bounds": []}
-        card = {**self.card, **measured, "model": {**self.card.get("model", {}), "kind": kind}}
+        note = f"One policy for everyone, that of {group} among {listed(self.groups_.tolist())}."
+        settings = {**self.card.get("model", {}), "policies": [str(group)], "note": note}
+        card = {**self.card, **NOT_MEASURED, "model": settings}  # it was measured with all policies
         own = {str(name): name for name in self.groups_.tolist()}.get(str(group), group)
         return replace(self, model=self.model.compress(own), sensitive=[], merged=None, card=card)
 
@@ -276,6 +276,7 @@ class Deployed:
 
     def _described(self) -> dict[str, str]:
         positive = "" if self.pos_label is None else f" (positive: {self.pos_label!r})"
+        told = tested(self.card)
         return {
             "label": f"{self.label!r}: {listed(self.classes_.tolist())}{positive}",
             "groups": f"{self.sensitive_name!r}: {listed(self.groups_.tolist(), most=10)}"
@@ -284,12 +285,12 @@ class Deployed:
             "columns": ", ".join(self.columns),
             **({} if self.threshold is None else {"from": f"a probability of {self.threshold:.3g} on"}),
             "λ": f"{self.model.divergence_weight:g}",
+            **({"tested": told} if told else {}),
         }
 
     def __repr__(self) -> str:
-        return "Deployed model\n" + "\n".join(
-            f"  {name:8} {text}" for name, text in self._described().items()
-        )
+        lines = [f"  {name:8} {text}" for name, text in self._described().items()]
+        return "\n".join(["Deployed model", *lines])
 
     def _repr_html_(self) -> str:
         rows = "".join(
