@@ -63,6 +63,25 @@ def bounds() -> str:
     return f"{markdown(shown)}\n\n{note}"
 
 
+def choices() -> str:
+    """Log loss with the defaults, with what people set aside choose, and with the best choice in hindsight."""
+    table = pd.read_csv(RESULTS / "boosted_choices" / "losses.csv")
+    means = table.groupby(["table", "people"], sort=False).mean(numeric_only=True).drop(columns="seed")
+    shown = means.map("{:.4f}".format).assign(
+        **{"rounds chosen": means["rounds chosen"].map("{:.0f}".format)},
+        **{"weight chosen": means["weight chosen"].map("{:.2f}".format)},
+    )
+    gains = [
+        f"choosing the {what} changes it by {(table[f'{what}, chosen'] - table[f'{what}, default']).mean():+.4f}"
+        for what in ("rounds", "weight")
+    ]
+    note = (
+        f"Log loss, λ = 20, means over {table.seed.nunique()} splits. Over all: {' and '.join(gains)}. "
+        "Command: `python experiments/boosted_choices.py`."
+    )
+    return f"{markdown(shown.reset_index())}\n\n{note}"
+
+
 def elsewhere() -> str:
     table = pd.read_csv(RESULTS / "boosted_elsewhere" / "summary.csv", keep_default_na=False)
     splits = pd.read_csv(RESULTS / "boosted_elsewhere" / "trials.csv").seed.nunique()
@@ -232,6 +251,7 @@ PAGES: dict[str, Callable[[], str]] = {
     "boosted": boosted,
     "boosted-paired": paired,
     "boosted-bounds": bounds,
+    "boosted-choices": choices,
     "boosted-elsewhere": elsewhere,
     "boosted-aims": aims,
     "fairgbm": fairgbm,

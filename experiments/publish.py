@@ -4,7 +4,7 @@
     python experiments/frontier.py --datasets german compas --seeds 20 --out results/frontier/small
     python experiments/elsewhere.py && python experiments/published_ends.py && python experiments/authors_files.py
     python experiments/table2_explained.py && python experiments/figure_convergence.py
-    python experiments/tiny_groups.py
+    python experiments/tiny_groups.py && python experiments/strangers.py && python experiments/boosted_choices.py
     python benchmarks/training.py --json results/benchmarks/training.json
     python experiments/boosted.py && python experiments/boosted_elsewhere.py
     python experiments/fairgbm_peer.py --python … && python benchmarks/boosting.py --json results/benchmarks/boosting.json
@@ -323,8 +323,16 @@ def tiny_groups() -> str:
     )
 
 
+def strangers() -> str:
+    table = pd.read_csv(RESULTS / "strangers" / "aims.csv")
+    splits = pd.read_csv(RESULTS / "strangers" / "measured.csv").seed.nunique()
+    note = f"Means over {splits} splits, groups of at least 30 people. Command: `python experiments/strangers.py`."
+    return f"{markdown(table)}\n\n{note}"
+
+
 PAGES: dict[str, Callable[[], str]] = {
     "tiny_groups": tiny_groups,
+    "strangers": strangers,
     "delta": delta,
     "delta-details": delta_details,
     "cost": cost,

@@ -51,7 +51,14 @@ def test_bounds_that_nobody_keeps_name_the_nearest():
 
 def test_equal_groups_at_the_price_of_deciding_by_group_are_not_even():
     assert choose([*ALL, SPLIT], criterion="delta") is SPLIT
-    assert choose([*ALL, SPLIT], criterion="even") is EQUAL
+    assert choose([FREE, EQUAL, SPLIT], criterion="even") is EQUAL
+
+
+def test_even_means_hardly_any_flips_where_there_is_a_choice():
+    both = _candidate(20, 0.82, 0.02, 0.001, parity=True)
+    lucky = _candidate(0.3, 0.87, 0.0, 0.04, parity=True)  # worth more, by some people of the validation part
+    assert choose([*ALL, lucky, both], criterion="even") is both
+    assert choose([*ALL, lucky, both], criterion="even", max_flip=0.05) is lucky  # which was asked for
 
 
 RARE = _candidate(0, 0.95, 0.0, 0.0, balanced=0.501)

@@ -70,18 +70,15 @@ def check_options(learner: Any) -> None:
     checks.integer("checkpoint_every", learner.checkpoint_every)
 
 
-def check_reward(reward: Reward, shape: tuple[int, ...], people: People) -> Reward:
+def check_reward(reward: Reward, shape: tuple[int, ...], *, logged: bool) -> None:
     """Raise if a log lacks what the reward needs, warn if labels teach nothing, try a user's own function.
 
-    `shape` is the number of groups and of actions. Return the terms that count: in a log what is right is
-    what pays, and labels are there for rates alone.
+    `shape` is the number of groups and of actions.
     """
-    logged, labelled = len(people.actions) > 0, bool((people.labels >= 0).any())
-    if not labelled and any(term.needs_labels for term in reward.terms):
+    if logged and any(term.needs_labels for term in reward.terms):
         raise ValueError(
             f"Got the reward {', '.join(reward.names)} for logged feedback, but a log has no labels: "
-            "expected terms that need none (parity, log_ratio, jensen_shannon, agreement, kl), or labels and "
-            "the actions that reveal them, fit_logged(…, labels=…, reveals=…)."
+            "expected terms that need none (parity, log_ratio, jensen_shannon, agreement, kl)."
         )
     if not logged and not any(term.reads_labels for term in reward.terms):
         warnings.warn(
@@ -92,8 +89,7 @@ def check_reward(reward: Reward, shape: tuple[int, ...], people: People) -> Rewa
     own = reward.get("custom")
     if own is not None:
         own.check(shape[1])
-        try_custom(own.function, *shape, logged, labelled)
-    return Reward(tuple(term for term in reward.terms if not (logged and term.of_labels)))
+        try_custom(own.function, *shape, logged)
 
 
 def warn_of_terms(reward: Reward, setting: Setting) -> None:

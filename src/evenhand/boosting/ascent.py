@@ -12,7 +12,7 @@ import numpy as np
 
 from evenhand.arrays import Floats
 from evenhand.bandits.kernels.layers import FAST, softmax
-from evenhand.bandits.kernels.loop import acting_gradient, stand_for
+from evenhand.bandits.kernels.loop import acting_gradient
 from evenhand.jit import jit
 from evenhand.rewards.compiled import fill_rewards, listen
 from evenhand.rewards.kl import mean_divergence
@@ -99,12 +99,11 @@ def ascend(
     n_people, n_levels = people.groups.shape[0], base.shape[0]
     first = 1 if n_levels == 1 else 0
     n_actions = first + n_levels
-    weighted, shared = people.weights.shape[0] > 0, people.shares.shape[0] > 0
+    weighted = people.weights.shape[0] > 0
     logged, listens = people.actions.shape[0] > 0, mutual and n_groups > 1 and terms.listens
     shape = n_groups, n_actions
     logits, logs, said, slope = np.zeros(shape), np.zeros(shape), np.zeros(shape), np.zeros(shape)
     rewards, gradient, heard = np.zeros(n_actions), np.zeros(n_actions), np.zeros(n_actions)
-    untold = np.zeros(n_actions)
     draws = np.zeros(n_groups, np.int64)
     stiff = np.zeros((n_groups, n_outputs))
     for g in range(n_groups):
@@ -124,15 +123,9 @@ def ascend(
             action, earned = people.actions[i], people.rewards[i]
             weight = min(said[group, action] / people.propensities[i], clip)
         apart = mean_divergence(0, group, said, logs)
-        told = logged and label >= 0
-        for turn in range(2 if told else 1):
-            untold[:] = rewards
-            given = -1 if told and turn == 0 else label
-            fill_rewards(terms, apart, 0, n_actions, given, group, said, logs, draws, True, state, rewards)
-            for k in range(n_actions):
-                rewards[k] -= prices[group, given, k]  # without a label, the last
-        if told:
-            stand_for(people.shares[i] if shared else 1.0, untold, rewards)
+        fill_rewards(terms, apart, 0, n_actions, label, group, said, logs, draws, True, state, rewards)
+        for k in range(n_actions):
+            rewards[k] -= prices[group, label, k]  # without a label, the last
         earned_by_all += acting_gradient(True, logged, action, weight, earned, group, said, rewards, gradient)
         apart_of_all += apart
         counts = people.weights[i] if weighted else 1.0

@@ -32,9 +32,9 @@ Output = Annotated[Path, typer.Option("--output", "-o", help="The model file.")]
 Criterion = Annotated[
     str | None,
     typer.Option(
-        help="Choose by 'even' (accuracy − discrimination − flip rate), 'delta' (accuracy − discrimination), "
-        "'discrimination', 'accuracy', 'balanced_accuracy' or 'balanced_even'. Default: even; accuracy if "
-        "there are bounds; the same with balanced accuracy if a label is rare."
+        help="Choose by 'even' (at most 1 % flips, then accuracy − discrimination − flip rate), 'delta' "
+        "(accuracy − discrimination), 'discrimination', 'accuracy', 'balanced_accuracy' or 'balanced_even'. "
+        "Default: even; accuracy if there are bounds; the same with balanced accuracy if a label is rare."
     ),
 ]
 MaxDiscrimination = Annotated[

@@ -84,7 +84,7 @@ def _csv_chunks(path: Path, size: int, encoding: str, given: str | None) -> Iter
     try:
         with _open_text(path, known, errors) as file:
             decimal = decimal_of(path, file, given)
-        with _open_text(path, known, errors) as file:
+            file.seek(0)
             for chunk in _decoded_chunks(path, file, size, encoding):
                 yield chunk._replace(decimal=decimal)
     except UnicodeError as error:

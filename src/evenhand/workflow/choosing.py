@@ -27,6 +27,10 @@ if TYPE_CHECKING:
 # Balanced accuracy above that of a constant: where some model has more than this, one with less than this
 # share of the best one's is little better than a constant.
 _CLEARLY, _LEAST_SHARE = 0.05, 0.25
+# Accuracy is not traded for more flips than this where some model has fewer: a few people of a small
+# validation part would else buy a model that decides by the group.
+FLIPS = 0.01
+EVEN = ("even", "balanced_even")
 BALANCED = {"accuracy": "balanced_accuracy", "even": "balanced_even"}
 
 
@@ -52,8 +56,9 @@ def choose(
 ) -> Candidate:
     """Return the best model by the criterion among those within the bounds, on the validation part.
 
-    'even' is accuracy − discrimination − flip rate. The paper's delta, accuracy − discrimination, alone would
-    choose a model that makes the groups equal by deciding people by their group. Unless accuracy alone was
+    'even' is accuracy − discrimination − flip rate, among models with at most 1 % flips where there are any.
+    The paper's delta, accuracy − discrimination, alone would choose a model that makes the groups equal by
+    deciding people by their group. Unless accuracy alone was
     asked for, no model is chosen that is little better than a constant where another one clearly is.
     """
     one_of("criterion", criterion, CRITERIA)
@@ -75,12 +80,16 @@ def choose(
 
     def worth(candidate: Candidate) -> float:
         found = candidate.validation
-        if criterion in ("even", "balanced_even"):
+        if criterion in EVEN:
             right = value_of(found, "accuracy" if criterion == "even" else "balanced_accuracy")
             return right - value_of(found, "discrimination") - value_of(found, "flip_rate")
         return -value_of(found, criterion) if criterion == "discrimination" else value_of(found, criterion)
 
-    return max(within if criterion == "accuracy" else _no_constants(within, n_labels), key=worth)
+    if criterion != "accuracy":
+        within = _no_constants(within, n_labels)
+    if criterion in EVEN and max_flip is None:
+        within = [one for one in within if value_of(one.validation, "flip_rate") <= FLIPS] or within
+    return max(within, key=worth)
 
 
 def _no_constants(candidates: Sequence[Candidate], n_labels: int) -> list[Candidate]:

@@ -44,13 +44,6 @@ def draw(policies: Any, g: int, u: float) -> Any:
 
 
 @jit(inline="always")
-def stand_for(people: float, untold: Any, rewards: Any) -> None:
-    """Let what a log's label changes about the rewards count for so many people."""
-    for k in range(rewards.shape[0]):
-        rewards[k] = untold[k] + people * (rewards[k] - untold[k])
-
-
-@jit(inline="always")
 def acting_gradient(
     expected: bool, logged: bool, action: int, weight: float, earned: float, g: int,
     policies: Any, rewards: Any, out: Any,
@@ -93,7 +86,7 @@ def train(
     n_actions = b2.shape[1]
     direct = options.batch_size == 1 and not options.adam and options.weight_decay == 0.0
     expected, logged = options.expected, people.actions.shape[0] > 0
-    weighted, shared = people.weights.shape[0] > 0, people.shares.shape[0] > 0
+    weighted = people.weights.shape[0] > 0
     listens, weights = options.mutual and n_groups > 1 and terms.listens, terms.weights
     target_W1, target_b1, target_W2, target_b2 = policies if direct else moments.gradient
 
@@ -101,7 +94,7 @@ def train(
     logits = np.zeros((n_groups, n_actions), b1.dtype)
     scratch = np.zeros(n_hidden, b1.dtype)
     said, logs = np.zeros((n_groups, n_actions)), np.zeros((n_groups, n_actions))
-    rewards, untold, gradient = np.zeros(n_actions), np.zeros(n_actions), np.zeros(n_actions)
+    rewards, gradient = np.zeros(n_actions), np.zeros(n_actions)
     draws = np.zeros(n_groups, np.int64)
 
     for step in range(first_step, first_step + n_steps):
@@ -113,11 +106,9 @@ def train(
             forward(W1, b1, W2, b2, g, values, indices, at, index_at, count, hidden, logits)
             softmax(logits, g, logs, said)
         rate = learning_rate(options, step)
-        stands_for = people.shares[person] if shared else 1.0
         if state.rates.shape[0] > 0:
-            rate_lines.watch(
-                terms.rates, state, group, label, said, rate / options.learning_rate, stands_for, logged
-            )
+            stands_for = people.shares[person] if weighted else 1.0
+            rate_lines.watch(terms.rates, state, group, label, said, rate / options.learning_rate, stands_for)
 
         action, weight, earned = -1, 1.0, 0.0
         if logged:
@@ -131,13 +122,7 @@ def train(
 
         apart = mean_divergence(0, group, said, logs)
         first, last = (0, n_actions) if expected else (action, action + 1)
-        told = logged and label >= 0
-        for turn in range(2 if told else 1):
-            untold[:] = rewards
-            given = -1 if told and turn == 0 else label
-            fill_rewards(terms, apart, first, last, given, group, said, logs, draws, expected, state, rewards)
-        if told:
-            stand_for(stands_for, untold, rewards)
+        fill_rewards(terms, apart, first, last, label, group, said, logs, draws, expected, state, rewards)
         reward = acting_gradient(expected, logged, action, weight, earned, group, said, rewards, gradient)
         if not np.isfinite(reward):
             return step - first_step
