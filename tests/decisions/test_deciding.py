@@ -117,6 +117,7 @@ def test_a_deployed_model_takes_raw_columns(fitted, where, begin):
     assert found.group == "f"
     assert found.action in ("yes", "no")
     assert loop.decide("a", person, "f") == found
+    assert loop.decide("a", {**person, "branch": 2.0}) == found  # the same number
     assert loop.decide("a", {**person, "name": "Bea"}) == found  # a column that the model does not read
     with pytest.raises(ConflictError):
         loop.decide("a", {**person, "skill": 0.4})

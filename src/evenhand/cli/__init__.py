@@ -1,4 +1,4 @@
-"""The command line: `evenhand fit`, `predict`, `compress`, `audit`, `reproduce`, `datasets`, `report`."""
+"""The command line: `evenhand fit`, `predict`, `compress`, `audit`, `serve`, `reproduce` and more."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ COMMANDS = {
     "reproduce": "Run the paper's experiments and compare with its numbers.",
     "datasets": "List the paper's data sets.",
     "report": "Make a report page from a saved summary.",
+    "serve": "Decide about people one by one over HTTP, with a log to learn from.",
 }
 
 

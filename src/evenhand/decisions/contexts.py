@@ -12,6 +12,7 @@ import numpy as np
 
 LONGEST_ID = 200
 LARGEST = 1 << 16  # bytes of a context as JSON
+_EXACT = 1 << 53  # whole numbers below are the same as floats
 
 
 def shown(value: Any) -> str:
@@ -32,7 +33,7 @@ def check_id(id: Any) -> str:
 def as_text(context: Any) -> str:
     """Return a context as JSON, the same text for the same context.
 
-    >>> as_text({"b": np.float64("nan"), "a": np.int64(1)})
+    >>> as_text({"b": np.float64("nan"), "a": 1.0})
     '{"a":1,"b":null}'
     """
     text = json.dumps(_plain(context, "context"), sort_keys=True, separators=(",", ":"), allow_nan=False)
@@ -53,6 +54,8 @@ def _plain(value: Any, where: str) -> Any:
         if math.isnan(value):
             return None
         raise ValueError(f"Got {value} in {where!r}, but expected a finite number.")
+    if isinstance(value, float) and value.is_integer() and abs(value) < _EXACT:
+        return int(value)  # 2.0 is 2
     if value is None or isinstance(value, (str, int, float)):
         if isinstance(value, str):
             _check_unicode(value, where)

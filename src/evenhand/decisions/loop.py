@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import timedelta
 from functools import partial
 from pathlib import Path
 from typing import Any, Self
 
 from evenhand import checks
 from evenhand.decisions import keeping, lessons
+from evenhand.decisions.asking import Asking
 from evenhand.decisions.contexts import check_id
-from evenhand.decisions.deciding import Asked, Decision, Told, as_decision, decide, take_outcomes
 from evenhand.decisions.judging import Bounds, Judgement, judge
 from evenhand.decisions.log import Log
 from evenhand.decisions.replaying import Replay, replay
@@ -21,7 +21,7 @@ from evenhand.decisions.rules import make_rules
 from evenhand.decisions.versions import Learned, Versions
 
 
-class DecisionLoop:
+class DecisionLoop(Asking):
     """Decides about one person at a time, keeps a log, and learns from what its decisions earned.
 
     Every answer is on disk before it is given. Threads may share a loop, and processes a PostgreSQL log.
@@ -114,96 +114,6 @@ class DecisionLoop:
             self._log.close()
             raise
         self.rules = self._versions.rules
-
-    # Deciding ------------------------------------------------------------------------------------------
-
-    def decide(self, id: str, context: Any, group: Any = None) -> Decision:
-        """Decide about a person. The same id always gets the same answer.
-
-        Parameters
-        ----------
-        id : str
-            The decision's name, such as an application's number.
-        context : dict or array
-            The person, as the model reads them. Columns it doesn't read are ignored, and not kept.
-        group : object, optional
-            The person's group; a `Deployed` finds it in the sensitive columns of the context, too.
-
-        Returns
-        -------
-        Decision
-            It is on disk.
-
-        Raises
-        ------
-        ConflictError
-            If the id was decided about before with another context or group.
-        LogUnavailableError
-            If the log can't be written now. Ask again with the same id.
-        ValueError
-            If the context or the group is not one that the model knows.
-        """
-        return self.decide_many([(id, context, group)])[0]
-
-    def decide_many(self, people: Iterable[tuple[str, Any, Any]]) -> list[Decision]:
-        """Decide about several people, given as (id, context, group), in one transaction: all or none."""
-        policy, now = self._versions.policy, float(self.clock())
-        asked = [
-            Asked(check_id(id), policy.text(context), policy.group(group, context), now)
-            for id, context, group in people
-        ]
-        if not asked:
-            return []
-        return [as_decision(row, policy) for row in self._log.commits.do(self._decide, asked)]
-
-    def _decide(self, jobs: list[Sequence[Asked]]) -> list[Any]:
-        results, promotion = decide(self._log, self._versions.policy, self.rules, jobs)
-        if promotion > self._versions.promotion:  # by another process
-            self._versions.reload()
-        return results
-
-    # Outcomes ------------------------------------------------------------------------------------------
-
-    def outcome(
-        self, id: str, reward: float | None = None, *, label: Any = None, at: datetime | float | None = None
-    ) -> str:
-        """Tell what a decision earned, or the label that was seen.
-
-        Parameters
-        ----------
-        id : str
-            The decision's.
-        reward : float, optional
-            What it earned; or
-        label : object, optional
-            what was seen, of which `earns` knows what it earned.
-        at : datetime or float, optional
-            When it happened, by default now.
-
-        Returns
-        -------
-        {'accepted', 'early', 'late', 'unrevealed', 'repeated', 'contradicting'}
-            'accepted': it is used. 'early': its decision isn't known yet; it is used once it is. 'late': it
-            took longer than `within`; it is kept, but not used. 'unrevealed': the action taken reveals no
-            outcome; kept, but not used. 'repeated': the same was told before; nothing happens.
-            'contradicting': something else was told before, which stands; this one is kept beside it.
-        """
-        return self.outcome_many([{"id": id, "reward": reward, "label": label, "at": at}])[0]
-
-    def outcome_many(self, told: Iterable[Mapping[str, Any]]) -> list[str]:
-        """Tell several outcomes, as dicts of the arguments of `outcome`, in one transaction: all or none."""
-        now = float(self.clock())
-        rows = []
-        for one in told:
-            checked = self.rules.check_outcome(
-                one.get("reward"), one.get("label"), self._versions.policy.actions
-            )
-            rows.append(Told(check_id(one["id"]), _seconds(one.get("at"), now), now, *checked))
-        found: list[str] = self._log.commits.do(self._take, rows) if rows else []
-        return found
-
-    def _take(self, jobs: list[Sequence[Told]]) -> list[Any]:
-        return take_outcomes(self._log, self.rules, jobs)
 
     # Policies ------------------------------------------------------------------------------------------
 
@@ -299,9 +209,3 @@ class DecisionLoop:
 
     def __exit__(self, *error: object) -> None:
         self.close()
-
-
-def _seconds(at: datetime | float | None, now: float) -> float:
-    if at is None:
-        return now
-    return at.timestamp() if isinstance(at, datetime) else checks.number("at", at)

@@ -1,0 +1,1 @@
+"""The decision loop as an HTTP service."""

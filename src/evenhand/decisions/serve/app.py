@@ -1,0 +1,192 @@
+"""The service's addresses: decide, outcome, policies, promote, health, metrics, and a live page."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from typing import Any
+
+from fastapi import FastAPI, Request, Response
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import HTMLResponse, JSONResponse
+from prometheus_client import (
+    CONTENT_TYPE_LATEST,
+    CollectorRegistry,
+    Counter,
+    Gauge,
+    Histogram,
+    generate_latest,
+)
+
+from evenhand.decisions.contexts import check_id
+from evenhand.decisions.errors import ConflictError, LogUnavailableError
+from evenhand.decisions.loop import DecisionLoop
+from evenhand.decisions.serve import shapes
+from evenhand.decisions.serve.guards import Guard
+from evenhand.decisions.serve.learning import Learner
+from evenhand.decisions.status import find, status_of
+from evenhand.version import __version__
+from evenhand.wording import as_plain
+
+NO_TOKENS: Mapping[str, str | None] = {"deciding": None, "administering": None}
+_PROBLEMS: dict[int | str, dict[str, Any]] = {
+    409: {"description": "The log holds something else under this id."},
+    413: {"description": "The request is too large."},
+    503: {"description": "The log can't be written now; ask again with the same id."},
+}
+
+
+class Meters:
+    """What Prometheus is told."""
+
+    def __init__(self, loop: DecisionLoop) -> None:
+        self.registry = CollectorRegistry()
+        kept = self.registry
+        labels = ["action", "group", "version"]
+        self.decisions = Counter("evenhand_decisions", "Answers given", labels, registry=kept)
+        self.outcomes = Counter("evenhand_outcomes", "Outcomes told", ["status"], registry=kept)
+        self.failures = Counter("evenhand_failures", "Requests refused", ["status"], registry=kept)
+        self.seconds = Histogram("evenhand_decide_seconds", "Until an answer is on disk", registry=kept)
+        version = Gauge("evenhand_policy_version", "The policy in force", registry=kept)
+        version.set_function(lambda: float(loop.version))
+
+
+def make_app(
+    loop: DecisionLoop,
+    *,
+    host: str = "127.0.0.1",
+    tokens: Mapping[str, str | None] = NO_TOKENS,
+    learn_every: float = 0.0,
+    promotes: bool = False,
+    page: Callable[[dict[str, Any]], str] | None = None,
+) -> FastAPI:
+    """Return the service of an open loop, which it closes in the end; `page` makes the live page."""
+    learner, meters = Learner(loop, learn_every, promotes=promotes), Meters(loop)
+
+    @asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        learner.start()
+        yield
+        await asyncio.to_thread(learner.stop)
+        await asyncio.to_thread(loop.close)
+
+    app = FastAPI(title="evenhand", version=__version__, lifespan=lifespan, description=__doc__)
+    app.add_middleware(Guard, host=host, tokens=tokens)
+    _answer_problems(app, meters)
+    _add_deciding(app, loop, meters)
+    _add_administering(app, loop, meters, page)
+    return app
+
+
+def _answer_problems(app: FastAPI, meters: Meters) -> None:
+    def answer(status: int) -> Callable[[Request, Exception], JSONResponse]:
+        def handler(request: Request, error: Exception) -> JSONResponse:
+            meters.failures.labels(str(status)).inc()
+            headers = {"Retry-After": "1"} if status == 503 else None
+            return JSONResponse({"detail": str(error)}, status, headers)
+
+        return handler
+
+    app.add_exception_handler(ConflictError, answer(409))
+    app.add_exception_handler(LogUnavailableError, answer(503))
+    app.add_exception_handler(ValueError, answer(422))
+
+    @app.exception_handler(RequestValidationError)
+    def misshapen(request: Request, error: RequestValidationError) -> JSONResponse:
+        """Say what is wrong where, without sending back what came."""
+        meters.failures.labels("422").inc()
+        wrong = [
+            {"where": ".".join(map(str, one["loc"]))[:200], "what": one["msg"][:200]}
+            for one in error.errors()[:20]
+        ]
+        return JSONResponse({"detail": wrong}, 422)
+
+
+def _add_deciding(app: FastAPI, loop: DecisionLoop, meters: Meters) -> None:
+    @app.post(
+        "/decide", response_model=shapes.Answer | shapes.Answers, responses=_PROBLEMS, tags=["deciding"]
+    )
+    async def decide(asked: shapes.Person | shapes.People) -> Any:
+        """Decide about one person or several. The same id always gets the same answer."""
+        began = time.perf_counter()
+        people = asked.people if isinstance(asked, shapes.People) else [asked]
+        later = loop.submit([(one.id, one.context, one.group) for one in people])
+        found = [shapes.Answer.of(one) for one in loop.answered(await asyncio.wrap_future(later))]
+        meters.seconds.observe(time.perf_counter() - began)
+        for one in found:
+            meters.decisions.labels(str(one["action"]), one["group"], str(one["version"])).inc()
+        several = isinstance(asked, shapes.People)
+        return JSONResponse(as_plain({"decisions": found} if several else found[0]))
+
+    @app.post(
+        "/outcome", response_model=shapes.Status | shapes.Statuses, responses=_PROBLEMS, tags=["deciding"]
+    )
+    async def outcome(told: shapes.Told | shapes.ManyTold) -> Any:
+        """Tell what became of one decision or several; the answer says whether and how it is used."""
+        many = told.outcomes if isinstance(told, shapes.ManyTold) else [told]
+        found = await asyncio.wrap_future(loop.submit_outcomes([one.model_dump() for one in many]))
+        for status in found:
+            meters.outcomes.labels(status).inc()
+        return {"statuses": found} if isinstance(told, shapes.ManyTold) else {"status": found[0]}
+
+    @app.get("/health", tags=["deciding"])
+    async def health() -> dict[str, Any]:
+        """Say that the service is up, and which policy is in force."""
+        return {"status": "ok", "version": loop.version}
+
+
+def _add_administering(
+    app: FastAPI, loop: DecisionLoop, meters: Meters, page: Callable[[dict[str, Any]], str] | None
+) -> None:
+    @app.get("/policies", tags=["administering"])
+    def policies() -> Any:
+        """List every policy with its origin and its promotions."""
+        return JSONResponse(as_plain({"policies": loop.policies()}))
+
+    @app.get("/candidate", tags=["administering"])
+    def candidate() -> Any:
+        """Say what the log knows about the newest policy that was never in force."""
+        found = loop.candidate()
+        return JSONResponse(as_plain({"candidate": None if found is None else found.as_dict()}))
+
+    @app.post("/promote", responses=_PROBLEMS, tags=["administering"])
+    def promote(how: shapes.Promote) -> Any:
+        """Put the candidate in force if it is surely better and within the bounds; 409 if it is not."""
+        found = loop.promote(force=how.force, note=how.note)
+        if found is None:
+            return JSONResponse({"detail": "There is no candidate."}, 409)
+        return JSONResponse(as_plain(found.as_dict()), 200 if found.promoted else 409)
+
+    @app.post("/rollback", responses=_PROBLEMS, tags=["administering"])
+    def rollback() -> Any:
+        """Put the policy in force again that was before."""
+        return {"version": loop.rollback()}
+
+    @app.get("/status", tags=["administering"])
+    def status() -> Any:
+        """Count what was decided and earned, by group and by policy."""
+        return JSONResponse(as_plain(status_of(loop)))
+
+    @app.get("/decision", tags=["administering"])
+    def decision(id: str) -> Any:
+        """Look up one person's decision, with what each group's policy would have said."""
+        found = find(loop, check_id(id))
+        return (
+            JSONResponse({"detail": "No such id."}, 404)
+            if found is None
+            else as_plain(shapes.Answer.of(found))
+        )
+
+    @app.get("/metrics", tags=["administering"])
+    def metrics() -> Response:
+        """Return the counters for Prometheus."""
+        return Response(generate_latest(meters.registry), media_type=CONTENT_TYPE_LATEST)
+
+    if page is not None:
+
+        @app.get("/", response_class=HTMLResponse, include_in_schema=False)
+        def live() -> HTMLResponse:
+            """Show the live page."""
+            return HTMLResponse(page(as_plain(status_of(loop))), headers={"Cache-Control": "no-store"})

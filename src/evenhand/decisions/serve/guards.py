@@ -1,0 +1,97 @@
+"""Who may ask, and how much at a time."""
+
+from __future__ import annotations
+
+import hmac
+import ipaddress
+import json
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
+
+LARGEST = 8 << 20  # bytes of a request
+OPEN = ("/health",)
+DECIDING = ("/decide", "/outcome")
+
+_App = Callable[[Any, Any, Any], Awaitable[None]]
+
+
+def is_loopback(host: str) -> bool:
+    """Return whether only this machine can reach an address."""
+    try:
+        return host == "localhost" or ipaddress.ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return False
+
+
+def check_tokens(host: str, tokens: Mapping[str, str | None]) -> None:
+    """Raise if others than this machine could reach the service without a token, or a token is short."""
+    for role, token in tokens.items():
+        if token is not None and len(token) < 16:
+            raise ValueError(f"Got a token for {role} of {len(token)} characters, but expected at least 16.")
+    if not is_loopback(host) and not (tokens["deciding"] and tokens["administering"]):
+        raise ValueError(
+            f"Got host {host!r}, which other machines can reach, without tokens: expected "
+            "EVENHAND_DECIDING_TOKEN and EVENHAND_ADMINISTERING_TOKEN in the environment."
+        )
+
+
+class Guard:
+    """Turns away requests that are too large, without the right token, or by a name that isn't ours."""
+
+    def __init__(self, app: _App, host: str, tokens: Mapping[str, str | None]) -> None:
+        self.app, self.host, self.tokens = app, host, tokens
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        """Answer a request, or pass it on."""
+        if scope["type"] != "http":
+            return await self.app(scope, receive, send)
+        headers = dict(scope["headers"])
+        if not self.tokens["administering"] and not is_loopback(_name(headers.get(b"host", b""))):
+            # A stranger's page can point a name of its own at this machine.
+            return await _refuse(send, 403, "Ask by 127.0.0.1 or localhost.")
+        if not self._allowed(scope["path"], headers.get(b"authorization", b"")):
+            return await _refuse(send, 401, "Give the token of your role: 'Authorization: Bearer …'.")
+        length = headers.get(b"content-length", b"0")
+        if not length.isdigit() or int(length) > LARGEST:
+            return await _refuse(send, 413, f"Send at most {LARGEST:,} bytes.")
+        body = b""  # here, so that a length that lies is found out before anything is parsed
+        while True:
+            message = await receive()
+            if message["type"] == "http.disconnect":
+                return None
+            body += message.get("body", b"")
+            if len(body) > LARGEST:
+                return await _refuse(send, 413, f"Send at most {LARGEST:,} bytes.")
+            if not message.get("more_body"):
+                break
+        given = False
+
+        async def again() -> Any:
+            nonlocal given
+            if given:
+                return await receive()
+            given = True
+            return {"type": "http.request", "body": body, "more_body": False}
+
+        return await self.app(scope, again, send)
+
+    def _allowed(self, path: str, sent: bytes) -> bool:
+        if path in OPEN or not any(self.tokens.values()):
+            return True
+        roles = ("deciding", "administering") if path in DECIDING else ("administering",)
+        kept = [token for role in roles if (token := self.tokens[role])]
+        # Every token is compared, each in the same time wherever it differs.
+        same = [hmac.compare_digest(sent, b"Bearer " + token.encode()) for token in kept]
+        return True in same
+
+
+def _name(host: bytes) -> str:
+    text = host.decode("latin-1")
+    return text if text.endswith("]") or ":" not in text else text.rpartition(":")[0]
+
+
+async def _refuse(send: Any, status: int, why: str) -> None:
+    body = json.dumps({"detail": why}).encode()
+    headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
+    await send({"type": "http.response.start", "status": status, "headers": headers})
+    await send({"type": "http.response.body", "body": body})

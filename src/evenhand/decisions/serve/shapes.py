@@ -1,0 +1,96 @@
+"""What requests and answers of the service look like."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from evenhand.decisions.contexts import LONGEST_ID
+from evenhand.decisions.deciding import Decision
+
+MOST_PEOPLE = 1000  # in one request
+
+Id = Annotated[str, Field(min_length=1, max_length=LONGEST_ID, examples=["application 7"])]
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+
+class Person(_Strict):
+    """A person to decide about."""
+
+    id: Id
+    context: dict[str, str | int | float | bool | None] | list[int | float | None] = Field(
+        description="The columns that the model reads, or for an estimator a row of numbers.",
+        examples=[{"age": 41, "job": "clerk"}],
+    )
+    group: str | int | float | bool | dict[str, str | int | float | bool] | None = Field(None, examples=["f"])
+
+
+class People(_Strict):
+    """Several people, decided about together: all of them or none."""
+
+    people: Annotated[list[Person], Field(min_length=1, max_length=MOST_PEOPLE)]
+
+
+class Told(_Strict):
+    """What a decision earned, or the label that was seen."""
+
+    id: Id
+    reward: float | None = None
+    label: str | int | float | bool | None = None
+    at: float | None = Field(None, description="Seconds since 1970; by default now.")
+
+
+class ManyTold(_Strict):
+    """Several outcomes, taken together: all of them or none."""
+
+    outcomes: Annotated[list[Told], Field(min_length=1, max_length=MOST_PEOPLE)]
+
+
+class Promote(_Strict):
+    """Put the candidate in force."""
+
+    force: bool = Field(False, description="Also if it is not proved to be better; the log says so.")
+    note: Annotated[str, Field(max_length=1000)] = ""
+
+
+class Answer(BaseModel):
+    """What was decided about a person; it is on disk."""
+
+    id: str
+    action: Any
+    probability: float
+    by_group: dict[str, dict[str, float]]
+    group: str
+    version: int
+    at: float
+
+    @classmethod
+    def of(cls, found: Decision) -> dict[str, Any]:
+        """Return a decision as the service answers it."""
+        by_group = {
+            group: {str(action): chance for action, chance in said.items()}
+            for group, said in found.by_group.items()
+        }
+        return {**vars(found), "by_group": by_group}
+
+
+class Answers(BaseModel):
+    """Decisions in the order of the people."""
+
+    decisions: list[Answer]
+
+
+class Status(BaseModel):
+    """What became of an outcome."""
+
+    status: str
+
+
+class Statuses(BaseModel):
+    """What became of each outcome, in their order."""
+
+    statuses: list[str]
