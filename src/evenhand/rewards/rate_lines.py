@@ -32,7 +32,7 @@ def watch(
             weight = min(stands_for * max(own.averaging[t, group], 1.0 / state.counts[group, slot]), 1.0)
             top = decided(own.cut[t], policies[group, 1], likeliest)
             for k in range(n_actions):
-                seen = (1.0 if k == top else 0.0) if own.decisions[t] else policies[group, k]
+                seen = (1.0 if k == top else 0.0) if own.cut[t] >= 0.0 else policies[group, k]
                 state.rates[t, group, slot, k] += weight * (seen - state.rates[t, group, slot, k])
                 if own.mask[t, slot, k]:
                     move_prices(own, state, t, slot, k, stands_for * share)
@@ -77,7 +77,7 @@ def watch_all(own: Any, state: Any, groups: Any, labels: Any, said: Any, share: 
             for t in range(n_terms):
                 top = decided(own.cut[t], said[i, group, 1], likeliest)
                 for k in range(n_actions):
-                    counted = (1.0 if k == top else 0.0) if own.decisions[t] else said[i, group, k]
+                    counted = (1.0 if k == top else 0.0) if own.cut[t] >= 0.0 else said[i, group, k]
                     state.rates[t, group, slot, k] += stands_for * counted
     for t in range(n_terms):
         for slot in range(n_slots):

@@ -35,8 +35,7 @@ class Packed(NamedTuple):
     pull: Floats
     averaging: Floats  # (T, G)
     held: Flags  # (T, G): whether a group is large enough to be held to the bound
-    decisions: Flags  # (T,): decisions are counted, not probabilities
-    cut: Floats  # (T,): from which probability on the second of two is decided; 0: the most probable is
+    cut: Floats  # (T,): the probability from which on the second of two is decided; 0: the larger; -1: uncut
 
 
 def watched(
@@ -48,7 +47,7 @@ def watched(
         state.counts[group, slot] += stands_for
         for t in range(len(state.rates)):
             top = policy.argmax() if own.cut[t] == 0 else int(policy[1] >= own.cut[t])
-            seen = np.eye(n_actions)[top] if own.decisions[t] else policy
+            seen = np.eye(n_actions)[top] if own.cut[t] >= 0 else policy
             weight = min(stands_for * max(own.averaging[t, group], 1 / state.counts[group, slot]), 1)
             state.rates[t, group, slot] += weight * (seen - state.rates[t, group, slot])
             for action in np.flatnonzero(own.mask[t, slot]):
@@ -188,8 +187,10 @@ class RateTerm(Term):
             pull=np.array([term.pull for term in bounded], dtype=np.float64),
             averaging=np.minimum(averaging[:, None] / speed, 1.0),
             held=held,
-            decisions=np.array([term.measure == "decisions" for term in bounded], dtype=np.bool_),
-            cut=np.array([term.threshold or 0.0 for term in bounded], dtype=np.float64),
+            # One array for both: each is counted in and out at every step, which takes time.
+            cut=np.array(
+                [(term.threshold or 0.0) if term.measure == "decisions" else -1.0 for term in bounded]
+            ),
         )
 
     @staticmethod
