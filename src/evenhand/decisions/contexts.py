@@ -43,30 +43,41 @@ def as_text(context: Any) -> str:
 
 
 def _plain(value: Any, where: str) -> Any:
-    """Return plain JSON: a missing value is None, a date its ISO text."""
+    """Return plain JSON: a missing value is None, a date its ISO text, and 2.0 is 2."""
+    kind = type(value)  # quicker than isinstance for what comes most
+    if kind is str:
+        _check_unicode(value, where)
+        return value
+    if kind is float:
+        return _number(value, where)
+    if value is None or kind is int or kind is bool:
+        return value
     if isinstance(value, Mapping):
         return {str(name): _plain(inner, str(name)) for name, inner in value.items()}
-    if isinstance(value, np.ndarray) or (isinstance(value, Sequence) and not isinstance(value, str)):
+    if isinstance(value, np.ndarray) or (isinstance(value, Sequence) and not isinstance(value, (str, bytes))):
         return [_plain(inner, where) for inner in value]
     if isinstance(value, np.generic):
-        value = value.item()
-    if isinstance(value, float) and not math.isfinite(value):
-        if math.isnan(value):
-            return None
-        raise ValueError(f"Got {value} in {where!r}, but expected a finite number.")
-    if isinstance(value, float) and value.is_integer() and abs(value) < _EXACT:
-        return int(value)  # 2.0 is 2
-    if value is None or isinstance(value, (str, int, float)):
-        if isinstance(value, str):
-            _check_unicode(value, where)
-        return value
+        return _plain(value.item(), where)
+    for exact in (str, float, int):  # of which it may be a subclass
+        if isinstance(value, exact):
+            return _plain(exact(value), where)
+    if str(value) in ("NaT", "<NA>"):  # pandas' own; the first is a date, too
+        return None
     if isinstance(value, date):
         return value.isoformat()
-    if str(value) in ("NaT", "<NA>"):  # pandas' own
-        return None
     raise ValueError(
         f"Got a {type(value).__name__} in {where!r}, but expected text, a number, a date or nothing."
     )
+
+
+def _number(value: float, where: str) -> float | None:
+    if value.is_integer():
+        return int(value) if abs(value) < _EXACT else value
+    if math.isfinite(value):
+        return value
+    if math.isnan(value):
+        return None
+    raise ValueError(f"Got {value} in {where!r}, but expected a finite number.")
 
 
 def _check_unicode(text: str, where: str) -> None:
