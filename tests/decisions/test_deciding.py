@@ -117,6 +117,8 @@ def test_a_deployed_model_takes_raw_columns(fitted, where, begin):
     assert found.group == "f"
     assert found.action in ("yes", "no")
     assert loop.decide("a", person, "f") == found
+    assert loop.decide("a", person, {"sex": "f"}) == found
+    assert [loop.decide(f"m{at}", {**person, "sex": "m"}).group for at in range(2)] == ["m", "m"]
     assert loop.decide("a", {**person, "branch": 2.0}) == found  # the same number
     assert loop.decide("a", {**person, "name": "Bea"}) == found  # a column that the model does not read
     with pytest.raises(ConflictError):
@@ -138,7 +140,7 @@ def test_a_deployed_model_takes_raw_columns(fitted, where, begin):
     with pytest.raises(ValueError, match="expected a dict of columns"):
         loop.decide("c", [1.0])
     replayed = loop.replay()
-    assert (replayed.same, replayed.decisions) == (True, 2)
+    assert (replayed.same, replayed.decisions) == (True, 4)
 
 
 def test_two_deciders_share_a_postgresql_log(database, begin, crowd):

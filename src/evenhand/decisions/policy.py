@@ -22,6 +22,7 @@ from evenhand.wording import listed
 from evenhand.workflow.deployed import Deployed
 from evenhand.workflow.persistence import load, save
 
+_MOST_MET = 10_000  # ways of writing a group that are remembered
 _MOST_TOLD = 300  # characters of an error: what came may be a megabyte
 
 
@@ -48,6 +49,7 @@ class Policy:
         self.groups = {str(name): name for name in np.asarray(getattr(inner, "groups_", [EVERYONE])).tolist()}
         self.actions: list[str] = list(self.classes)
         self._order: list[str] = list(self.groups)
+        self._met: dict[str, str] = {}  # how groups were written, with their names
         self._names = np.array([*self.groups.values(), None], dtype=object)[:-1]
 
     # People in -----------------------------------------------------------------------------------------
@@ -90,6 +92,15 @@ class Policy:
                 f"Got no group, but expected one of {listed(list(self.groups), most=10)}, "
                 f"or {listed(missing)} in the context."
             )
+        values = repr([told[name] for name in self.model.sensitive])
+        found = self._met.get(values)
+        if found is None:  # reading a table is slow
+            found = self._read_group(told)
+            if len(self._met) < _MOST_MET and len(values) < _MOST_TOLD:
+                self._met[values] = found
+        return found
+
+    def _read_group(self, told: Mapping[str, Any]) -> str:
         row = pd.DataFrame({name: [told[name]] for name in self.model.sensitive}, dtype=object)
         reasons = np.full(1, "", dtype=object)
         codes = self.model._group_codes(row, reasons)
