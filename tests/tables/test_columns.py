@@ -199,8 +199,8 @@ def test_text_among_numbers_names_file_line_and_column(tmp_path: Path) -> None:
         (["1.234.567", "2.345.678"], r"got '1.234.567', written with '\.' "),
         (["2'433.67", "-5.1"], r"written with \"'\" .*20 such values"),
         (
-            ["25", "31", "47", "old"],
-            r"row 3, column 'c': got 'old' in a column of numbers \(20 such values\)",
+            [*(str(age) for age in range(20, 45)), "old"],
+            r"row 25, column 'c': got 'old' in a column of numbers \(20 such values\)",
         ),
     ],
 )
@@ -209,6 +209,16 @@ def test_numbers_as_spreadsheets_write_them_are_to_be_mended(texts: list[str], w
         tidy(texts * 20)
     frame, _ = tidy(texts * 20, codes=["c"])
     assert set(frame["c"]) == set(texts)
+
+
+def test_words_that_many_gave_beside_a_few_numbers_are_answers() -> None:
+    frame, notes = tidy(["1", "2", "5", "some"] * 20)
+    assert frame["c"].cat.categories.tolist() == ["1", "2", "5", "some"]
+    assert notes == ["'c' has 'some' beside a few numbers: each value is a category."]
+    with pytest.raises(ValueError, match="got 'some' in a column of numbers"):
+        tidy([*["1", "2", "5"] * 20, "some"])
+    with pytest.raises(ValueError, match="written with"):
+        tidy(["1", "2", "1.234.567"] * 20)
 
 
 @pytest.mark.parametrize(

@@ -24,6 +24,7 @@ _SOME_DISTINCT = 20  # fewer distinct values than this are never taken for an id
 _MANY_CATEGORIES = 100
 _NAMED = 5  # columns with gaps that are named
 _MOSTLY = 0.5  # more numbers than this among text are meant as numbers
+_NO_MISTAKE = 0.05  # of the people with a value: a word that so many gave is an answer
 # Whole numbers under such names are no amounts: identifiers if there are many of them, else codes.
 _ID_NAME = re.compile(
     r"(?i:(?:.*[\s_.-])?(?:id|uuid|guid|nbr|rownames)|unnamed: 0|index|row|no|nr|number|seq)|.*[a-z]I[Dd]"
@@ -158,6 +159,8 @@ def _text(column: pd.Series[Any], notes: list[str], place: Place) -> pd.Series[A
             marks = ", ".join(sorted({repr(value) for value in values[~values.index.isin(spoken.index)]}))
             notes.append(f"{column.name!r} is a column of numbers, in which {marks} counts as missing.")
         return _numbers(numbers.reindex(column.index), notes, place)
+    elif words := _words_of_a_scale(spoken, numbers):
+        notes.append(f"{column.name!r} has {words} beside a few numbers: each value is a category.")
     elif (numbers.notna() | spoken.str.fullmatch(_WRITTEN_NUMBER)).mean() > _MOSTLY:
         odd = numbers.index[numbers.isna()][0]
         comma = "Give decimal=',' (--decimal ,) if that is a decimal comma. " if "," in spoken[odd] else ""
@@ -174,6 +177,19 @@ def _text(column: pd.Series[Any], notes: list[str], place: Place) -> pd.Series[A
         )
         return None
     return _categories(column, notes)
+
+
+def _words_of_a_scale(spoken: pd.Series[Any], numbers: pd.Series[Any]) -> str:
+    """Return the words that many people gave where others gave one of a few numbers; '' if there are none.
+
+    A word that is rare is a mistake to be corrected, and so is a number that is written strangely.
+    """
+    odd = spoken[numbers.isna()]
+    common = odd.value_counts() >= _NO_MISTAKE * len(spoken)
+    scale = spoken.nunique() <= _SOME_DISTINCT and numbers.notna().mean() > _MOSTLY
+    if not (scale and len(odd) and common.all()) or odd.str.fullmatch(_WRITTEN_NUMBER).any():
+        return ""
+    return ", ".join(repr(word) for word in common.index)
 
 
 def _written_with(text: str) -> str:
