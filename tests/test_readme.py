@@ -50,7 +50,7 @@ def test_the_code_and_the_commands_run(tmp_path, monkeypatch):
     names = {"X": X, "y": y, "new_people": X.head(20)}
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     blocks = re.findall(r"^```(python|bash)\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
-    assert [kind for kind, _ in blocks] == ["python", "bash", "python"]
+    assert [kind for kind, _ in blocks] == ["python", "bash", "python", "python"]
     for kind, block in blocks:
         if kind == "python":
             exec(compile(block, "README.md", "exec"), names)
