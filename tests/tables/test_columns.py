@@ -211,6 +211,17 @@ def test_numbers_as_spreadsheets_write_them_are_to_be_mended(texts: list[str], w
     assert set(frame["c"]) == set(texts)
 
 
+def test_a_column_that_counts_people_is_left_out_whatever_its_name() -> None:
+    rng = np.random.default_rng(0)
+    counting = rng.permutation(np.delete(np.arange(500, 720), [3, 77, 150]))
+    frame, notes = tidy(counting)
+    assert "c" not in frame
+    assert notes == ["'c' numbers the people from 500 on and is left out."]
+    for amounts in (counting[:99], counting + 0.5, np.r_[counting, counting[:1]], counting * 3):
+        assert "c" in tidy(amounts)[0]
+    assert "c" in tidy(counting, codes=["c"])[0]
+
+
 def test_words_that_many_gave_beside_a_few_numbers_are_answers() -> None:
     frame, notes = tidy(["1", "2", "5", "some"] * 20)
     assert frame["c"].cat.categories.tolist() == ["1", "2", "5", "some"]

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from evenhand.arrays import Floats
 from evenhand.tables.csv_format import MISSING_MARKS, codes_in
 from evenhand.tables.files import Table
 from evenhand.wording import as_plain
@@ -22,6 +23,7 @@ NO_NUMBER = (*dict.fromkeys(map(str.lower, MISSING_MARKS)), "?", "-", ".", "none
 LARGEST = float(np.finfo(np.float32).max)  # of the numbers that models compute with
 _SOME_DISTINCT = 20  # fewer distinct values than this are never taken for an identifier
 _MANY_CATEGORIES = 100
+_COUNTED, _DENSE = 100, 1.2  # so many people, and so few numbers left out: no amounts look like this
 _NAMED = 5  # columns with gaps that are named
 _MOSTLY = 0.5  # more numbers than this among text are meant as numbers
 _NO_MISTAKE = 0.05  # of the people with a value: a word that so many gave is an answer
@@ -119,7 +121,8 @@ def _numbers(column: pd.Series[Any], notes: list[str], place: Place) -> pd.Serie
     values = column.to_numpy(dtype=np.float64, na_value=np.nan)
     known = values[~np.isnan(values)]
     called_id, called_code = (name.fullmatch(str(column.name)) for name in (_ID_NAME, _CODE_NAME))
-    if (called_id or called_code) and bool(np.all(known % 1 == 0)):
+    whole_numbers = bool(np.all(known == np.round(known)))
+    if (called_id or called_code) and whole_numbers:
         distinct = len(np.unique(known))
         if called_id and distinct > _SOME_DISTINCT and distinct > min(_MANY_CATEGORIES, len(known) / 2):
             notes.append(
@@ -141,8 +144,17 @@ def _numbers(column: pd.Series[Any], notes: list[str], place: Place) -> pd.Serie
             f"{place(column.index[at])}, column {column.name!r}: got {values[at]:g}; expected numbers up to "
             f"{LARGEST:.2g}, or nothing."
         )
+    if whole_numbers and _count_people(known):
+        notes.append(f"{column.name!r} numbers the people from {known.min():.0f} on and is left out.")
+        return None
     whole = pd.api.types.is_integer_dtype(column) and len(known) == len(values)
     return column if whole else pd.Series(values, index=column.index, name=column.name)
+
+
+def _count_people(known: Floats) -> bool:
+    """Whether numbers only count people: nearly every one from the first to the last stands once."""
+    n = len(known)
+    return n >= _COUNTED and known.max() - known.min() < _DENSE * n and len(np.unique(known)) == n
 
 
 def _text(column: pd.Series[Any], notes: list[str], place: Place) -> pd.Series[Any] | None:
