@@ -78,7 +78,7 @@ def test_every_term_s_gradient(name, n_actions, n_groups, mutual):
     logits = policies(scores, base, spread, n_actions)
     said = softmax(logits)
     for share in (1.0, 0.5):
-        watch_all(terms.rates, state, people.groups, people.labels, said, share, people.shares)
+        watch_all(terms.rates, state, people.groups, people.labels, said, share, people.shares, False)
 
     slopes, curves = np.empty(scores.shape, np.float32), np.empty(scores.shape, np.float32)
     prices = prices_of(terms.rates, state)
@@ -98,6 +98,30 @@ def test_every_term_s_gradient(name, n_actions, n_groups, mutual):
     np.testing.assert_allclose(slopes, expected, atol=1e-5)
     np.testing.assert_allclose(earned, np.mean((seen.own * each).sum(1)), atol=1e-9)
     assert (curves > 0).all()
+
+
+def test_a_label_in_a_log_counts_for_those_it_stands_for():
+    """The gradient of a person who stands for w is w times what the label changes about it."""
+    scores, base, spread, people = world(2, 2, logged=True)
+    people = people._replace(rewards=np.zeros(len(people.groups)))
+    terms = pack_terms(as_reward(REWARDS["odds"].terms[1] + Custom(cautious)), 0.0, 2, 100, [20, 20])
+    labels, state = np.arange(40) % 2, no_rates(len(terms.rates.bound), 2, 2)
+    said = softmax(policies(scores, base, spread, 2))
+    watch_all(terms.rates, state, people.groups, labels, said, 1.0, people.shares, False)
+    prices = prices_of(terms.rates, state)
+
+    def slopes_of(labels, shares):
+        slopes, curves = np.empty(scores.shape, np.float32), np.empty(scores.shape, np.float32)
+        who = people._replace(labels=labels, shares=shares)
+        ascend(
+            scores, base, spread, who, without_prices(terms), state, prices, True, 1.5, 0.0, slopes, curves
+        )  # fmt: skip
+        return slopes
+
+    none, once = slopes_of(np.full(40, -1), np.zeros(0)), slopes_of(labels, np.zeros(0))
+    weights = np.linspace(0.5, 5, 40)
+    assert np.abs(once - none).max() > 0.01
+    np.testing.assert_allclose(slopes_of(labels, weights), none + weights * (once - none), atol=1e-6)
 
 
 def test_a_log_teaches_by_what_was_earned():
@@ -159,7 +183,7 @@ def test_weights_scale_slopes_and_curves_and_count_in_rates():
         found.append((slopes, curves))
     for mine, plain in zip(found[1], found[0], strict=True):
         np.testing.assert_allclose(mine, plain * weights, rtol=1e-5)
-    watch_all(terms.rates, state, people.groups, people.labels, said, 1.0, shares)
+    watch_all(terms.rates, state, people.groups, people.labels, said, 1.0, shares, False)
     for g in range(2):
         here = people.groups == g
         rate = np.average(said[here, g].argmax(1), weights=shares[here])
@@ -173,7 +197,7 @@ def test_rates_of_all_are_counts():
     reward = as_reward(Parity(bound=0.1) + EqualOpportunity(measure="probabilities"))
     terms = pack_terms(reward, 0.0, 2, 100, np.bincount(groups))
     state = no_rates(2, 3, 2)
-    watch_all(terms.rates, state, groups, labels, said, 1.0, np.zeros(0))
+    watch_all(terms.rates, state, groups, labels, said, 1.0, np.zeros(0), False)
     own = said[np.arange(500), groups]
     for g in range(3):
         here = groups == g

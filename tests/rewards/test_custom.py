@@ -113,7 +113,7 @@ def test_a_log_has_label_minus_1():
     with pytest.raises(ValueError, match="label=-1, group=0 .* no label"):
         bandit.fit_logged(X, y, np.ones(len(X)), np.full(len(X), 0.5))
     bandit.fit(X, y)
-    try_custom(lambda action, label, group, policies, rates: 1 / (label + 1), 2, 3, False)
+    try_custom(lambda action, label, group, policies, rates: 1 / (label + 1), 2, 3, False, True)
 
 
 def test_numbas_reason_is_told():

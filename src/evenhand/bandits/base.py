@@ -76,7 +76,7 @@ class PolicyLearner(Doors):
         scaling = Scaling.of(X) if decays and self.standardize else None
         rows = as_rows(X if scaling is None else scaling.applied(X))
         training, reward, logged = self._training, self._reward(), len(people.actions) > 0
-        check_reward(reward, training.policies.b2.shape, logged=logged)
+        reward = check_reward(reward, training.policies.b2.shape, people)
         if logged and not len(people.propensities):
             people = self._own_propensities(rows, people)
         met = np.bincount(people.groups, minlength=len(training.policies.b2))

@@ -184,7 +184,7 @@ importance_clip, standardize, checkpoint_every, random_state
         self.classes_ = distinct_classes(log.classes)
         groups = self._learn_groups(sensitive_features, X.shape[0])
         self._begin(X.shape[1], len(self.groups_))
-        people = self._log(X, log.actions, log.rewards, log.propensities, groups)
+        people = self._logged(X, log, groups)
         return self._train(X, people, decays=True, callback=callback)
 
     def partial_fit(

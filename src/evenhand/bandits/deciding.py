@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Collection
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -11,6 +12,8 @@ from sklearn.metrics import accuracy_score
 from evenhand import checks
 from evenhand.arrays import Codes, Floats
 from evenhand.bandits.doors import Callback, Doors
+from evenhand.bandits.kernels.structs import People
+from evenhand.bandits.revealing import label_codes, revealed
 from evenhand.frames import as_pandas
 from evenhand.groups import Groups, codes_of, column_names, encode_groups, groups_by_name
 from evenhand.wording import listed
@@ -30,6 +33,8 @@ class Log(NamedTuple):
     rewards: Any
     propensities: Any
     classes: Any
+    labels: Any = None
+    reveals: Any = None
 
 
 class NoGroupsWarning(UserWarning):
@@ -50,6 +55,7 @@ class GroupPolicies(Doors):
     """What every learner of one policy per group does; `groups_` names the groups."""
 
     groups_: Any
+    importance_clip: float
 
     def _contexts(self, X: Any, *, reset: bool) -> Any:
         return super()._contexts(self._features(X), reset=reset)
@@ -104,12 +110,16 @@ class GroupPolicies(Doors):
         propensities: Any,
         *,
         sensitive_features: Any = None,
+        labels: Any = None,
+        reveals: Collection[Any] | None = None,
         classes: Any = None,
         callback: Callback = None,
     ) -> Self:
         """Learn from another policy's log: who came, what was done, what it paid, how likely it was.
 
-        Fairness terms are added to the rewards; correctness is what the rewards say.
+        Fairness terms are added to the rewards; correctness is what the rewards say. `EqualOpportunity` and
+        `EqualizedOdds` need labels, which may be seen for some actions only: those seen then stand for the
+        others, by their inverse propensities up to `importance_clip`.
 
         Parameters
         ----------
@@ -119,13 +129,28 @@ class GroupPolicies(Doors):
             What was done for each, what it earned, and the probability it was done with.
         sensitive_features : array-like, str or list of str, optional
             Each person's group, or the columns of the frame X that hold it and are then no contexts.
+        labels : array-like, optional
+            Which action was right for each person, None or NaN where it was not seen.
+        reveals : set, optional
+            The actions after which the label is seen, such as {'grant'}; by default, every one.
         classes : array-like, optional
             All actions, if not all of them are in the log.
         callback : callable, optional
             Called as `callback(step, model)` at each checkpoint; True stops early.
         """
-        log = Log(actions, rewards, propensities, actions if classes is None else classes)
+        log = Log(actions, rewards, propensities, actions if classes is None else classes, labels, reveals)
         return self._fit_logged(as_pandas(X), log, sensitive_features, callback)
+
+    def _logged(self, X: Any, log: Log, groups: Codes) -> People:
+        people = self._log(X, log.actions, log.rewards, log.propensities, groups)
+        if log.labels is None:
+            if log.reveals is not None:
+                raise ValueError(f"Got reveals={log.reveals}, but no labels; expected both.")
+            return people
+        labels, shares = revealed(
+            log.labels, log.reveals, log.actions, self.classes_, people.propensities, self.importance_clip
+        )
+        return people._replace(labels=label_codes(labels, self.classes_), shares=shares)
 
     def _fit_logged(self, X: Any, log: Log, sensitive_features: Any, callback: Callback) -> Self:
         raise NotImplementedError

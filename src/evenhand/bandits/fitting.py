@@ -70,15 +70,18 @@ def check_options(learner: Any) -> None:
     checks.integer("checkpoint_every", learner.checkpoint_every)
 
 
-def check_reward(reward: Reward, shape: tuple[int, ...], *, logged: bool) -> None:
+def check_reward(reward: Reward, shape: tuple[int, ...], people: People) -> Reward:
     """Raise if a log lacks what the reward needs, warn if labels teach nothing, try a user's own function.
 
-    `shape` is the number of groups and of actions.
+    `shape` is the number of groups and of actions. Return the terms that count: in a log what is right is
+    what pays, and labels are there for rates alone.
     """
-    if logged and any(term.needs_labels for term in reward.terms):
+    logged, labelled = len(people.actions) > 0, bool((people.labels >= 0).any())
+    if not labelled and any(term.needs_labels for term in reward.terms):
         raise ValueError(
             f"Got the reward {', '.join(reward.names)} for logged feedback, but a log has no labels: "
-            "expected terms that need none (parity, log_ratio, jensen_shannon, agreement, kl)."
+            "expected terms that need none (parity, log_ratio, jensen_shannon, agreement, kl), or labels and "
+            "the actions that reveal them, fit_logged(…, labels=…, reveals=…)."
         )
     if not logged and not any(term.reads_labels for term in reward.terms):
         warnings.warn(
@@ -89,7 +92,8 @@ def check_reward(reward: Reward, shape: tuple[int, ...], *, logged: bool) -> Non
     own = reward.get("custom")
     if own is not None:
         own.check(shape[1])
-        try_custom(own.function, *shape, logged)
+        try_custom(own.function, *shape, logged, labelled)
+    return Reward(tuple(term for term in reward.terms if not (logged and term.of_labels)))
 
 
 def warn_of_terms(reward: Reward, setting: Setting) -> None:

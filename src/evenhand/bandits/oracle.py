@@ -44,7 +44,7 @@ def one_step(
     if len(state.rates):
         label, share = int(seen.labels[0]), rate / options.learning_rate
         stands_for = people.shares[person] if len(people.shares) else 1.0
-        watched(terms.rates, state, group, label, seen.own[0], share, stands_for)
+        watched(terms.rates, state, group, label, seen.own[0], share, stands_for, len(people.actions) > 0)
     reward, directions = logit_gradients(terms, seen, people, person, options)
     weight = people.weights[person] if len(people.weights) else 1.0
 
@@ -87,6 +87,9 @@ def logit_gradients(
         earned = float(people.rewards[person])
         weight = min(policy[action] / people.propensities[person], options.importance_clip)
     each = rewards(terms, seen)[0]
+    if len(people.actions) and seen.labels[0] >= 0:
+        untold = rewards(terms, seen._replace(labels=np.array([-1])))[0]
+        each = untold + (people.shares[person] if len(people.shares) else 1.0) * (each - untold)
     gradients = listening(terms, seen)[0]
     taken = np.eye(len(policy))[action]
     if options.expected:

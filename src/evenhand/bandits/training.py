@@ -128,6 +128,7 @@ class Training:
         self.make_room(n_rate_terms=len(terms.rates.bound), buffers=not direct, kind=kind)
         # A fit that fails leaves no model; learning without end may be caught and go on from here.
         before = None if options.horizon else copy.deepcopy((self.policies, self.moments, self.rates))
+        told = people.shares if len(people.actions) and len(people.shares) else None
         while self.step < options.end:
             # With nobody watching, the whole run is one call.
             until = options.end if checkpoint is None else self.step - self.step % every + every
@@ -135,7 +136,7 @@ class Training:
             history = np.zeros((-(-n_steps // every), 3))
             done = kernels.train(
                 self.policies, self.moments, rows, people, terms, self.rates, options,
-                self.step, n_steps, history,
+                self.step, n_steps, history, told,
             )  # fmt: skip
             if done < n_steps or not all(np.isfinite(part).all() for part in self.policies):
                 if before is not None:

@@ -12,7 +12,7 @@ import numpy as np
 
 from evenhand.arrays import Floats
 from evenhand.bandits.kernels.layers import FAST, softmax
-from evenhand.bandits.kernels.loop import acting_gradient
+from evenhand.bandits.kernels.loop import acting_gradient, stand_for
 from evenhand.jit import jit
 from evenhand.rewards.compiled import fill_rewards, listen
 from evenhand.rewards.kl import mean_divergence
@@ -99,7 +99,7 @@ def ascend(
     n_people, n_levels = people.groups.shape[0], base.shape[0]
     first = 1 if n_levels == 1 else 0
     n_actions = first + n_levels
-    weighted = people.weights.shape[0] > 0
+    weighted, shared = people.weights.shape[0] > 0, people.shares.shape[0] > 0
     logged, listens = people.actions.shape[0] > 0, mutual and n_groups > 1 and terms.listens
     shape = n_groups, n_actions
     logits, logs, said, slope = np.zeros(shape), np.zeros(shape), np.zeros(shape), np.zeros(shape)
@@ -124,8 +124,13 @@ def ascend(
             weight = min(said[group, action] / people.propensities[i], clip)
         apart = mean_divergence(0, group, said, logs)
         fill_rewards(terms, apart, 0, n_actions, label, group, said, logs, draws, True, state, rewards)
+        told = logged and label >= 0
+        stands_for = people.shares[i] if told and shared else 1.0
+        if told:
+            stand_for(stands_for, terms, apart, 0, n_actions, group, said, logs, draws, True, state, rewards)
         for k in range(n_actions):
-            rewards[k] -= prices[group, label, k]  # without a label, the last
+            price = prices[group, -1, k]  # whatever the label
+            rewards[k] -= price + stands_for * (prices[group, label, k] - price)
         earned_by_all += acting_gradient(True, logged, action, weight, earned, group, said, rewards, gradient)
         apart_of_all += apart
         counts = people.weights[i] if weighted else 1.0

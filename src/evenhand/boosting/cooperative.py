@@ -163,7 +163,7 @@ class CooperativeBoosting(GroupPolicies):
         X = validate_data(self, self._numbers(X), **_ACCEPTED, reset=True)
         self.classes_ = distinct_classes(log.classes)
         groups = self._learn_groups(sensitive_features, X.shape[0])
-        people = self._log(X, log.actions, log.rewards, log.propensities, groups)
+        people = self._logged(X, log, groups)
         return self._grow(X, people, callback, beside)
 
     def _read_columns(self, sensitive_features: Any, X: Any) -> Any:
@@ -180,7 +180,7 @@ class CooperativeBoosting(GroupPolicies):
         plan, reward, n_actions = self._plan(X.shape[0]), self._reward(), len(self.classes_)
         sizes = np.bincount(people.groups, minlength=len(self.groups_))
         logged = len(people.actions) > 0
-        check_reward(reward, (len(sizes), n_actions), logged=logged)
+        reward = check_reward(reward, (len(sizes), n_actions), people)
         weight = checks.number("divergence_weight", self.divergence_weight, low=0)
         terms = pack_terms(reward, weight, n_actions, n_steps=plan.rounds, group_sizes=sizes)
         warn_of_terms(reward, Setting(weight, n_actions, plan.rounds, sizes))

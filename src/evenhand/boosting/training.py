@@ -203,7 +203,16 @@ class _Climb:
         said = self.said if self.beside is None else mixed(self.said, self.beside)
         share = 1 - self.at / self.plan.rounds + _LEAST_SHARE
         people = self.people
-        watch_all(self.own, self.rates, people.groups, people.labels, said, share, people.shares)
+        watch_all(
+            self.own,
+            self.rates,
+            people.groups,
+            people.labels,
+            said,
+            share,
+            people.shares,
+            len(people.actions) > 0,
+        )
 
 
 def _averaged(trees: Trees, n_scores: int) -> Trees:

@@ -85,14 +85,16 @@ def _reason(text: str) -> str:
 
 
 @_once
-def try_custom(function: Callable[..., float], n_groups: int, n_actions: int, logged: bool) -> None:
+def try_custom(
+    function: Callable[..., float], n_groups: int, n_actions: int, logged: bool, labelled: bool
+) -> None:
     """Call a user's reward function in plain Python for what it can meet, and raise what it raises.
 
     The compiled loop can't: there, an error in it would be printed and passed over, once a step. Policies and
-    rates are even at first, then drawn, some of them nearly sure. A log has no labels: there the label is -1.
+    rates are even at first, then drawn, some of them nearly sure. In a log, no label is -1.
     """
     rng, name = np.random.default_rng(0), getattr(function, "__name__", function)
-    even, labels = np.full(n_actions, 1 / n_actions), [-1] if logged else range(n_actions)
+    even, labels = np.full(n_actions, 1 / n_actions), [*[-1] * logged, *range(n_actions * labelled)]
     for sure in np.linspace(0, 0.999, TRIES):
         drawn = rng.dirichlet(0.3 * np.ones(n_actions), size=(n_groups, n_actions + 2))
         shares = (1 - sure) * even + sure * drawn

@@ -12,10 +12,12 @@ from evenhand.rewards.term import TINY
 
 @jit()
 def watch(
-    own: Any, state: Any, group: int, label: int, policies: Any, share: float, stands_for: float
+    own: Any, state: Any, group: int, label: int, policies: Any, share: float, stands_for: float, logged: bool
 ) -> None:
     """Move the running rates by one person, who `stands_for` so many, and the dual variables as `ascended`.
 
+    A log's labels may be known for some people only: there a person stands for others with the same label,
+    and for one where labels don't count.
     `share` is what the schedule has left of the learning rate: the prices settle as the policies do.
     """
     n_terms, _, n_slots, n_actions = state.rates.shape
@@ -26,16 +28,17 @@ def watch(
     for slot in range(n_slots):
         if slot != label and slot != n_slots - 1:
             continue
-        state.counts[group, slot] += stands_for
+        people = 1.0 if logged and slot == n_slots - 1 else stands_for
+        state.counts[group, slot] += people
         for t in range(n_terms):
             # A true mean at first, a moving one once enough people were seen.
-            weight = min(stands_for * max(own.averaging[t, group], 1.0 / state.counts[group, slot]), 1.0)
+            weight = min(people * max(own.averaging[t, group], 1.0 / state.counts[group, slot]), 1.0)
             top = decided(own.cut[t], policies[group, 1], likeliest)
             for k in range(n_actions):
                 seen = (1.0 if k == top else 0.0) if own.cut[t] >= 0.0 else policies[group, k]
                 state.rates[t, group, slot, k] += weight * (seen - state.rates[t, group, slot, k])
                 if own.mask[t, slot, k]:
-                    move_prices(own, state, t, slot, k, stands_for * share)
+                    move_prices(own, state, t, slot, k, people * share)
 
 
 @jit(inline="always")
@@ -55,7 +58,9 @@ def move_prices(own: Any, state: Any, t: int, slot: int, k: int, share: float) -
 
 
 @jit()
-def watch_all(own: Any, state: Any, groups: Any, labels: Any, said: Any, share: float, shares: Any) -> None:
+def watch_all(
+    own: Any, state: Any, groups: Any, labels: Any, said: Any, share: float, shares: Any, logged: bool
+) -> None:
     """Set the rates to those of all these people at once, and move the dual variables once.
 
     `said[person, group, action]` are every policy's probabilities, and `shares` how many each person stands
@@ -73,12 +78,13 @@ def watch_all(own: Any, state: Any, groups: Any, labels: Any, said: Any, share: 
         for slot in range(n_slots):
             if slot != labels[i] and slot != n_slots - 1:
                 continue
-            state.counts[group, slot] += stands_for
+            people = 1.0 if logged and slot == n_slots - 1 else stands_for
+            state.counts[group, slot] += people
             for t in range(n_terms):
                 top = decided(own.cut[t], said[i, group, 1], likeliest)
                 for k in range(n_actions):
                     counted = (1.0 if k == top else 0.0) if own.cut[t] >= 0.0 else said[i, group, k]
-                    state.rates[t, group, slot, k] += stands_for * counted
+                    state.rates[t, group, slot, k] += people * counted
     for t in range(n_terms):
         for slot in range(n_slots):
             for k in range(n_actions):

@@ -39,19 +39,21 @@ class Packed(NamedTuple):
 
 
 def watched(
-    own: Packed, state: Rates, group: int, label: int, policy: Floats, share: float, stands_for: float = 1.0
-) -> None:
+    own: Packed, state: Rates, group: int, label: int, policy: Floats, share: float, stands_for: float = 1.0,
+    logged: bool = False,
+) -> None:  # fmt: skip
     """Do what `watch` does, in plain NumPy: `policy` is what the person's own policy says of them."""
     n_actions = len(policy)
     for slot in ([label] if label >= 0 else []) + [n_actions]:
-        state.counts[group, slot] += stands_for
+        people = 1.0 if logged and slot == n_actions else stands_for
+        state.counts[group, slot] += people
         for t in range(len(state.rates)):
             top = policy.argmax() if own.cut[t] == 0 else int(policy[1] >= own.cut[t])
             seen = np.eye(n_actions)[top] if own.cut[t] >= 0 else policy
-            weight = min(stands_for * max(own.averaging[t, group], 1 / state.counts[group, slot]), 1)
+            weight = min(people * max(own.averaging[t, group], 1 / state.counts[group, slot]), 1)
             state.rates[t, group, slot] += weight * (seen - state.rates[t, group, slot])
             for action in np.flatnonzero(own.mask[t, slot]):
-                step, met = stands_for * share * own.dual_step[t], (state.counts[:, slot] > 0) & own.held[t]
+                step, met = people * share * own.dual_step[t], (state.counts[:, slot] > 0) & own.held[t]
                 dual = state.dual[t, :, slot, action]  # a view
                 moved = ascended(dual, apart(own, state, t, slot, action), step, own.bound[t])
                 dual[met] = moved[met]

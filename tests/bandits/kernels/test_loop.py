@@ -15,7 +15,16 @@ from evenhand.bandits import oracle as reference
 from evenhand.bandits.contexts import as_rows
 from evenhand.bandits.kernels.structs import Options, People
 from evenhand.bandits.training import Training
-from evenhand.rewards import KL, Correctness, Custom, Parity, as_reward, pack_terms
+from evenhand.rewards import (
+    KL,
+    Correctness,
+    Custom,
+    EqualizedOdds,
+    LogRatio,
+    Parity,
+    as_reward,
+    pack_terms,
+)
 
 TERMS = [
     "correctness",
@@ -35,6 +44,10 @@ N_FEATURES, N_PEOPLE = 7, 40
 
 def favours_second(action, label, group, policies, rates):
     return 0.3 * action * (1 - policies[group, action]) + 0.1 * rates[group, -1, action]
+
+
+def favours_label(action, label, group, policies, rates):
+    return 0.3 * (action == label) + 0.1 * action
 
 
 def options(**changes):
@@ -76,7 +89,7 @@ def both(reward, rows, people, opts, *, n_groups=2, n_labels=2, weight=1.5):
     history = np.zeros((100, 3))
     done = kernels.train(
         compiled.policies, compiled.moments, rows, people, terms, compiled.rates, opts,
-        0, opts.end, history,
+        0, opts.end, history, people.shares if len(people.actions) and len(people.shares) else None,
     )  # fmt: skip
     assert done == opts.end
     total = reference.train(
@@ -92,6 +105,17 @@ def assert_same(reward, rows, people, opts, **shape):
         np.testing.assert_allclose(mine, theirs, rtol=1e-9, atol=1e-12)
     for mine, theirs in zip(compiled.rates, plain.rates, strict=True):
         np.testing.assert_allclose(mine, theirs, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("expected", [True, False], ids=["expected", "sampled"])
+@pytest.mark.parametrize(("n_groups", "n_labels"), [(2, 2), (3, 4)])
+def test_loop_equals_reference_on_a_log_with_some_labels(expected, n_groups, n_labels):
+    rows, people = world(n_groups, n_labels, logged=True)
+    rng = np.random.default_rng(5)
+    labels = np.where(people.actions == 1, rng.integers(0, n_labels, N_PEOPLE), -1)
+    people = people._replace(labels=labels, shares=np.where(labels >= 0, 1 / people.propensities, 1.0))
+    reward = LogRatio() + EqualizedOdds(averaging=0.2) + Parity() + Custom(favours_label)
+    assert_same(reward, rows, people, options(expected=expected), n_groups=n_groups, n_labels=n_labels)
 
 
 @pytest.mark.parametrize(

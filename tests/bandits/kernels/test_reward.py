@@ -205,7 +205,7 @@ def test_a_price_that_overshot_comes_down_to_zero_where_the_bound_is_kept(how):
         seen = [dual[0, 0, 2, 1]]
         for _ in range(50):
             if how == "compiled":
-                watch(terms, state, 0, 0, np.full((2, 2), 0.5), 1.0, 1.0)
+                watch(terms, state, 0, 0, np.full((2, 2), 0.5), 1.0, 1.0, False)
             else:
                 watched(terms, state, 0, 0, np.array([0.5, 0.5]), 1.0)
             seen.append(dual[0, 0, 2, 1])

@@ -43,6 +43,18 @@ def draw(policies: Any, g: int, u: float) -> Any:
     return n_actions - 1
 
 
+@jit()
+def stand_for(
+    people: float, terms: Any, apart: float, first: int, last: int, group: int, said: Any, logs: Any,
+    draws: Any, expected: bool, state: Any, rewards: Any,
+) -> None:  # fmt: skip
+    """Let what a log's label changes about the rewards count for so many people."""
+    untold = np.zeros(rewards.shape[0])
+    fill_rewards(terms, apart, first, last, -1, group, said, logs, draws, expected, state, untold)
+    for k in range(first, last):
+        rewards[k] = untold[k] + people * (rewards[k] - untold[k])
+
+
 @jit(inline="always")
 def acting_gradient(
     expected: bool, logged: bool, action: int, weight: float, earned: float, g: int,
@@ -72,11 +84,12 @@ def acting_gradient(
 @jit(fastmath=FAST)
 def train(
     policies: Any, moments: Any, rows: Any, people: Any, terms: Any, state: Any, options: Any,
-    first_step: int, n_steps: int, history: Any,
+    first_step: int, n_steps: int, history: Any, told: Any = None,
 ) -> int:  # fmt: skip
     """Take `n_steps` steps from `first_step` on; return how many were taken before a reward was not finite.
 
-    history[row] sums reward and divergence and counts the steps of one interval.
+    history[row] sums reward and divergence and counts the steps of one interval. `told` are the shares of a
+    log's people, some of whom have labels; None leaves the lines about them out of the compiled loop.
     """
     W1, b1, W2, b2 = policies
     values, indices, starts = rows.values, rows.indices, rows.starts
@@ -86,7 +99,7 @@ def train(
     n_actions = b2.shape[1]
     direct = options.batch_size == 1 and not options.adam and options.weight_decay == 0.0
     expected, logged = options.expected, people.actions.shape[0] > 0
-    weighted = people.weights.shape[0] > 0
+    weighted, shared = people.weights.shape[0] > 0, people.shares.shape[0] > 0
     listens, weights = options.mutual and n_groups > 1 and terms.listens, terms.weights
     target_W1, target_b1, target_W2, target_b2 = policies if direct else moments.gradient
 
@@ -107,8 +120,10 @@ def train(
             softmax(logits, g, logs, said)
         rate = learning_rate(options, step)
         if state.rates.shape[0] > 0:
-            stands_for = people.shares[person] if weighted else 1.0
-            rate_lines.watch(terms.rates, state, group, label, said, rate / options.learning_rate, stands_for)
+            stands_for = people.shares[person] if shared else 1.0
+            rate_lines.watch(
+                terms.rates, state, group, label, said, rate / options.learning_rate, stands_for, logged
+            )
 
         action, weight, earned = -1, 1.0, 0.0
         if logged:
@@ -123,6 +138,10 @@ def train(
         apart = mean_divergence(0, group, said, logs)
         first, last = (0, n_actions) if expected else (action, action + 1)
         fill_rewards(terms, apart, first, last, label, group, said, logs, draws, expected, state, rewards)
+        if told is not None and label >= 0:
+            stand_for(
+                told[person], terms, apart, first, last, group, said, logs, draws, expected, state, rewards
+            )
         reward = acting_gradient(expected, logged, action, weight, earned, group, said, rewards, gradient)
         if not np.isfinite(reward):
             return step - first_step
