@@ -4,7 +4,7 @@
     python experiments/frontier.py --datasets german compas --seeds 20 --out results/frontier/small
     python experiments/elsewhere.py && python experiments/published_ends.py && python experiments/authors_files.py
     python experiments/table2_explained.py && python experiments/figure_convergence.py
-    python experiments/tiny_groups.py && python experiments/strangers.py && python experiments/boosted_choices.py
+    python experiments/tiny_groups.py && python experiments/selective_labels.py && python experiments/strangers.py && python experiments/boosted_choices.py
     python benchmarks/training.py --json results/benchmarks/training.json
     python experiments/boosted.py && python experiments/boosted_elsewhere.py
     python experiments/fairgbm_peer.py --python … && python benchmarks/boosting.py --json results/benchmarks/boosting.json
@@ -362,10 +362,11 @@ PAGES: dict[str, Callable[[], str]] = {
 
 
 def main() -> None:
-    import boosted_pages  # it needs this file's functions
+    import boosted_pages  # these need this file's functions
+    import selective_pages
 
     GENERATED.mkdir(parents=True, exist_ok=True)
-    for name, make in {**PAGES, **boosted_pages.PAGES}.items():
+    for name, make in {**PAGES, **boosted_pages.PAGES, **selective_pages.PAGES}.items():
         try:
             text = make()
         except FileNotFoundError as error:
