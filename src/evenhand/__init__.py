@@ -110,7 +110,14 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     if name in _HOME_OF:
-        value = getattr(import_module(_HOME_OF[name]), name)
+        try:
+            value = getattr(import_module(_HOME_OF[name]), name)
+        except ModuleNotFoundError as error:
+            if error.name == "sqlalchemy":
+                raise ModuleNotFoundError(
+                    f"evenhand.{name} needs {error.name}: pip install 'evenhand[serve]'.", name=error.name
+                ) from None
+            raise
         globals()[name] = value
         return value
     if name in _MODULES:

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+import signal
+import tempfile
+from importlib import import_module
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -15,6 +18,7 @@ from evenhand.cli.console import on_stdout
 
 EXAMPLES = (
     "[bold]Examples[/]\n\n"
+    "evenhand serve --demo\n\n"
     "evenhand serve model.skops --log decisions.db\n\n"
     "evenhand serve model.skops --log decisions.db --reveals grant --within 300 --learn-every 3600\n\n"
     "evenhand serve --log postgresql://me@db/decisions --host 0.0.0.0"
@@ -22,6 +26,7 @@ EXAMPLES = (
 
 
 def run(
+    ctx: typer.Context,
     model: Annotated[
         Path | None, typer.Argument(help="A model that `evenhand fit` saved; a log that exists has its own.")
     ] = None,
@@ -47,26 +52,24 @@ def run(
         typer.Option("--promote", help="Promote candidates that are surely better and within the bounds."),
     ] = False,
     max_model_size: options.MaxModelSize = 1,
+    demo: Annotated[
+        bool,
+        typer.Option(
+            "--demo", help="Simulated applicants and a log that is deleted at the end; needs no model."
+        ),
+    ] = False,
 ) -> None:
     """Decide about people who come one by one, keep a log of it, and learn from what it earned.
 
     Tokens are read from EVENHAND_DECIDING_TOKEN and EVENHAND_ADMINISTERING_TOKEN.
     """
-    try:
-        import uvicorn
-
-        from evenhand.decisions.loop import DecisionLoop
-        from evenhand.decisions.serve.app import make_app
-        from evenhand.decisions.serve.guards import check_tokens
-    except ModuleNotFoundError as error:
-        raise JobFailedError(f"The service needs {error.name}: pip install 'evenhand[serve]'.") from error
-    from evenhand.report.live import live_page
+    tokens = _ready(host)
+    if demo:
+        _check_alone(ctx)
+        return _demonstrate(host, port, tokens)
+    from evenhand.decisions.loop import DecisionLoop
     from evenhand.workflow.persistence import load
 
-    tokens = {
-        role: os.environ.get(f"EVENHAND_{role.upper()}_TOKEN") for role in ("deciding", "administering")
-    }
-    check_tokens(host, tokens)
     try:
         paid = None if earns is None else json.loads(earns)
     except json.JSONDecodeError as error:
@@ -77,6 +80,64 @@ def run(
         within=None if within is None else within * 86_400, max_discrimination=max_discrimination,
         max_flip=max_flip,
     )  # fmt: skip
-    app = make_app(loop, host=host, tokens=tokens, learn_every=learn_every, promotes=promote, page=live_page)
+    return _serve(loop, host, port, tokens=tokens, learn_every=learn_every, promotes=promote)
+
+
+def _ready(host: str) -> dict[str, str | None]:
+    """Return the tokens, if all is installed and they suffice for this host."""
+    try:
+        for needed in ("uvicorn", "evenhand.decisions.serve.app"):
+            import_module(needed)
+    except ModuleNotFoundError as error:
+        raise JobFailedError(f"The service needs {error.name}: pip install 'evenhand[serve]'.") from error
+    from evenhand.decisions.serve.guards import check_tokens
+
+    tokens = {
+        role: os.environ.get(f"EVENHAND_{role.upper()}_TOKEN") for role in ("deciding", "administering")
+    }
+    check_tokens(host, tokens)
+    return tokens
+
+
+def _serve(loop: Any, host: str, port: int, **how: Any) -> None:
+    import uvicorn
+
+    from evenhand.decisions.serve.app import make_app
+    from evenhand.report.live import live_page
+
+    app = make_app(loop, host=host, page=live_page, **how)
     on_stdout().print(f"Deciding at http://{host}:{port}/ with version {loop.version}; its API: /docs")
     uvicorn.run(app, host=host, port=port, log_level="warning", server_header=False)
+
+
+def _demonstrate(host: str, port: int, tokens: dict[str, str | None]) -> None:
+    from evenhand.decisions.serve import demo
+    from evenhand.decisions.serve.beside import Beside
+
+    story = demo.choose_story()
+    say = on_stdout().print
+    say(f"A demonstration: {story.told}. The first start may take a minute, since loops are compiled.")
+    # uvicorn raises the signal that ended it once more: SIGTERM, too, must let the log be deleted.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    with tempfile.TemporaryDirectory(prefix="evenhand-demo-") as folder:
+        loop = demo.begin(story, Path(folder) / "decisions.db")
+        say(
+            f"A hundred people apply each second, and the first model says '{story.no}' too often. Whether "
+            f"somebody {story.well} or {story.badly} is seen some seconds later, and only after "
+            f"'{story.yes}'. Every {demo.LEARN_EVERY:g} seconds a policy learns from that; it decides once "
+            "the log proves it better. Open the address and watch; Ctrl-C ends it and deletes the log."
+        )
+        stream = Beside("stream", demo.TICK, demo.Stream(loop, story).step)
+        _serve(loop, host, port, tokens=tokens, learn_every=demo.LEARN_EVERY, promotes=True, beside=[stream])
+    say("The demonstration is over; its log is deleted.")
+
+
+def _check_alone(ctx: typer.Context) -> None:
+    source = ctx.get_parameter_source
+    given = [name for name in ctx.params if getattr(source(name), "name", "") == "COMMANDLINE"]
+    others = [name for name in given if name not in ("demo", "host", "port")]
+    if others:
+        raise ValueError(
+            f"Got --demo with {', '.join(others)}, but expected only --host and --port beside it: a "
+            "demonstration has its own model, log and rules."
+        )

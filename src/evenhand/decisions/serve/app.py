@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -24,8 +24,8 @@ from evenhand.decisions.contexts import check_id
 from evenhand.decisions.errors import ConflictError, LogUnavailableError
 from evenhand.decisions.loop import DecisionLoop
 from evenhand.decisions.serve import shapes
+from evenhand.decisions.serve.beside import Beside, learner
 from evenhand.decisions.serve.guards import Guard
-from evenhand.decisions.serve.learning import Learner
 from evenhand.decisions.status import find, status_of
 from evenhand.version import __version__
 from evenhand.wording import as_plain
@@ -61,15 +61,19 @@ def make_app(
     learn_every: float = 0.0,
     promotes: bool = False,
     page: Callable[[dict[str, Any]], str] | None = None,
+    beside: Sequence[Beside] = (),
 ) -> FastAPI:
     """Return the service of an open loop, which it closes in the end; `page` makes the live page."""
-    learner, meters = Learner(loop, learn_every, promotes=promotes), Meters(loop)
+    running = [*beside, learner(loop, learn_every, promotes=promotes)]
+    meters = Meters(loop)
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        learner.start()
+        for one in running:
+            one.start()
         yield
-        await asyncio.to_thread(learner.stop)
+        for one in running:
+            await asyncio.to_thread(one.stop)
         await asyncio.to_thread(loop.close)
 
     app = FastAPI(title="evenhand", version=__version__, lifespan=lifespan, description=__doc__)

@@ -1,0 +1,40 @@
+"""Without the extra `serve`, whoever needs it is told how to get it."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+HIDE = "import sys; sys.modules[{hidden!r}] = None\n"  # as if it were not installed
+
+
+def ran(hidden, code):
+    return subprocess.run(
+        [sys.executable, "-c", HIDE.format(hidden=hidden) + code], capture_output=True, text=True, check=False
+    )
+
+
+@pytest.mark.parametrize("use", ["evenhand.DecisionLoop", "from evenhand import DecisionLoop"])
+def test_the_loop_names_the_extra(use):
+    found = ran("sqlalchemy", f"import evenhand\n{use}")
+    last = found.stderr.strip().splitlines()[-1]
+    assert last == (
+        "ModuleNotFoundError: evenhand.DecisionLoop needs sqlalchemy: pip install 'evenhand[serve]'."
+    )
+    assert (
+        ran("sqlalchemy", "import evenhand\nevenhand.CooperativeBandits, evenhand.ConflictError").returncode
+        == 0
+    )
+
+
+@pytest.mark.parametrize("hidden", ["sqlalchemy", "fastapi", "uvicorn", "prometheus_client"])
+@pytest.mark.parametrize("more", ["", ", '--demo'"])
+def test_the_command_names_the_extra(hidden, more, tmp_path):
+    code = f"sys.argv = ['evenhand', 'serve', '--log', {str(tmp_path / 'log.db')!r}]\n"
+    code = code if not more else "sys.argv = ['evenhand', 'serve', '--demo']\n"
+    found = ran(hidden, code + "from evenhand.cli import main; main()")
+    assert found.returncode == 1
+    assert f"The service needs {hidden}: pip install 'evenhand[serve]'." in " ".join(found.stderr.split())
+    assert not (tmp_path / "log.db").exists()
