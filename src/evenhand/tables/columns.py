@@ -26,7 +26,6 @@ _MANY_CATEGORIES = 100
 _COUNTED, _DENSE = 100, 1.2  # so many people, and so few numbers left out: no amounts look like this
 _NAMED = 5  # columns with gaps that are named
 _MOSTLY = 0.5  # more numbers than this among text are meant as numbers
-_NO_MISTAKE = 0.05  # of the people with a value: a word that so many gave is an answer
 # Whole numbers under such names are no amounts: identifiers if there are many of them, else codes.
 _ID_NAME = re.compile(
     r"(?i:(?:.*[\s_.-])?(?:id|uuid|guid|nbr|rownames)|unnamed: 0|index|row|no|nr|number|seq)|.*[a-z]I[Dd]"
@@ -192,16 +191,15 @@ def _text(column: pd.Series[Any], notes: list[str], place: Place) -> pd.Series[A
 
 
 def _words_of_a_scale(spoken: pd.Series[Any], numbers: pd.Series[Any]) -> str:
-    """Return the words that many people gave where others gave one of a few numbers; '' if there are none.
+    """Return the words that stand beside a few different numbers, such as grades from 9 to 12, or ''.
 
-    A word that is rare is a mistake to be corrected, and so is a number that is written strangely.
+    Among many numbers a word is a mistake to be corrected, and so is a number that is written strangely.
     """
     odd = spoken[numbers.isna()]
-    common = odd.value_counts() >= _NO_MISTAKE * len(spoken)
     scale = spoken.nunique() <= _SOME_DISTINCT and numbers.notna().mean() > _MOSTLY
-    if not (scale and len(odd) and common.all()) or odd.str.fullmatch(_WRITTEN_NUMBER).any():
+    if not scale or odd.empty or odd.str.contains(r"\d").any():
         return ""
-    return ", ".join(repr(word) for word in common.index)
+    return ", ".join(repr(word) for word in odd.unique()[:_NAMED])
 
 
 def _written_with(text: str) -> str:
