@@ -319,7 +319,7 @@ def tiny_groups() -> str:
     runs = table[["table", "seed"]].drop_duplicates()
     return (
         f"{markdown(text)}\n\nMean regret and its standard error over {len(runs)} runs on "
-        f"{table['table'].nunique()} tables. Command: `python experiments/tiny_groups.py`."
+        f"{table['table'].nunique()} tables. Command: `python experiments/tiny_groups.py --seeds {table['seed'].nunique()}`."
     )
 
 
