@@ -197,7 +197,7 @@ def _words_of_a_scale(spoken: pd.Series[Any], numbers: pd.Series[Any]) -> str:
     """
     odd = spoken[numbers.isna()]
     scale = spoken.nunique() <= _SOME_DISTINCT and numbers.notna().mean() > _MOSTLY
-    if not scale or odd.empty or odd.str.contains(r"\d").any():
+    if not scale or odd.empty or odd.str.fullmatch(_WRITTEN_NUMBER).any():
         return ""
     return ", ".join(repr(word) for word in odd.unique()[:_NAMED])
 
