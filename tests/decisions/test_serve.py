@@ -41,7 +41,10 @@ def test_deciding_and_outcomes(client):
     found = first.json()
     assert found["probability"] == found["by_group"]["f"][found["action"]]
     assert client.post("/decide", json=PERSON).json() == found
-    assert client.get("/decision", params={"id": "a"}).json() == found
+    kept = client.get("/decision", params={"id": "a"}).json()
+    assert kept.items() >= found.items()
+    assert kept["with_same_draw"]["f"] == found["action"]
+    assert (kept["revealed"], kept["reward"]) == (True, None)
     assert client.get("/decision", params={"id": "b"}).status_code == 404
     assert client.post("/decide", json={**PERSON, "group": "m"}).status_code == 409
     many = [{**PERSON, "id": f"{at}"} for at in range(50)]

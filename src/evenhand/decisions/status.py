@@ -4,27 +4,33 @@ from __future__ import annotations
 
 from typing import Any
 
-from sqlalchemy import Integer, cast, func, select
+import numpy as np
+from sqlalchemy import Integer, case, cast, func, select
 
 from evenhand.decisions.deciding import Decision
 from evenhand.decisions.loop import DecisionLoop
+from evenhand.decisions.policy import draw
 from evenhand.decisions.schema import contradictions, decisions, erasures, lessons, outcomes
 
 
 def status_of(loop: DecisionLoop) -> dict[str, Any]:
-    """Return counts of a log as plain data."""
+    """Return counts of a log as plain data.
+
+    `explored` counts decisions whose action had no more than the least probability.
+    """
     log = loop._log
+    least = decisions.c.probability <= loop.rules.explore * (1 + 1e-9)
     cells = log.all(
         select(
             decisions.c.version, decisions.c.group, decisions.c.action, func.count(),
             func.sum(cast(decisions.c.revealed, Integer)), func.count(lessons.c.decision),
-            func.sum(lessons.c.reward),
+            func.sum(lessons.c.reward), func.sum(case((least, 1), else_=0)),
         )
         .outerjoin(lessons, lessons.c.decision == decisions.c.number)
         .group_by(decisions.c.version, decisions.c.group, decisions.c.action)
         .order_by(decisions.c.version, decisions.c.group, decisions.c.action)
     )  # fmt: skip
-    names = ("version", "group", "action", "decisions", "revealed", "known", "earned")
+    names = ("version", "group", "action", "decisions", "revealed", "known", "earned", "explored")
     rows = [dict(zip(names, cell, strict=True)) for cell in cells]
     awaited = (
         select(func.count())
@@ -50,11 +56,23 @@ def status_of(loop: DecisionLoop) -> dict[str, Any]:
     }
 
 
-def find(loop: DecisionLoop, id: str) -> Decision | None:
-    """Return the decision of an id; None if there is none."""
+def find(loop: DecisionLoop, id: str) -> tuple[Decision, dict[str, Any]] | None:
+    """Return the decision of an id, and what else the log knows of it; None if there is none."""
+    query = (
+        select(decisions, lessons.c.reward)
+        .outerjoin(lessons, lessons.c.decision == decisions.c.number)
+        .where(decisions.c.id == id)
+    )
     with loop._log.read() as connection:
-        rows = connection.execute(select(decisions).where(decisions.c.id == id)).mappings().all()
-    return loop.answered(list(rows))[0] if rows else None
+        row = connection.execute(query).mappings().first()
+    if row is None:
+        return None
+    found = loop.answered([row])[0]
+    said = np.array([list(chances.values()) for chances in found.by_group.values()])
+    drawn = draw(said, np.full(len(said), loop.rules.draws(id)[0]))
+    actions = list(next(iter(found.by_group.values())))
+    instead = {group: actions[at] for group, at in zip(found.by_group, drawn.tolist(), strict=True)}
+    return found, {"with_same_draw": instead, "revealed": row["revealed"], "reward": row["reward"]}
 
 
 def _count(loop: DecisionLoop, table: Any) -> int:

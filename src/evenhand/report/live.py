@@ -4,27 +4,50 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from importlib.resources import files
+from datetime import UTC, datetime
 from typing import Any
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from evenhand.report.render import visible
+from evenhand.report.render import _environment, _source, visible
 
 
 def live_page(status: dict[str, Any]) -> str:
-    """Return the page of a service's status; it loads itself again every few seconds."""
-    places = Environment(
-        loader=PackageLoader("evenhand.report"), autoescape=True, undefined=StrictUndefined, trim_blocks=True
-    )
-    templates = files("evenhand.report") / "templates"
-    script = (templates / "live.js").read_text(encoding="utf-8")
+    """Return the page of a service's status; it brings itself up to date every few seconds."""
+    script = _source("live.js")
     allowed = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
-    return places.get_template("live.html.j2").render(
-        status=visible(status),
-        style=Markup((templates / "style.css").read_text(encoding="utf-8")),
-        script=Markup(script),
-        policy="default-src 'none'; style-src 'unsafe-inline'; connect-src 'self'; "
-        f"script-src 'sha256-{allowed}'",
+    return (
+        _environment()
+        .get_template("live.html.j2")
+        .render(
+            status=visible(status),
+            groups=visible(_by_group(status)),
+            when=_when,
+            style=Markup(_source("style.css")),
+            script=Markup(script),
+            policy="default-src 'none'; style-src 'unsafe-inline'; connect-src 'self'; base-uri 'none'; "
+            f"form-action 'none'; script-src 'sha256-{allowed}'",
+        )
     )
+
+
+def _by_group(status: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return each group's counts over all policies."""
+    found: dict[str, dict[str, Any]] = {}
+    for cell in status["cells"]:
+        row = found.setdefault(cell["group"], {"group": cell["group"], "decisions": 0, "explored": 0})
+        row["decisions"] += cell["decisions"]
+        row["explored"] += cell["explored"]
+    return list(found.values())
+
+
+def _when(at: float) -> str:
+    """Return a time as people write it; a clock may have said anything.
+
+    >>> _when(0.0), _when(1e300)
+    ('1970-01-01 00:00:00 UTC', '1e+300')
+    """
+    try:
+        return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+    except (OverflowError, OSError, ValueError):
+        return f"{at:g}"

@@ -27,6 +27,7 @@ from evenhand.decisions.serve import shapes
 from evenhand.decisions.serve.beside import Beside, learner
 from evenhand.decisions.serve.guards import Guard
 from evenhand.decisions.status import find, status_of
+from evenhand.decisions.watching import Watch
 from evenhand.version import __version__
 from evenhand.wording import as_plain
 
@@ -144,6 +145,11 @@ def _add_deciding(app: FastAPI, loop: DecisionLoop, meters: Meters) -> None:
 def _add_administering(
     app: FastAPI, loop: DecisionLoop, meters: Meters, page: Callable[[dict[str, Any]], str] | None
 ) -> None:
+    watch = Watch(loop)
+
+    def seen() -> Any:
+        return as_plain({**status_of(loop), "treated": watch.look()})
+
     @app.get("/policies", tags=["administering"])
     def policies() -> Any:
         """List every policy with its origin and its promotions."""
@@ -170,18 +176,16 @@ def _add_administering(
 
     @app.get("/status", tags=["administering"])
     def status() -> Any:
-        """Count what was decided and earned, by group and by policy."""
-        return JSONResponse(as_plain(status_of(loop)))
+        """Count what was decided and earned, by group and by policy, and say how groups are treated."""
+        return JSONResponse(seen())
 
     @app.get("/decision", tags=["administering"])
     def decision(id: str) -> Any:
         """Look up one person's decision, with what each group's policy would have said."""
         found = find(loop, check_id(id))
-        return (
-            JSONResponse({"detail": "No such id."}, 404)
-            if found is None
-            else as_plain(shapes.Answer.of(found))
-        )
+        if found is None:
+            return JSONResponse({"detail": "No such id."}, 404)
+        return JSONResponse(as_plain({**shapes.Answer.of(found[0]), **found[1]}))
 
     @app.get("/metrics", tags=["administering"])
     def metrics() -> Response:
@@ -193,4 +197,4 @@ def _add_administering(
         @app.get("/", response_class=HTMLResponse, include_in_schema=False)
         def live() -> HTMLResponse:
             """Show the live page."""
-            return HTMLResponse(page(as_plain(status_of(loop))), headers={"Cache-Control": "no-store"})
+            return HTMLResponse(page(seen()), headers={"Cache-Control": "no-store"})

@@ -1,20 +1,55 @@
 "use strict";
-// The page is made anew by the service; what is typed into it stays.
+const place = (id) => document.getElementById(id);
+// The page is made anew by the service; what is typed into it, and who was looked up, stays.
 async function refresh() {
+  let state = "live";
   try {
-    const page = new DOMParser().parseFromString(await (await fetch("/")).text(), "text/html");
-    document.getElementById("live").replaceWith(page.getElementById("live"));
-  } catch (error) { /* the service is away: the next time */ }
+    const answer = await fetch("/");
+    const made = new DOMParser().parseFromString(await answer.text(), "text/html").getElementById("live");
+    if (!answer.ok || !made) throw new Error(answer.status);
+    place("live").replaceWith(made);
+  } catch (error) { state = "the service is away"; }
+  if (place("state").textContent !== state) place("state").textContent = state;
+  setTimeout(refresh, 3000);
 }
-setInterval(refresh, 3000);
-document.getElementById("look").addEventListener("submit", async (event) => {
+setTimeout(refresh, 3000);
+
+// All that comes from the log is put in as text. Marks that hide or turn the direction of writing are written out.
+const hidden = /[\u061c\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff\x00-\x08\x0b-\x1f\x7f-\x9f]/g;
+const seen = (text) => String(text).replace(hidden, (mark) => `⟨U+${mark.charCodeAt(0).toString(16).toUpperCase().padStart(4, "0")}⟩`);
+function element(name, text, ...inner) {
+  const made = document.createElement(name);
+  if (text !== null) made.append(Object.assign(document.createElement("bdi"), { textContent: seen(text) }));
+  made.append(...inner);
+  return made;
+}
+function table(told) {
+  const actions = Object.keys(told.by_group[told.group]);
+  const head = element("tr", null, ...["policy of group", ...actions, "would have said"].map((name) => element("th", name)));
+  const rows = Object.entries(told.by_group).map(([group, said]) => {
+    const instead = told.with_same_draw[group];
+    const row = element("tr", null, element("th", group === told.group ? `${group}, their own` : group),
+      ...actions.map((action) => element("td", said[action].toFixed(3))), element("td", instead));
+    if (group === told.group) row.className = "chosen";
+    if (String(instead) !== String(told.action)) row.lastChild.firstChild.className = "differs";
+    return row;
+  });
+  const made = element("table", null, element("thead", null, head), element("tbody", null, ...rows));
+  made.className = "people";
+  const scroll = element("div", null, made);
+  scroll.className = "scroll";
+  return scroll;
+}
+place("look").addEventListener("submit", async (event) => {
   event.preventDefault();
-  const found = document.getElementById("found");
-  const answer = await fetch("/decision?id=" + encodeURIComponent(document.getElementById("id").value));
-  const told = await answer.json();
-  found.textContent = answer.ok
-    ? `${told.action} with probability ${told.probability.toFixed(3)}, group ${told.group}, version ${told.version}. ` +
-      Object.entries(told.by_group).map(([group, said]) => `As ${group}: ` +
-        Object.entries(said).map(([action, chance]) => `${action} ${chance.toFixed(3)}`).join(", ")).join(". ") + "."
-    : "There is no decision with this id.";
+  const id = place("id").value;
+  try {
+    const answer = await fetch("/decision?id=" + encodeURIComponent(id));
+    if (!answer.ok) return place("found").replaceChildren(element("p", `There is no decision with the id ${id}.`));
+    const told = await answer.json();
+    const earned = told.reward !== null ? `earned ${told.reward}` : told.revealed ? "its outcome is awaited" : "reveals no outcome";
+    place("found").replaceChildren(
+      element("p", `${told.id}: ${told.action}, with probability ${told.probability.toFixed(3)}, by version ${told.version}; ${earned}.`),
+      table(told));
+  } catch (error) { place("found").replaceChildren(element("p", "The service is away.")); }
 });

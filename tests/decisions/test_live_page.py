@@ -1,0 +1,150 @@
+"""The live page as a person meets it: Chromium, a real service, names that strangers chose."""
+
+from __future__ import annotations
+
+import shutil
+import socket
+import threading
+import time
+
+import numpy as np
+import pytest
+import uvicorn
+
+from evenhand import CooperativeBandits, DecisionLoop
+from evenhand.decisions.policy import draw
+from evenhand.decisions.serve.app import make_app
+from evenhand.decisions.watching import Watch
+from evenhand.report.live import live_page
+
+CHROMIUM = shutil.which("chromium") or "/usr/bin/chromium"
+HOSTILE = "<img src=x onerror=document.title='bad'>"
+
+
+@pytest.fixture
+def loop(tmp_path):
+    rng = np.random.default_rng(0)
+    X, s = rng.normal(size=(400, 3)), rng.choice([HOSTILE, "m"], 400)
+    y = np.where(X[:, 0] + 1.5 * (s == "m") > 0.5, "grant", "refuse")
+    model = CooperativeBandits(epochs=5, random_state=0).fit(X, y, sensitive_features=s)
+    loop = DecisionLoop(model, tmp_path / "log.db", reveals={"grant"}, explore=0.1, seed="0" * 32)
+    decide(loop, 300)
+    yield loop
+    loop.close()
+
+
+def decide(loop, n, begin=0):
+    rng = np.random.default_rng(begin)
+    groups = rng.choice([HOSTILE, "m"], n)
+    return loop.decide_many(
+        (f"{HOSTILE} {begin + at}", rng.normal(size=3), groups[at]) for at in range(n)
+    )  # fmt: skip
+
+
+def test_rates_and_flips_are_those_of_the_log(loop, monkeypatch):
+    made = [loop.decide_many([]), decide(loop, 300)][1]
+    found = Watch(loop).look()
+    numbers = [loop.rules.draws(one.id)[0] for one in made]
+    said = np.array([[list(chances.values()) for chances in one.by_group.values()] for one in made])
+    drawn = draw(said, np.repeat(np.array(numbers)[:, None], 2, axis=1))
+    for at, row in enumerate(found["groups"]):
+        here = np.array([one.group == row["group"] for one in made])
+        assert row["people"] == here.sum()
+        assert row["flip_rate"]["value"] == pytest.approx((drawn[here, 0] != drawn[here, 1]).mean())
+        for action, rate in enumerate(row["rates"]):
+            assert rate["value"] == pytest.approx(said[here, at, action].mean())
+            assert rate["low"] <= rate["value"] <= rate["high"]
+    monkeypatch.setattr("evenhand.decisions.watching.AT_ONCE", 70)
+    watch = Watch(loop)  # in pieces, the same
+    for people in (70, 140, 210, 280, 300, 300):
+        assert watch.look()["people"] == people
+    for one, other in zip(watch.look()["groups"], found["groups"], strict=True):
+        assert one["flip_rate"] == pytest.approx(other["flip_rate"])
+    loop.outcome(f"{HOSTILE} 1", reward=1.0)
+    loop.learn()
+    loop.promote(force=True)
+    assert watch.look()["people"] == 0  # a new policy, about which nothing is known yet
+    decide(loop, 5, begin=1000)
+    assert watch.look()["people"] == 5
+
+
+@pytest.fixture
+def address(loop):
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    app = make_app(loop, page=live_page)
+    server = uvicorn.Server(
+        uvicorn.Config(app, port=port, log_level="error", ws="none", timeout_graceful_shutdown=2)
+    )
+    thread = threading.Thread(target=server.run)
+    thread.start()
+    while not server.started:
+        time.sleep(0.05)
+    yield f"http://127.0.0.1:{port}/"
+    server.should_exit = True
+    thread.join()
+
+
+@pytest.fixture
+def page(address):
+    api = pytest.importorskip("playwright.sync_api", reason="the page is tested with Playwright")
+    if shutil.which(CHROMIUM) is None:
+        pytest.skip("the page is tested in Chromium, which is not installed")
+    with api.sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"])
+        page = browser.new_page(viewport={"width": 1280, "height": 800})
+        wrong, asked = [], []
+        page.on("pageerror", lambda error: wrong.append(str(error)))
+        page.on("console", lambda message: wrong.append(message.text))
+        page.on("request", lambda request: asked.append(request.url))
+        page.goto(address)
+        page.wrong = wrong
+        yield page
+        assert page.title() == "Decisions · evenhand"  # no name was run
+        assert page.locator("img").count() == 0
+        assert all(url.startswith(address) for url in asked)
+        browser.close()
+
+
+@pytest.mark.browser
+def test_it_moves_by_itself_and_shows_names_as_text(loop, page):
+    from playwright.sync_api import expect
+
+    expect(page.locator(".sentence")).to_contain_text("300 decisions")
+    assert HOSTILE in page.locator("#treated tbody").inner_text()
+    assert page.locator("#explored tbody tr").count() == 2
+    answer = decide(loop, 100, begin=500)[0]
+    expect(page.locator(".sentence")).to_contain_text("400 decisions", timeout=15_000)
+    loop.learn()
+    loop.promote(force=True, note=HOSTILE)
+    expect(page.locator("#policies tbody tr.chosen")).to_contain_text("forced", timeout=15_000)
+    assert HOSTILE in page.locator("#policies").inner_text()
+    assert "although its value is not surely above" in page.locator("#policies").inner_text()
+
+    page.get_by_label("Id").fill(answer.id)
+    page.get_by_role("button", name="Look up").click()
+    expect(page.locator("#found p")).to_contain_text(f"{answer.id}: {answer.action}")
+    rows = page.locator("#found tbody tr")
+    assert rows.count() == 2
+    own = page.locator("#found tr.chosen")
+    assert f"{answer.group}, their own" in own.inner_text()
+    assert own.locator("td").last.inner_text() == answer.action
+    decide(loop, 1, begin=900)
+    expect(page.locator(".sentence")).to_contain_text("401 decisions", timeout=15_000)
+    expect(page.locator("#found tbody tr")).to_have_count(2)  # who was looked up stays
+    assert page.wrong == []
+    page.get_by_label("Id").fill(HOSTILE)
+    page.get_by_role("button", name="Look up").click()
+    expect(page.locator("#found")).to_have_text(f"There is no decision with the id {HOSTILE}.")
+
+
+@pytest.mark.browser
+def test_it_says_that_the_service_is_away(loop, page):
+    from playwright.sync_api import expect
+
+    page.context.set_offline(True)
+    expect(page.locator("#state")).to_have_text("the service is away", timeout=15_000)
+    assert "300 decisions" in page.locator(".sentence").inner_text()
+    page.context.set_offline(False)
+    expect(page.locator("#state")).to_have_text("live", timeout=15_000)
