@@ -14,8 +14,10 @@ import uvicorn
 from evenhand import CooperativeBandits, DecisionLoop
 from evenhand.decisions.policy import draw
 from evenhand.decisions.serve.app import make_app
+from evenhand.decisions.status import find, status_of
 from evenhand.decisions.watching import Watch
 from evenhand.report.live import live_page
+from evenhand.wording import as_plain
 
 CHROMIUM = shutil.which("chromium") or "/usr/bin/chromium"
 HOSTILE = "<img src=x onerror=document.title='bad'>"
@@ -42,7 +44,7 @@ def decide(loop, n, begin=0):
 
 
 def test_rates_and_flips_are_those_of_the_log(loop, monkeypatch):
-    made = [loop.decide_many([]), decide(loop, 300)][1]
+    made = decide(loop, 300)  # the same ids again: the same answers
     found = Watch(loop).look()
     numbers = [loop.rules.draws(one.id)[0] for one in made]
     said = np.array([[list(chances.values()) for chances in one.by_group.values()] for one in made])
@@ -66,6 +68,21 @@ def test_rates_and_flips_are_those_of_the_log(loop, monkeypatch):
     assert watch.look()["people"] == 0  # a new policy, about which nothing is known yet
     decide(loop, 5, begin=1000)
     assert watch.look()["people"] == 5
+
+
+def test_exploration_is_counted_by_group(begin, where, crowd):
+    loop = begin(where, explore=0.35)
+    made = loop.decide_many(crowd[:500])
+    status = status_of(loop)
+    for group in ("f", "m"):
+        cells = [cell for cell in status["cells"] if cell["group"] == group]
+        rare = sum(one.probability < 0.3501 for one in made if one.group == group)
+        assert sum(cell["explored"] for cell in cells) == rare > 0
+    assert Watch(loop).look()["people"] == 500
+    found, more = find(loop, made[3].id)
+    assert (found, more["reward"]) == (made[3], None)
+    assert find(loop, "nobody") is None
+    assert "500 decisions" in live_page(as_plain({**status, "treated": Watch(loop).look()}))
 
 
 @pytest.fixture
