@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 import warnings
 from typing import Any
 
@@ -70,6 +71,14 @@ def check_options(learner: Any) -> None:
     checks.integer("checkpoint_every", learner.checkpoint_every)
 
 
+def users_level() -> int:
+    """Return the `stacklevel` at which a warning names the line of whoever called evenhand."""
+    level, frame = 1, sys._getframe(1)
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("evenhand."):
+        level, frame = level + 1, frame.f_back
+    return level
+
+
 def check_reward(reward: Reward, shape: tuple[int, ...], people: People) -> Reward:
     """Raise if a log lacks what the reward needs, warn if labels teach nothing, try a user's own function.
 
@@ -87,7 +96,7 @@ def check_reward(reward: Reward, shape: tuple[int, ...], people: People) -> Rewa
         warnings.warn(
             f"No term of the reward {reward} looks at the label: nothing is learned from y. "
             "Add Likelihood() or Correctness().",
-            stacklevel=4,
+            stacklevel=users_level(),
         )
     own = reward.get("custom")
     if own is not None:
@@ -100,7 +109,7 @@ def warn_of_terms(reward: Reward, setting: Setting) -> None:
     """Warn of what the terms themselves warn of."""
     for caution in (term.caution(setting) for term in reward.terms):
         if caution is not None:
-            warnings.warn(caution, stacklevel=4)
+            warnings.warn(caution, stacklevel=users_level())
 
 
 def options_of(learner: Any, terms: Any, *, n_steps: int, decays: bool, order: str) -> Options:
@@ -169,5 +178,5 @@ def warn_if_collapsed(learner: Any, own: Any, people: People) -> None:
         f"{type(learner).__name__} decides {learner.classes_.tolist()[action]!r} for {alike} of {n} people, "
         f"but {wrong:.0%} of them have another label. Possible causes: {', '.join(causes)}.",
         CollapseWarning,
-        stacklevel=4,
+        stacklevel=users_level(),
     )
