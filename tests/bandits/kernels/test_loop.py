@@ -1,9 +1,6 @@
 """The compiled loop equals the NumPy reference on the same random numbers, term by term."""
 
 import copy
-import os
-import subprocess
-import sys
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -243,19 +240,3 @@ def test_threads_do_not_change_the_result():
     with ThreadPoolExecutor(4) as pool:
         for result in pool.map(train_in_chunks, [60] * 8):
             np.testing.assert_array_equal(alone, result)
-
-
-def test_no_index_leaves_its_array(tmp_path):
-    """The same loops once more, with Numba's bounds checks on (and compiled anew, so that they are)."""
-    script = (
-        f"import sys; sys.path.insert(0, {os.path.dirname(__file__)!r})\n"
-        "from test_loop import *\n"
-        "for reward in (TERMS[-1], TERMS[-2]):\n"
-        "    for expected in (True, False):\n"
-        "        for is_sparse in (True, False):\n"
-        "            assert_same(reward, *world(4, 5, is_sparse=is_sparse), options(expected=expected,"
-        " batch_size=3, adam=True), n_groups=4, n_labels=5)\n"
-        "assert_same('correctness', *world(3, 4, logged=True), options(), n_groups=3, n_labels=4)\n"
-    )
-    environment = {**os.environ, "NUMBA_BOUNDSCHECK": "1", "NUMBA_CACHE_DIR": str(tmp_path)}
-    subprocess.run([sys.executable, "-c", script], check=True, env=environment, timeout=300)
