@@ -122,7 +122,7 @@ def _demonstrate(host: str, port: int, tokens: dict[str, str | None]) -> None:
     with tempfile.TemporaryDirectory(prefix="evenhand-demo-") as folder:
         loop = demo.begin(story, Path(folder) / "decisions.db")
         say(
-            f"A hundred people apply each second, and the first model says '{story.no}' too often. Whether "
+            f"People apply all the time, and the first model says '{story.no}' too often. Whether "
             f"somebody {story.well} or {story.badly} is seen some seconds later, and only after "
             f"'{story.yes}'. Every {demo.LEARN_EVERY:g} seconds a policy learns from that; it decides once "
             "the log proves it better. Open the address and watch; Ctrl-C ends it and deletes the log."
