@@ -65,7 +65,7 @@ SPLITS_OF = {
     "german": (10, 10, 3),
     "compas": (10, 10, 3),
     "adult": (10, 3, 2),
-    "adult-all": (10, 3, 1),
+    "adult-all": (5, 3, 1),
     "health": (3, 1, 1),
 }
 BOTH = Bounded(max_discrimination=0.012, max_flip=0.005, name="both")
