@@ -208,7 +208,6 @@ def paired(table: pd.DataFrame) -> pd.DataFrame:
             if name.startswith(KINDS):
                 continue
             for dataset, gap in gaps(found[ours], theirs):
-                gap = gap.dropna()
                 _, low, high = compare.interval(gap.tolist())
                 seen = "ahead" if low > 0 else "behind" if high < 0 else "not told apart"
                 rows.append({"delta of": ours, "less that of": name, "dataset": dataset, "difference": interval(gap),

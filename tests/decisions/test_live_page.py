@@ -12,7 +12,7 @@ import pytest
 import uvicorn
 
 from evenhand import CooperativeBandits, DecisionLoop
-from evenhand.decisions.policy import draw
+from evenhand.decisions.exploration import draw
 from evenhand.decisions.serve.app import make_app
 from evenhand.decisions.status import find, status_of
 from evenhand.decisions.watching import Watch

@@ -12,8 +12,9 @@ from sqlalchemy import Connection, func, insert, select
 from sqlalchemy.exc import IntegrityError
 
 from evenhand.decisions.errors import ConflictError
+from evenhand.decisions.exploration import draw
 from evenhand.decisions.log import Log
-from evenhand.decisions.policy import Policy, draw
+from evenhand.decisions.policy import Policy
 from evenhand.decisions.rules import Rules
 from evenhand.decisions.schema import contradictions, decisions, outcomes, promotions
 

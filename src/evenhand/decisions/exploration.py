@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from evenhand import checks
-from evenhand.arrays import Flags, Floats
+from evenhand.arrays import Codes, Flags, Floats
 from evenhand.bandits.offpolicy import finite
 from evenhand.wording import listed
 
@@ -48,16 +48,31 @@ def with_floor(probabilities: npt.ArrayLike, floor: npt.ArrayLike) -> Floats:
     return np.asarray(least + above * share)
 
 
+def draw(probabilities: Floats, numbers: npt.ArrayLike) -> Codes:
+    """Return each person's action for a number in [0, 1), over the last axis.
+
+    With the same number, policies that agree draw the same action.
+    """
+    drawn: Codes = (probabilities.cumsum(-1) <= np.asarray(numbers)[..., None]).sum(-1)
+    return drawn.clip(max=probabilities.shape[-1] - 1)
+
+
+def flips_of(said: Floats, numbers: Floats) -> Flags:
+    """Return who would get another action in another group with the same draw.
+
+    `said` are every group's probabilities: (people, groups, actions).
+    """
+    drawn = draw(said, numbers[:, None])
+    return np.asarray((drawn != drawn[:, :1]).any(axis=1))
+
+
 def explored(before: Floats, after: Floats, numbers: npt.ArrayLike) -> Flags:
     """Return for whom a uniform number picks another action after the floor than it did before it.
 
     >>> explored(np.array([[1.0, 0.0]] * 2), np.array([[0.98, 0.02]] * 2), [0.5, 0.99])
     array([False,  True])
     """
-    u = np.asarray(numbers, dtype=np.float64)[:, None]
-    last = before.shape[1] - 1
-    first, second = ((said.cumsum(1) <= u).sum(1).clip(max=last) for said in (before, after))
-    return np.asarray(first != second)
+    return np.asarray(draw(before, numbers) != draw(after, numbers))
 
 
 @dataclass

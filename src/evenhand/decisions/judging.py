@@ -10,8 +10,9 @@ from sqlalchemy import select
 
 from evenhand.arrays import Floats
 from evenhand.decisions.confidence import DiscriminationSequence, difference_sequence, flip_sequence
+from evenhand.decisions.exploration import flips_of
 from evenhand.decisions.log import Log
-from evenhand.decisions.policy import Policy, draw
+from evenhand.decisions.policy import Policy
 from evenhand.decisions.rules import Rules
 from evenhand.decisions.schema import decisions, lessons
 from evenhand.decisions.sequences import ConfidenceSequence
@@ -157,9 +158,7 @@ def _look(
     own = new[everyone, read.groups]
     old = incumbent.probabilities(read.features, rules.explore)[everyone, read.groups]
     numbers = np.array([rules.draws(row.id)[0] for row in piece])
-    drawn = draw(new, np.repeat(numbers[:, None], new.shape[1], axis=1))
-    flips = (drawn != drawn[everyone, read.groups][:, None]).any(axis=1)
-    flip_sequence(flips, onto=seen.flips)
+    flip_sequence(flips_of(new, numbers), onto=seen.flips)
     for action, sequence in enumerate(seen.rates):
         sequence.update(own[:, action].clip(0.0, 1.0), [row.group for row in piece])
     known = np.array([row.reward is not None and row.at <= ripe for row in piece])

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import delete, insert, select
+from sqlalchemy import delete, func, insert, select
 
 from evenhand.atomic import replacing
 from evenhand.decisions.log import Log
@@ -38,6 +38,11 @@ def erase(log: Log, ids: Sequence[str], now: float) -> int:
         return [len(numbers)] * len(jobs)
 
     return int(log.commits.do(work, None))
+
+
+def erased(log: Log) -> int:
+    """Return how many decisions have been erased."""
+    return int(log.all(select(func.coalesce(func.sum(erasures.c.decisions), 0)))[0][0])
 
 
 def export(log: Log, folder: Path) -> list[Path]:

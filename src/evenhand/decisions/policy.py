@@ -178,15 +178,6 @@ def _computable(features: Any) -> Any:
     return computable(features)
 
 
-def draw(probabilities: Floats, number: Floats) -> Codes:
-    """Return each person's action for a number in [0, 1), over the last axis.
-
-    With the same number, policies that agree draw the same action.
-    """
-    drawn: Codes = (probabilities.cumsum(-1) <= np.asarray(number)[..., None]).sum(-1)
-    return drawn.clip(max=probabilities.shape[-1] - 1)
-
-
 def to_bytes(model: Any) -> bytes:
     """Return a model as a skops file."""
     with tempfile.TemporaryDirectory() as folder:

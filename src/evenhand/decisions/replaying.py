@@ -5,14 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from sqlalchemy import func, select
+from sqlalchemy import select
 
 from evenhand.decisions.deciding import Asked, answers
+from evenhand.decisions.keeping import erased
 from evenhand.decisions.lessons import learned
 from evenhand.decisions.log import Log
 from evenhand.decisions.policy import Policy, of_bytes
 from evenhand.decisions.rules import Rules
-from evenhand.decisions.schema import decisions, erasures, policies
+from evenhand.decisions.schema import decisions, policies
 
 
 @dataclass
@@ -45,7 +46,7 @@ class Replay:
 
 def replay(log: Log, rules: Rules) -> Replay:
     """Make every policy of a log again from its parent and its lessons, every decision from its policy."""
-    found = Replay(erased=log.all(select(func.coalesce(func.sum(erasures.c.decisions), 0)))[0][0])
+    found = Replay(erased=erased(log))
     known: dict[int, Policy] = {}
     reached: dict[int, int] = {}
     for row in log.all(select(policies).order_by(policies.c.version)):

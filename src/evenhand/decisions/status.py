@@ -8,9 +8,10 @@ import numpy as np
 from sqlalchemy import Integer, case, cast, func, select
 
 from evenhand.decisions.deciding import Decision
+from evenhand.decisions.exploration import draw
+from evenhand.decisions.keeping import erased
 from evenhand.decisions.loop import DecisionLoop
-from evenhand.decisions.policy import draw
-from evenhand.decisions.schema import contradictions, decisions, erasures, lessons, outcomes
+from evenhand.decisions.schema import contradictions, decisions, lessons, outcomes
 
 
 def status_of(loop: DecisionLoop) -> dict[str, Any]:
@@ -42,7 +43,7 @@ def status_of(loop: DecisionLoop) -> dict[str, Any]:
         "decisions": sum(row["decisions"] for row in rows),
         "outcomes": _count(loop, outcomes),
         "contradictions": _count(loop, contradictions),
-        "erased": log.all(select(func.coalesce(func.sum(erasures.c.decisions), 0)))[0][0],
+        "erased": erased(log),
         "awaited": log.all(awaited)[0][0],
         "known": sum(row["known"] for row in rows),
         "earned": sum(row["earned"] or 0.0 for row in rows),

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from sqlalchemy import select
 
+from evenhand.decisions.exploration import flips_of
 from evenhand.decisions.loop import DecisionLoop
-from evenhand.decisions.policy import draw
 from evenhand.decisions.schema import decisions
 from evenhand.decisions.sequences import ConfidenceSequence
 
@@ -68,8 +68,7 @@ class Watch:
             return
         said = np.array([json.loads(row.by_group) for row in rows])
         numbers = np.array([self._loop.rules.draws(row.id)[0] for row in rows])
-        drawn = draw(said, np.repeat(numbers[:, None], said.shape[1], axis=1))
-        flips = (drawn != drawn[:, :1]).any(axis=1)
+        flips = flips_of(said, numbers)
         own = np.array([row.group for row in rows], dtype=object)
         for at, group in enumerate(groups):
             here = own == group

@@ -110,10 +110,9 @@ class Frontier:
 'balanced_accuracy'}, optional
             What to choose by: 'even' is accuracy − discrimination − flip rate among models with at most 1 %
             flips, if there are any, 'balanced_even' the same with balanced accuracy, 'delta' is accuracy −
-            discrimination. By default 'even', or 'accuracy' if there
-            are bounds; if a label is rare (of two, below 20 %), 'balanced_even' and 'balanced_accuracy'.
-            Unless 'accuracy' is asked for, no model is chosen that is little better than a constant, if there
-            is a better one.
+            discrimination. By default 'even', or 'accuracy' if there are bounds; if a label is rare (of two,
+            below 20 %), 'balanced_even' and 'balanced_accuracy'. Unless 'accuracy' is asked for, no model is
+            chosen that is little better than a constant, if there is a better one.
 
         Raises
         ------
