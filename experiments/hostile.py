@@ -31,8 +31,9 @@ MEMORY = 8 << 30  # bytes of a child's addresses, most of them the compiler's
 
 WORKED, REFUSED, TRACEBACK, CRASH = "worked", "refused", "traceback", "crash"
 SILENT_NAN, SLOW, GREEDY = "silent NaN", "slow", "greedy"
+AGAINST_SCHEMA, NO_ANSWER = "against its schema", "no answer"  # of a service
 _OVER = (signal.SIGPROF, signal.SIGALRM)
-BAD = (TRACEBACK, CRASH, SILENT_NAN, SLOW, GREEDY)
+BAD = (TRACEBACK, CRASH, SILENT_NAN, SLOW, GREEDY, AGAINST_SCHEMA, NO_ANSWER)
 
 
 class NotFiniteError(Exception):

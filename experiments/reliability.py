@@ -28,6 +28,7 @@ import numpy as np
 import pandas as pd
 from decision_kills import kill_deciders
 from hostile import BAD, NotFiniteError, damaged_csr, damaged_csv, damaged_json, damaged_model, tried
+from hostile_requests import attack_services
 from scipy import sparse
 
 from evenhand import CooperativeBandits, Correctness, Likelihood, LogRatio, Parity, load, save
@@ -151,6 +152,12 @@ def try_summaries(n: int, seed: int) -> Counter[str]:
         in_process("report", path, "-o", path.with_suffix(".html"))
 
     return tried(use, [damaged_json(whole, rng) for _ in range(n)])
+
+
+def try_requests(n: int, seed: int) -> Counter[str]:
+    _, model, _ = prepared()
+    row = people(1).drop(columns="hired").to_dict("records")[0]
+    return attack_services(n, seed, load(model), row)
 
 
 # Kills -------------------------------------------------------------------------------------------------
@@ -280,6 +287,7 @@ KINDS: dict[str, tuple[Callable[[int, int], Counter[str] | str], int]] = {
     "csr": (try_csr, 4_000),
     "tables": (try_tables, 3_000),
     "summaries": (try_summaries, 2_000),
+    "requests": (try_requests, 10_000),
     "kills": (try_kills, 40),
     "deciders": (kill_deciders, 100),
     **{

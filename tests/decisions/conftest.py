@@ -16,10 +16,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from fastapi.testclient import TestClient
 from sqlalchemy import create_engine, text
 from sqlalchemy.exc import OperationalError
 
 from evenhand import CooperativeBandits, DecisionLoop
+from evenhand.decisions.serve.app import make_app
+from evenhand.report.live import live_page
 
 
 @pytest.fixture(scope="session")
@@ -117,3 +120,12 @@ def begin(model: CooperativeBandits) -> Iterator[Callable[..., DecisionLoop]]:
             return open_ones.enter_context(DecisionLoop(model, log, **{"seed": "0" * 32, **options}))
 
         yield begin
+
+
+@pytest.fixture
+def client(model: CooperativeBandits, tmp_path: Path) -> Iterator[TestClient]:
+    """Return what asks a service in this process; its loop is `client.loop`."""
+    loop = DecisionLoop(model, tmp_path / "log.db", seed="0" * 32, held_out=0.0)
+    with TestClient(make_app(loop, page=live_page), base_url="http://127.0.0.1") as client:
+        client.loop = loop
+        yield client

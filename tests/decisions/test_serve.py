@@ -14,25 +14,14 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from fastapi.testclient import TestClient
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
 from evenhand import DecisionLoop, LogUnavailableError
 from evenhand.decisions.serve.app import make_app
 from evenhand.decisions.serve.guards import LARGEST, check_tokens, is_loopback
-from evenhand.report.live import live_page
 from factories import evenhand
 
 HERE = {"base_url": "http://127.0.0.1"}
 PERSON = {"id": "a", "context": [0.1, 0.2, 0.3], "group": "f"}
-
-
-@pytest.fixture
-def client(model, tmp_path):
-    loop = DecisionLoop(model, tmp_path / "log.db", seed="0" * 32, held_out=0.0)
-    with TestClient(make_app(loop, page=live_page), **HERE) as client:
-        client.loop = loop
-        yield client
 
 
 def test_deciding_and_outcomes(client):
@@ -177,24 +166,6 @@ def test_learning_beside_deciding(model, tmp_path, crowd):
     with DecisionLoop(None, tmp_path / "log.db") as again:
         assert len(again.policies()) > 1
         assert again.replay().same
-
-
-json_values = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
-    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=8), inner, max_size=4),
-    max_leaves=8,
-)
-fields = st.dictionaries(
-    st.sampled_from(["id", "context", "group", "reward", "label", "at", "people", "outcomes", "force"]),
-    json_values,
-)
-
-
-@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(path=st.sampled_from(["/decide", "/outcome", "/promote"]), body=fields | json_values)
-def test_no_request_makes_the_service_fail(client, path, body):
-    answer = client.post(path, content=json.dumps(body), headers={"Content-Type": "application/json"})
-    assert answer.status_code in (200, 409, 422)
 
 
 def test_the_command_serves_and_ends_gracefully(fitted, tmp_path):

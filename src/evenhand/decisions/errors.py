@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 class ConflictError(ValueError):
-    """The log holds something else under this id; the message says what. In the service, 409."""
+    """The log holds something else, such as another context under this id. In the service, 409."""
 
 
 class LogUnavailableError(RuntimeError):

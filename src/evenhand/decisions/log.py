@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from sqlalchemy import Connection, Engine, create_engine, event, make_url, select
-from sqlalchemy.exc import DBAPIError, IntegrityError, InterfaceError, OperationalError, ProgrammingError
+from sqlalchemy.exc import DataError, DBAPIError, IntegrityError, ProgrammingError
 
 from evenhand.decisions.commits import GroupCommit
 from evenhand.decisions.errors import LogUnavailableError, WrongLogError
@@ -113,7 +113,9 @@ def _engine(url: Any) -> Engine:
 def _unavailable(engine: Engine) -> Iterator[None]:
     try:
         yield
-    except (OperationalError, InterfaceError, DBAPIError) as error:
+    except DBAPIError as error:
+        if isinstance(error, DataError):  # such as U+0000, which PostgreSQL has no place for
+            raise ValueError(f"Got something that the log can't hold: {error.orig}") from error
         if isinstance(error, (IntegrityError, ProgrammingError)):
             raise
         engine.dispose()  # whatever state its connections are in

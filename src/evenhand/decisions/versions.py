@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, Self
 from sqlalchemy import func, insert, select
 from sqlalchemy.exc import IntegrityError
 
-from evenhand.decisions.errors import WrongLogError
+from evenhand.decisions.errors import ConflictError, WrongLogError
 from evenhand.decisions.lessons import PIECE, SITTING, close_sitting, learned
 from evenhand.decisions.log import Log
 from evenhand.decisions.policy import Policy, of_bytes
@@ -128,7 +128,7 @@ class Versions:
             else:
                 before.append(step.version)
         if len(before) < 2:
-            raise ValueError(
+            raise ConflictError(
                 f"Got a rollback, but version {before[-1]} is what the log began with: none was before."
             )
         self.put_in_force(before[-2], ROLLED_BACK, note, {"newest": self._newest()}, now)

@@ -10,7 +10,7 @@ from typing import Any
 
 from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
-from fastapi.responses import HTMLResponse, JSONResponse
+from fastapi.responses import HTMLResponse, JSONResponse, PlainTextResponse
 from prometheus_client import (
     CONTENT_TYPE_LATEST,
     CollectorRegistry,
@@ -33,10 +33,18 @@ from evenhand.wording import as_plain
 
 NO_TOKENS: Mapping[str, str | None] = {"deciding": None, "administering": None}
 _PROBLEMS: dict[int | str, dict[str, Any]] = {
-    409: {"description": "The log holds something else under this id."},
-    413: {"description": "The request is too large."},
-    503: {"description": "The log can't be written now; ask again with the same id."},
+    status: {"model": shapes.Problem, "description": why}
+    for status, why in {
+        400: "The body can't be read as text.",
+        401: "The token is not that of the role.",
+        403: "The name that was asked by is not this service's, or a stranger's page asks.",
+        409: "The log holds something else: another context under this id, or nothing to do this with.",
+        413: "The request is too large.",
+        422: "What was sent is not what is expected.",
+        503: "The log can't be written now; ask again with the same id.",
+    }.items()
 }
+_HELD = "There is no candidate, or it is not surely better and within the bounds."
 
 
 class Meters:
@@ -77,7 +85,9 @@ def make_app(
             await asyncio.to_thread(one.stop)
         await asyncio.to_thread(loop.close)
 
-    app = FastAPI(title="evenhand", version=__version__, lifespan=lifespan, description=__doc__)
+    app = FastAPI(
+        title="evenhand", version=__version__, lifespan=lifespan, description=__doc__, responses=_PROBLEMS
+    )
     app.add_middleware(Guard, host=host, tokens=tokens)
     _answer_problems(app, meters)
     _add_deciding(app, loop, meters)
@@ -110,9 +120,7 @@ def _answer_problems(app: FastAPI, meters: Meters) -> None:
 
 
 def _add_deciding(app: FastAPI, loop: DecisionLoop, meters: Meters) -> None:
-    @app.post(
-        "/decide", response_model=shapes.Answer | shapes.Answers, responses=_PROBLEMS, tags=["deciding"]
-    )
+    @app.post("/decide", response_model=shapes.Answer | shapes.Answers, tags=["deciding"])
     async def decide(asked: shapes.Person | shapes.People) -> Any:
         """Decide about one person or several. The same id always gets the same answer."""
         began = time.perf_counter()
@@ -125,9 +133,7 @@ def _add_deciding(app: FastAPI, loop: DecisionLoop, meters: Meters) -> None:
         several = isinstance(asked, shapes.People)
         return JSONResponse(as_plain({"decisions": found} if several else found[0]))
 
-    @app.post(
-        "/outcome", response_model=shapes.Status | shapes.Statuses, responses=_PROBLEMS, tags=["deciding"]
-    )
+    @app.post("/outcome", response_model=shapes.Status | shapes.Statuses, tags=["deciding"])
     async def outcome(told: shapes.Told | shapes.ManyTold) -> Any:
         """Tell what became of one decision or several; the answer says whether and how it is used."""
         many = told.outcomes if isinstance(told, shapes.ManyTold) else [told]
@@ -161,7 +167,7 @@ def _add_administering(
         found = loop.candidate()
         return JSONResponse(as_plain({"candidate": None if found is None else found.as_dict()}))
 
-    @app.post("/promote", responses=_PROBLEMS, tags=["administering"])
+    @app.post("/promote", responses={409: {"description": _HELD}}, tags=["administering"])
     def promote(how: shapes.Promote) -> Any:
         """Put the candidate in force if it is surely better and within the bounds; 409 if it is not."""
         found = loop.promote(force=how.force, note=how.note)
@@ -169,7 +175,7 @@ def _add_administering(
             return JSONResponse({"detail": "There is no candidate."}, 409)
         return JSONResponse(as_plain(found.as_dict()), 200 if found.promoted else 409)
 
-    @app.post("/rollback", responses=_PROBLEMS, tags=["administering"])
+    @app.post("/rollback", tags=["administering"])
     def rollback() -> Any:
         """Put the policy in force again that was before."""
         return {"version": loop.rollback()}
@@ -179,15 +185,15 @@ def _add_administering(
         """Count what was decided and earned, by group and by policy, and say how groups are treated."""
         return JSONResponse(seen())
 
-    @app.get("/decision", tags=["administering"])
-    def decision(id: str) -> Any:
+    @app.get("/decision", responses={404: {"model": shapes.Problem}}, tags=["administering"])
+    def decision(id: shapes.Id) -> Any:
         """Look up one person's decision, with what each group's policy would have said."""
         found = find(loop, check_id(id))
         if found is None:
             return JSONResponse({"detail": "No such id."}, 404)
         return JSONResponse(as_plain({**shapes.Answer.of(found[0]), **found[1]}))
 
-    @app.get("/metrics", tags=["administering"])
+    @app.get("/metrics", response_class=PlainTextResponse, tags=["administering"])
     def metrics() -> Response:
         """Return the counters for Prometheus."""
         return Response(generate_latest(meters.registry), media_type=CONTENT_TYPE_LATEST)

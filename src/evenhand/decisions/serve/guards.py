@@ -51,10 +51,12 @@ class Guard:
             return await _refuse(send, 403, "Ask by 127.0.0.1 or localhost.")
         if not self._allowed(scope["path"], headers.get(b"authorization", b"")):
             return await _refuse(send, 401, "Give the token of your role: 'Authorization: Bearer …'.")
+        if scope["method"] not in ("GET", "HEAD") and _from_elsewhere(headers):
+            return await _refuse(send, 403, "Ask from a page of this service, or from no page.")
         length = headers.get(b"content-length", b"0")
-        if not length.isdigit() or int(length) > LARGEST:
+        if not length.isdigit() or len(length) > 18 or int(length) > LARGEST:
             return await _refuse(send, 413, f"Send at most {LARGEST:,} bytes.")
-        body = b""  # here, so that a length that lies is found out before anything is parsed
+        body = bytearray()  # here, so that a length that lies is found out before anything is parsed
         while True:
             message = await receive()
             if message["type"] == "http.disconnect":
@@ -71,7 +73,7 @@ class Guard:
             if given:
                 return await receive()
             given = True
-            return {"type": "http.request", "body": body, "more_body": False}
+            return {"type": "http.request", "body": bytes(body), "more_body": False}
 
         return await self.app(scope, again, send)
 
@@ -88,6 +90,14 @@ class Guard:
 def _name(host: bytes) -> str:
     text = host.decode("latin-1")
     return text if text.endswith("]") or ":" not in text else text.rpartition(":")[0]
+
+
+def _from_elsewhere(headers: Mapping[bytes, bytes]) -> bool:
+    """Return whether a browser asks for a stranger's page, which could roll back a policy unseen."""
+    if (site := headers.get(b"sec-fetch-site")) is not None:
+        return site not in (b"same-origin", b"none")
+    origin = headers.get(b"origin")
+    return origin is not None and origin.rpartition(b"//")[2] != headers.get(b"host")
 
 
 async def _refuse(send: Any, status: int, why: str) -> None:

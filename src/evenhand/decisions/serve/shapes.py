@@ -15,7 +15,7 @@ Id = Annotated[str, Field(min_length=1, max_length=LONGEST_ID, examples=["applic
 
 
 class _Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(extra="forbid", strict=True)  # "1" and true are no numbers
 
 
 class Person(_Strict):
@@ -94,3 +94,16 @@ class Statuses(BaseModel):
     """What became of each outcome, in their order."""
 
     statuses: list[str]
+
+
+class Wrong(BaseModel):
+    """What is wrong, and where."""
+
+    where: str
+    what: str
+
+
+class Problem(BaseModel):
+    """Why there is no answer."""
+
+    detail: str | list[Wrong]
