@@ -300,8 +300,13 @@ def growth() -> str:
 
 
 def source(folder: str, command: str) -> str:
-    trials = pd.read_csv(RESULTS / folder / "trials.csv", usecols=["seed"])
-    return f"Mean ± 95 % interval over {trials.seed.nunique()} random splits, test part. Command: `python {command}`."
+    splits = (
+        pd.read_csv(RESULTS / folder / "trials.csv", usecols=["dataset", "seed"])
+        .groupby("dataset")
+        .seed.nunique()
+    )
+    fewer = "".join(f" ({TITLES[name]}: {count})" for name, count in splits.items() if count < splits.max())
+    return f"Mean ± 95 % interval over {splits.max()} random splits{fewer}, test part. Command: `python {command}`."
 
 
 def markdown(table: pd.DataFrame) -> str:
