@@ -14,6 +14,9 @@ from evenhand.metrics.group import (
     discrimination,
     equal_opportunity_difference,
     equalized_odds_difference,
+    impact_ratio,
+    impact_ratios,
+    parity_differences,
     positive_rates,
 )
 from evenhand.metrics.scores import auc
@@ -34,6 +37,24 @@ def test_worked_by_hand() -> None:
     assert equal_opportunity_difference(TRUTH, DECIDED, sensitive_features=SEX, pos_label=0) == 0.5
 
 
+def test_ratios_and_differences_are_to_the_highest_rate_or_to_a_reference() -> None:
+    given = {"sensitive_features": SEX}
+    assert impact_ratio(TRUTH, DECIDED, **given) == pytest.approx(1 / 3)
+    assert impact_ratios(TRUTH, DECIDED, **given) == pytest.approx({"f": 1 / 3, "m": 1.0})
+    assert impact_ratios(TRUTH, DECIDED, **given, reference="f") == pytest.approx({"f": 1.0, "m": 3.0})
+    assert parity_differences(TRUTH, DECIDED, **given) == {"f": -0.5, "m": 0.0}
+    assert parity_differences(TRUTH, DECIDED, **given, reference="f") == {"f": 0.0, "m": 0.5}
+    with pytest.raises(ValueError, match="Got reference='x', but the groups are 'f', 'm'"):
+        impact_ratios(TRUTH, DECIDED, **given, reference="x")
+
+
+def test_the_impact_ratio_is_unknown_where_nobody_was_chosen_and_the_smallest_over_labels() -> None:
+    assert math.isnan(impact_ratio(TRUTH, [0] * 8, sensitive_features=SEX))
+    assert math.isnan(impact_ratios(TRUTH, [0] * 8, sensitive_features=SEX)["f"])
+    three, group = ["a", "b", "b", "c", "a", "a", "b", "c"], ["f"] * 4 + ["m"] * 4
+    assert impact_ratio(three, three, sensitive_features=group) == 0.5
+
+
 def test_a_constant_classifier_discriminates_against_nobody() -> None:
     assert discrimination(TRUTH, [0] * 8, sensitive_features=SEX) == 0
     assert balanced_accuracy(TRUTH, [0] * 8) == 0.5
@@ -50,6 +71,7 @@ def test_a_group_without_the_label_is_left_out() -> None:
 def test_one_group_has_nobody_to_differ_from() -> None:
     for metric in (discrimination, equal_opportunity_difference, equalized_odds_difference):
         assert metric(TRUTH, DECIDED, sensitive_features=None) == 0
+    assert impact_ratio(TRUTH, DECIDED, sensitive_features=None) == 1
 
 
 def test_several_columns_make_their_combinations() -> None:

@@ -42,6 +42,7 @@ def test_every_scorer_is_its_metric_and_greater_is_better(policies: Any) -> None
         "auc": auc(Y, mine),
         "calibration_error": -calibration_error(Y, mine),
         "discrimination": -group.discrimination(Y, decided, **keywords),
+        "impact_ratio": group.impact_ratio(Y, decided, **keywords),
         "delta": group.delta(Y, decided, **keywords),
         "equal_opportunity_difference": -group.equal_opportunity_difference(Y, decided, **keywords),
         "equalized_odds_difference": -group.equalized_odds_difference(Y, decided, **keywords),

@@ -14,11 +14,19 @@ from evenhand.metrics import (
     discrimination,
     equal_opportunity_difference,
     equalized_odds_difference,
+    impact_ratio,
 )
 from evenhand.metrics.counts import count
 from evenhand.metrics.group import FROM_COUNTS
 from evenhand.metrics.rates import decided_by_label
-from evenhand.metrics.shares import LIMITS, difference_limits, largest_difference_limits, share_limits
+from evenhand.metrics.shares import (
+    LIMITS,
+    difference_limits,
+    largest_difference_limits,
+    ratio_limits,
+    share_limits,
+    smallest_ratio_limits,
+)
 
 RATES = [0.001, 0.005, 0.02, 0.05, 0.1, 0.3, 0.5, 0.7, 0.9, 0.95, 0.98, 0.995, 0.999]
 
@@ -80,6 +88,11 @@ def test_intervals_of_differences_hold_the_truth(metric: Any, sizes: list[int], 
     assert coverage(metric, sizes, rates, 0.5 - apart if metric is delta else apart) > 0.92
 
 
+@pytest.mark.parametrize("sizes, rates", [([200] * 6, [0.3] * 6), ([100, 8], [0.5, 0.1])])
+def test_intervals_of_the_impact_ratio_hold_the_truth(sizes: list[int], rates: list[float]) -> None:
+    assert coverage(impact_ratio, sizes, rates, min(rates) / max(rates)) > 0.92
+
+
 def test_intervals_of_two_large_groups_are_not_needlessly_wide() -> None:
     assert coverage(discrimination, [1000, 1000], [0.3, 0.4], 0.1) < 0.98
     low, high = largest_difference_limits(np.array([[3000], [4000]]), np.array([[10_000], [10_000]]), 0.95)
@@ -112,6 +125,15 @@ def test_the_low_end_is_of_all_pairs_at_once_and_the_high_end_of_one() -> None:
     assert high == pytest.approx(end(1, 0.9))
 
 
+def test_the_smallest_ratio_s_high_end_is_of_all_pairs_at_once_and_the_low_end_of_one() -> None:
+    hits, people = np.array([[30], [45], [20]]), np.array([[100], [90], [80]])
+    low, high = smallest_ratio_limits(hits, people, 0.9)
+    given = [(*hits[a], *people[a], *hits[b], *people[b]) for a, b in itertools.permutations(range(3), 2)]
+    assert low == pytest.approx(min(float(ratio_limits(*pair, 0.9)[0]) for pair in given))
+    assert high == pytest.approx(min(float(ratio_limits(*pair, 1 - 0.1 / 3)[1]) for pair in given))
+    assert smallest_ratio_limits(np.array([[3], [3]]), np.array([[9], [9]]), 0.9)[1] == 1.0
+
+
 def test_odds_and_several_labels_count_every_column_they_compare() -> None:
     rng = np.random.default_rng(0)
     y, decided, group = rng.integers(0, 3, (3, 600))
@@ -125,6 +147,7 @@ def test_odds_and_several_labels_count_every_column_they_compare() -> None:
 
 def test_one_group_has_no_difference_and_what_is_unknown_stays_so() -> None:
     assert bootstrap_interval(discrimination, [0, 1], [0, 1]) == (0, 0, 0)
+    assert bootstrap_interval(impact_ratio, [0, 1], [0, 1]) == (1, 1, 1)
     nobody = bootstrap_interval(equal_opportunity_difference, [1, 0], [1, 0], sensitive_features=["f", "m"])
     assert np.isnan(nobody).all()
     assert np.isnan(largest_difference_limits(np.zeros((2, 1)), np.array([[3], [0]]), 0.95)).all()

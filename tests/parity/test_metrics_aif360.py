@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 from sklearn.neighbors import NearestNeighbors
 
-from evenhand.metrics import consistency, discrimination
+from evenhand.metrics import consistency, discrimination, impact_ratios, parity_differences
 from factories import make_arrays
 
 with warnings.catch_warnings():
@@ -38,3 +38,13 @@ def test_discrimination_is_their_statistical_parity_difference() -> None:
     decided = pd.Series(DECIDED, index=pd.Index(GROUP, name="group"))
     theirs = aif360.statistical_parity_difference(decided, prot_attr="group", priv_group=1, pos_label=1)
     assert discrimination(DECIDED, DECIDED, sensitive_features=GROUP) == pytest.approx(abs(theirs))
+
+
+def test_ratios_and_differences_to_a_reference_are_theirs_with_their_sign() -> None:
+    decided = pd.Series(DECIDED, index=pd.Index(GROUP, name="group"))
+    given = {"prot_attr": "group", "priv_group": 1, "pos_label": 1}
+    asked = {"sensitive_features": GROUP, "reference": 1}
+    theirs = aif360.disparate_impact_ratio(decided, **given)
+    assert impact_ratios(DECIDED, DECIDED, **asked)[0] == pytest.approx(theirs)
+    theirs = aif360.statistical_parity_difference(decided, **given)
+    assert parity_differences(DECIDED, DECIDED, **asked)[0] == pytest.approx(theirs)

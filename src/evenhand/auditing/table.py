@@ -22,6 +22,7 @@ from evenhand.metrics.group import FROM_COUNTS
 from evenhand.metrics.scores import auc, calibration_error
 from evenhand.metrics.weights import effective
 
+_UNLABELLED = ("discrimination", "impact_ratio")  # what needs no true labels
 UNKNOWN = Interval(np.nan, np.nan, np.nan)
 
 
@@ -61,7 +62,7 @@ class MetricTable:
         for metric, rate in FROM_COUNTS.items():
             name = metric.__name__
             of_groups = name not in ("accuracy", "balanced_accuracy")
-            if (one_group and of_groups) or (y is None and name != "discrimination"):
+            if (one_group and of_groups) or (y is None and name not in _UNLABELLED):
                 self._add(name, UNKNOWN, 0)
             else:
                 self._add(name, rate_interval(rate, answers.counts, **self._resampling), len(answers))

@@ -12,6 +12,9 @@ from evenhand.metrics.group import (
     discrimination,
     equal_opportunity_difference,
     equalized_odds_difference,
+    impact_ratio,
+    impact_ratios,
+    parity_differences,
     positive_rates,
 )
 from evenhand.metrics.individual import (
@@ -49,9 +52,12 @@ __all__ = [
     "equalized_odds_difference",
     "flip_rate",
     "gower_neighbours",
+    "impact_ratio",
+    "impact_ratios",
     "mean_interval",
     "measure",
     "metric_free_gap",
+    "parity_differences",
     "person_flips",
     "person_gaps",
     "positive_rates",

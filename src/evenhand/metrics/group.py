@@ -19,6 +19,7 @@ from evenhand.groups import encode_groups
 from evenhand.metrics import rates
 from evenhand.metrics.counts import count, encode_labels
 from evenhand.metrics.weights import check_weights
+from evenhand.wording import listed
 
 Metric = Callable[..., float]
 
@@ -107,6 +108,74 @@ def discrimination(
     1.0
     """
     return float(rates.discrimination(count(y_true, y_pred, sensitive_features, pos_label, sample_weight)))
+
+
+def impact_ratio(
+    y_true: Any, y_pred: Any, *, sensitive_features: Any, pos_label: Any = None, sample_weight: Any = None
+) -> float:
+    """Return the lowest P(ŷ = positive | group) over the highest: 1 where all groups are treated alike.
+
+    Also called demographic parity ratio, or disparate impact; with more than two labels and no `pos_label`,
+    the smallest over the labels. NaN if nobody got the positive decision. The parameters are those of
+    `accuracy`.
+
+    Examples
+    --------
+    >>> impact_ratio([0, 1, 1, 0], [1, 1, 1, 0], sensitive_features=["f", "f", "m", "m"])
+    0.5
+    """
+    return float(rates.impact_ratio(count(y_true, y_pred, sensitive_features, pos_label, sample_weight)))
+
+
+def impact_ratios(
+    y_true: Any, y_pred: Any, *, sensitive_features: Any, pos_label: Any = None, sample_weight: Any = None,
+    reference: Any = None,
+) -> dict[Any, float]:  # fmt: skip
+    """Return each group's P(ŷ = positive | group) over that of the reference, or over the highest.
+
+    Parameters
+    ----------
+    y_true, y_pred, sensitive_features, pos_label, sample_weight
+        As `accuracy` takes them.
+    reference : group
+        The group that the others are compared with; by default the one with the highest rate.
+
+    Examples
+    --------
+    >>> impact_ratios([0, 1, 1, 0], [1, 1, 1, 0], sensitive_features=["f", "f", "m", "m"])
+    {'f': 1.0, 'm': 0.5}
+    """
+    given = {"sensitive_features": sensitive_features, "pos_label": pos_label, "sample_weight": sample_weight}
+    found = positive_rates(y_true, y_pred, **given)
+    of = _reference_rate(found, reference)
+    return {name: rate / of if of else float("nan") for name, rate in found.items()}
+
+
+def parity_differences(
+    y_true: Any, y_pred: Any, *, sensitive_features: Any, pos_label: Any = None, sample_weight: Any = None,
+    reference: Any = None,
+) -> dict[Any, float]:  # fmt: skip
+    """Return each group's P(ŷ = positive | group) less that of the reference, or less the highest.
+
+    Of two groups, also called statistical parity difference. The parameters are those of `impact_ratios`.
+
+    Examples
+    --------
+    >>> parity_differences([0, 1, 1, 0], [1, 1, 1, 0], sensitive_features=["f", "f", "m", "m"], reference="m")
+    {'f': 0.5, 'm': 0.0}
+    """
+    given = {"sensitive_features": sensitive_features, "pos_label": pos_label, "sample_weight": sample_weight}
+    found = positive_rates(y_true, y_pred, **given)
+    of = _reference_rate(found, reference)
+    return {name: rate - of for name, rate in found.items()}
+
+
+def _reference_rate(found: dict[Any, float], reference: Any) -> float:
+    if reference is None:
+        return max(found.values())
+    if reference not in found:
+        raise ValueError(f"Got reference={reference!r}, but the groups are {listed(found)}.")
+    return found[reference]
 
 
 def delta(
@@ -202,6 +271,7 @@ FROM_COUNTS: dict[Metric, rates.Rate] = {
     accuracy: rates.accuracy,
     balanced_accuracy: rates.balanced_accuracy,
     discrimination: rates.discrimination,
+    impact_ratio: rates.impact_ratio,
     delta: rates.delta,
     equal_opportunity_difference: rates.equal_opportunity_difference,
     equalized_odds_difference: rates.equalized_odds_difference,

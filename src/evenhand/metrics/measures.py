@@ -80,10 +80,11 @@ def measure(
     answers : Answers
         What the model says about people.
     names : list of str
-        Which measures: those of `SHOWN`, 'equal_opportunity_difference' or 'equalized_odds_difference'. By
-        default those of `SHOWN` that the answers allow: without a positive label there is no positive rate,
-        without neighbours no consistency, and AUC needs people of every label. With more than two labels and
-        none positive, differences between groups are the largest over the labels.
+        Which measures: those of `SHOWN`, 'impact_ratio', 'equal_opportunity_difference' or
+        'equalized_odds_difference'. By default those of `SHOWN` that the answers allow: without a positive
+        label there is no positive rate, without neighbours no consistency, and AUC needs people of every
+        label. With more than two labels and none positive, differences between groups are the largest over
+        the labels.
     intervals : bool
         Whether to give intervals. The intervals of shares and their differences need no resampling; for the
         others see `bootstrap_interval`.

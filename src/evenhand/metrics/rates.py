@@ -85,6 +85,13 @@ def discrimination(counts: Counts) -> Floats:
     return largest(spread(divide(*decided(counts))))
 
 
+def impact_ratio(counts: Counts) -> Floats:
+    """Smallest ratio of P(decision | group) between groups, over the decisions in question."""
+    least, most, enough = _ends(divide(*decided(counts)))
+    ratios = np.divide(least, most, out=np.full(most.shape, np.nan), where=enough & (most > 0))
+    return -largest(-ratios)
+
+
 def delta(counts: Counts) -> Floats:
     """Accuracy minus discrimination."""
     return accuracy(counts) - discrimination(counts)
@@ -108,11 +115,15 @@ def divide(part: Array, whole: Array) -> Floats:
 
 def spread(rates: Floats) -> Floats:
     """Largest difference over groups: (..., groups, columns) to (..., columns)."""
-    known = ~np.isnan(rates)
-    most = np.where(known, rates, -np.inf).max(axis=-2)
-    least = np.where(known, rates, np.inf).min(axis=-2)
-    enough = known.sum(axis=-2) >= min(2, rates.shape[-2])
+    least, most, enough = _ends(rates)
     return np.asarray(np.subtract(most, least, out=np.full(most.shape, np.nan), where=enough))
+
+
+def _ends(rates: Floats) -> tuple[Floats, Floats, Array]:
+    """Lowest and highest rate over groups, and whether there are enough groups to compare."""
+    known = ~np.isnan(rates)
+    enough = known.sum(axis=-2) >= min(2, rates.shape[-2])
+    return np.where(known, rates, np.inf).min(axis=-2), np.where(known, rates, -np.inf).max(axis=-2), enough
 
 
 def largest(differences: Floats) -> Floats:

@@ -124,6 +124,7 @@ _SCORES: dict[str, tuple[int, Score]] = {
     "auc": (1, _of_scores(scores.auc)),
     "calibration_error": (-1, _of_scores(scores.calibration_error)),
     "discrimination": (-1, _of_decisions(group.discrimination)),
+    "impact_ratio": (1, _of_decisions(group.impact_ratio)),
     "delta": (1, _of_decisions(group.delta)),
     "equal_opportunity_difference": (-1, _of_decisions(group.equal_opportunity_difference)),
     "equalized_odds_difference": (-1, _of_decisions(group.equalized_odds_difference)),

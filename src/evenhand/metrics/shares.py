@@ -1,4 +1,4 @@
-"""Intervals of shares and of their differences, from counts alone and without resampling.
+"""Intervals of shares, of their differences and ratios, from counts alone and without resampling.
 
 A share's limits are Clopper and Pearson's. A difference's limits combine those of its two shares as Newcombe
 does, by the root of their squares' sum. With the limits he used (Wilson's), or by Agresti and Caffo's rule, a
@@ -6,6 +6,9 @@ single interval is fine at 95 %, but if thousands have to hold at once, those of
 times too often. With the limits used here, the low end, on which any claim of a difference rests, misses less
 often than allowed, however many there are; only for rare hits in groups of 30 against thousands does it miss
 a few times too often. The high end is meant for about 95 %.
+
+A ratio's limits are those of the score statistic (Koopman 1984): how far the ratio at hand is from a supposed
+one, in standard errors estimated under the supposed one. `exact_ratio` has limits that are exact.
 
 Resampling does not work for the largest of several differences: it is never negative, so its resamples lie
 above it, and a small group in which nobody was chosen stays like that in every resample.
@@ -17,9 +20,9 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from scipy.special import betainccinv, betaincinv
+from scipy.special import betainccinv, betaincinv, ndtri
 
-from evenhand.arrays import Array
+from evenhand.arrays import Array, Floats
 from evenhand.metrics import rates
 from evenhand.metrics.counts import Counts
 
@@ -67,8 +70,7 @@ def largest_difference_limits(hits: Array, people: Array, confidence: float) -> 
     (0.0, 0.52)
     """
     hits, people = np.broadcast_arrays(hits, people)
-    known, size = people > 0, np.maximum(people, 1)
-    pairs = np.triu(np.ones((len(hits), len(hits)), dtype=bool), 1)[..., None] & known[:, None] & known
+    size, pairs = np.maximum(people, 1), _pairs(people)
     if not pairs.any():
         nothing = 0.0 if len(hits) == 1 else float("nan")
         return nothing, nothing
@@ -81,10 +83,79 @@ def largest_difference_limits(hits: Array, people: Array, confidence: float) -> 
     return max(0.0, float(least[0].max()), float(-least[1].min())), float(max(most[1].max(), -most[0].min()))
 
 
+def ratio_limits(hits: Any, people: Any, of_hits: Any, of_people: Any, confidence: float) -> Limits:
+    """Return the score limits of hits / people over of_hits / of_people; people are nowhere 0.
+
+    >>> low, high = ratio_limits(12, 40, 30, 50, 0.95)
+    >>> round(float(low), 2), round(float(high), 2)
+    (0.29, 0.82)
+    """
+    hits, people, of_hits, of_people = np.broadcast_arrays(
+        *(np.asarray(part, dtype=float) for part in (hits, people, of_hits, of_people))
+    )
+    bound = np.multiply.outer(np.array([1, -1]), np.full(hits.shape, ndtri((1 + confidence) / 2)))
+    low, high = np.full(bound.shape, -30.0), np.full(bound.shape, 30.0)
+    for _ in range(45):  # halving the range of the ratio's logarithm
+        middle = (low + high) / 2
+        below = score(hits, people, of_hits, of_people, np.exp(middle)) > bound
+        low, high = np.where(below, middle, low), np.where(below, high, middle)
+    ends = np.exp((low + high) / 2)
+    return np.where(hits > 0, ends[0], 0.0), np.where(of_hits > 0, ends[1], np.inf)
+
+
+def score(hits: Any, people: Any, of_hits: Any, of_people: Any, ratio: Any) -> Floats:
+    """Return by how many standard errors the ratio of two shares exceeds a supposed one."""
+    a = (people + of_people) * ratio
+    b = (people + of_hits) * ratio + hits + of_people
+    # The most likely rates among those of this ratio.
+    root = np.sqrt(np.maximum(b * b - 4 * a * (hits + of_hits), 0))
+    other = np.clip(2 * (hits + of_hits) / (b + root), 0, np.minimum(1, 1 / ratio))
+    one = other * ratio
+    variance = one * (1 - one) / people + ratio**2 * other * (1 - other) / of_people
+    apart = hits / people - ratio * of_hits / of_people
+    certain = variance < 1e-300
+    return np.asarray(np.where(certain, 0.0, apart / np.sqrt(np.where(certain, 1.0, variance))))
+
+
+def smallest_ratio_limits(hits: Array, people: Array, confidence: float) -> tuple[float, float]:
+    """Return the limits of the smallest ratio between groups of a share, over groups and columns.
+
+    As in `largest_difference_limits`, the end on which a claim rests, here the high one, holds for all pairs
+    at once, and the other for one pair.
+
+    >>> low, high = smallest_ratio_limits(np.array([[12], [30]]), np.array([[40], [50]]), 0.95)
+    >>> round(low, 2), round(high, 2)
+    (0.29, 0.82)
+    """
+    hits, people = np.broadcast_arrays(hits, people)
+    size, pairs = np.maximum(people, 1), _pairs(people)
+    if not pairs.any():
+        nothing = 1.0 if len(hits) == 1 else float("nan")
+        return nothing, nothing
+    both = pairs | pairs.swapaxes(0, 1)  # a ratio has an order
+
+    def ends(confidence: float) -> Array:
+        found = ratio_limits(hits[:, None], size[:, None], hits, size, confidence)
+        return np.stack([end[both] for end in found])
+
+    least, most = ends(confidence), ends(1 - (1 - confidence) / pairs.sum())
+    return float(least[0].min()), min(1.0, float(most[1].min()))
+
+
+def _pairs(people: Array) -> Array:
+    """Return which groups are compared in which columns: (groups, groups, columns), each pair once."""
+    known = people > 0
+    return np.triu(np.ones((len(people), len(people)), dtype=bool), 1)[..., None] & known[:, None] & known
+
+
 def _accuracy(counts: Counts, confidence: float) -> tuple[float, float]:
     joint = counts.table.sum(axis=0)
     low, high = share_limits(np.trace(joint), joint.sum(), confidence)
     return float(low), float(high)
+
+
+def _impact(counts: Counts, confidence: float) -> tuple[float, float]:
+    return smallest_ratio_limits(*rates.decided(counts), confidence)
 
 
 def _difference(shares: Callable[[Counts], rates.Shares]) -> Callable[[Counts, float], tuple[float, float]]:
@@ -104,6 +175,7 @@ def _delta(counts: Counts, confidence: float) -> tuple[float, float]:
 LIMITS: dict[rates.Rate, Callable[[Counts, float], tuple[float, float]]] = {
     rates.accuracy: _accuracy,
     rates.discrimination: _difference(rates.decided),
+    rates.impact_ratio: _impact,
     rates.delta: _delta,
     rates.equal_opportunity_difference: _difference(rates.decided_right),
     rates.equalized_odds_difference: _difference(rates.decided_by_label),
