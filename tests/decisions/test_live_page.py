@@ -46,7 +46,7 @@ def decide(loop, n, begin=0):
 def test_rates_and_flips_are_those_of_the_log(loop, monkeypatch):
     made = decide(loop, 300)  # the same ids again: the same answers
     found = Watch(loop).look()
-    numbers = [loop.rules.draws(one.id)[0] for one in made]
+    numbers = loop.rules.draws([one.id for one in made])[0]
     said = np.array([[list(chances.values()) for chances in one.by_group.values()] for one in made])
     drawn = draw(said, np.repeat(np.array(numbers)[:, None], 2, axis=1))
     for at, row in enumerate(found["groups"]):

@@ -9,7 +9,7 @@ from typing import Any
 
 from evenhand import checks
 from evenhand.decisions.contexts import check_id
-from evenhand.decisions.deciding import Asked, Decision, Told, as_decision, decide, take_outcomes
+from evenhand.decisions.deciding import Asked, Decision, Row, Told, as_decision, ask, decide, take_outcomes
 from evenhand.decisions.log import Log
 from evenhand.decisions.rules import Rules
 from evenhand.decisions.versions import Versions
@@ -55,23 +55,19 @@ class Asking:
 
     def decide_many(self, people: Iterable[tuple[str, Any, Any]]) -> list[Decision]:
         """Decide about several people, given as (id, context, group), in one transaction: all or none."""
-        asked = list(people)
-        return self.answered(self.submit(asked).result()) if asked else []
+        asked = list(zip(*people, strict=True))
+        return self.answered(self.submit(*asked).result()) if asked else []
 
-    def submit(self, people: Iterable[tuple[str, Any, Any]]) -> Future[list[Any]]:
+    def submit(self, ids: Sequence[str], contexts: Sequence[Any], groups: Sequence[Any]) -> Future[list[Row]]:
         """Ask for decisions without waiting; `answered` makes decisions of the future's result."""
-        policy, now = self._versions.policy, float(self.clock())
-        asked = [
-            Asked(check_id(id), policy.text(context), policy.group(group, context), now)
-            for id, context, group in people
-        ]
+        asked = ask(self._versions.policy, ids, contexts, groups, float(self.clock()))
         return self._log.commits.submit(self._decide, asked)
 
-    def answered(self, rows: list[Any]) -> list[Decision]:
+    def answered(self, rows: list[Row]) -> list[Decision]:
         """Return the result of `submit` as decisions."""
         return [as_decision(row, self._versions.policy) for row in rows]
 
-    def _decide(self, jobs: list[Sequence[Asked]]) -> list[Any]:
+    def _decide(self, jobs: list[Asked]) -> list[Any]:
         results, promotion = decide(self._log, self._versions.policy, self.rules, jobs)
         if promotion > self._versions.promotion:  # by another process
             self._versions.reload()

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
+from itertools import accumulate, chain, pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
-from sqlalchemy import Connection, func, insert, select
+from sqlalchemy import Connection, Dialect, func, insert, select
 from sqlalchemy.exc import IntegrityError
 
+from evenhand.arrays import Floats
+from evenhand.decisions.contexts import check_id, parsed
 from evenhand.decisions.errors import ConflictError
 from evenhand.decisions.exploration import draw
 from evenhand.decisions.log import Log
@@ -54,12 +58,33 @@ class Decision:
 
 
 class Asked(NamedTuple):
-    """A person to be decided about, as the log writes them."""
+    """People to be decided about, in columns."""
+
+    ids: Sequence[str]
+    times: Sequence[float]
+    groups: Sequence[str]
+    contexts: Sequence[str]  # as the log writes them
+    values: Sequence[Any]  # of the contexts
+
+
+class Row(NamedTuple):
+    """A decision as the log writes it."""
 
     id: str
-    context: str
-    group: str
     at: float
+    group: str
+    context: str
+    action: str
+    probability: float
+    by_group: str
+    version: int
+    revealed: bool
+    held_out: bool
+
+
+COLUMNS = [decisions.c[name] for name in Row._fields]
+_INSERT = insert(decisions).inline()
+_NEWEST = select(func.max(promotions.c.number))
 
 
 class Told(NamedTuple):
@@ -72,93 +97,109 @@ class Told(NamedTuple):
     label: str | None
 
 
+def ask(
+    policy: Policy, ids: Sequence[Any], contexts: Sequence[Any], groups: Sequence[Any], at: float
+) -> Asked:
+    """Return people who come now in columns; raise if somebody is not as the model reads people."""
+    names = [check_id(id) for id in ids]
+    values, texts = policy.take(contexts)
+    own = [policy.group(group, context) for group, context in zip(groups, contexts, strict=True)]
+    return Asked(names, [at] * len(names), own, texts, values)
+
+
+def ask_again(rows: Sequence[Any]) -> Asked:
+    """Return the people of rows of the log, to decide about them once more."""
+    ids, times, groups, contexts = list(zip(*rows, strict=True))[:4]
+    return Asked(ids, times, groups, contexts, parsed(contexts))
+
+
 def as_decision(row: Any, policy: Policy) -> Decision:
     """Return a row of the log as it was answered."""
+    actions = policy.classes.values()
     named = {
-        group: dict(zip(policy.classes.values(), chances, strict=True))
-        for group, chances in zip(policy.groups, json.loads(row["by_group"]), strict=True)
+        group: dict(zip(actions, chances, strict=True))
+        for group, chances in zip(policy.groups, json.loads(row.by_group), strict=True)
     }
-    return Decision(
-        row["id"],
-        policy.classes[row["action"]],
-        row["probability"],
-        named,
-        row["group"],
-        row["version"],
-        row["at"],
-    )
+    action = policy.classes[row.action]
+    return Decision(row.id, action, row.probability, named, row.group, row.version, row.at)
 
 
-def answers(policy: Policy, rules: Rules, people: Sequence[Asked]) -> list[dict[str, Any] | str]:
+def answers(policy: Policy, rules: Rules, people: Asked) -> list[Row | str]:
     """Return the row that the log gets for each person, or the reason why there is none."""
-    read = policy.read([person.context for person in people], [person.group for person in people])
-    said = policy.probabilities(read.features, rules.explore)
-    drawn = [rules.draws(person.id) for person in people]
+    read = policy.features(people.values, people.groups)
     good = [at for at, reason in enumerate(read.reasons) if not reason]
+    numbers, held_out = rules.draws(people.ids)
+    said = policy.probabilities(read.features, rules.explore)
     own = said[np.arange(len(good)), read.groups]
-    taken = draw(own, np.array([drawn[at][0] for at in good]))
-    found: list[dict[str, Any] | str] = list(read.reasons)
-    chances, every = own[np.arange(len(good)), taken].tolist(), said.tolist()
-    for place, at in enumerate(good):
-        person, action = people[at], policy.actions[taken[place]]
-        found[at] = {
-            **person._asdict(),
-            "action": action,
-            "probability": chances[place],
-            "by_group": json.dumps(every[place]),
-            "version": policy.version,
-            "revealed": rules.shows(action),
-            "held_out": drawn[at][1],
-        }
+    taken = draw(own, numbers[good])
+    actions = [policy.actions[at] for at in taken.tolist()]
+    shows = {action: rules.shows(action) for action in policy.actions}
+    made: list[Sequence[Any]] = [
+        actions, own[np.arange(len(good)), taken].tolist(), _texts(said), [policy.version] * len(good),
+        [shows[action] for action in actions],
+    ]  # fmt: skip
+    if len(good) == len(numbers):
+        return list(map(Row, *people[:4], *made, held_out))
+    found: list[Row | str] = list(read.reasons)
+    for at, *answer in zip(good, *made, strict=True):
+        found[at] = Row._make([*(column[at] for column in people[:4]), *answer, held_out[at]])
     return found
 
 
+def _texts(said: Floats) -> list[str]:
+    """Return each person's probabilities as JSON; at once is several times quicker."""
+    inner = json.dumps(said.tolist())[3:-3].split("]], [[") if len(said) else []
+    return [f"[[{one}]]" for one in inner]
+
+
 def decide(
-    log: Log, policy: Policy, rules: Rules, jobs: Sequence[Sequence[Asked]]
-) -> tuple[list[list[dict[str, Any]] | Exception], int]:
+    log: Log, policy: Policy, rules: Rules, jobs: Sequence[Asked]
+) -> tuple[list[list[Row] | Exception], int]:
     """Answer each job's people, all of a job or none; return the rows, and the newest promotion's number."""
-    people = [person for job in jobs for person in job]
+    people = jobs[0] if len(jobs) == 1 else Asked(*([*chain(*column)] for column in zip(*jobs, strict=True)))
     made = answers(policy, rules, people)
+    ends = [0, *accumulate(len(job.ids) for job in jobs)]
+    # Most are new, once each, and can be decided about. Where one is known, the database refuses the write.
+    new: Any = None if len({*people.ids}) < len(made) or any(type(row) is str for row in made) else made
+    results: list[Any] = [made[start:end] for start, end in pairwise(ends)]
     for left in reversed(range(_TRIES)):
         try:
             with log.write() as connection:
-                known = _rows(connection, decisions, [person.id for person in people])
-                results: list[list[dict[str, Any]] | Exception] = []
-                new: dict[str, dict[str, Any]] = {}
-                at = 0
-                for job in jobs:
-                    result = _settle(job, made[at : at + len(job)], {**known, **new} if new else known)
-                    at += len(job)
-                    if not isinstance(result, Exception):
-                        new |= {row["id"]: row for row in result if row["id"] not in known}
-                    results.append(result)
+                if new is None:
+                    known, new = _rows(connection, COLUMNS, people.ids), {}
+                    results = [_settle(people, range(*ends), made, known, new) for ends in pairwise(ends)]
+                    new = list(new.values())
                 if new:
-                    connection.execute(insert(decisions), list(new.values()))
-                return results, connection.scalar(select(func.max(promotions.c.number))) or 0
+                    connection.exec_driver_sql(_text(_INSERT, connection.dialect), new)
+                return results, connection.exec_driver_sql(_text(_NEWEST, connection.dialect)).scalar() or 0
         except IntegrityError:
             if not left:
                 raise
+            new = None
     raise AssertionError
 
 
 def _settle(
-    job: Sequence[Asked], made: Sequence[dict[str, Any] | str], known: dict[str, dict[str, Any]]
-) -> list[dict[str, Any]] | Exception:
-    rows: dict[str, dict[str, Any]] = {}
-    for person, answer in zip(job, made, strict=True):
-        before = known.get(person.id) or rows.get(person.id)
-        if before is not None:
-            if (before["context"], before["group"]) != (person.context, person.group):
-                return ConflictError(
-                    f"Got id {person.id!r} with another context or group than before, but expected the same: "
-                    "one id is one decision. Use a new id to decide about the person anew."
-                )
-            rows[person.id] = before
-        elif isinstance(answer, str):
-            return ValueError(f"Got id {person.id!r} with {answer}.")
-        else:
-            rows[person.id] = answer
-    return [rows[person.id] for person in job]
+    people: Asked, job: range, made: Sequence[Row | str], known: Mapping[str, Row], new: dict[str, Row]
+) -> list[Row] | Exception:
+    """Return the rows of a job, and add those that are new; or why there are none."""
+    own: dict[str, Row] = {}
+    found = []
+    for at in job:
+        id, answer = people.ids[at], made[at]
+        before = known.get(id) or new.get(id) or own.get(id)
+        if before is None:
+            if isinstance(answer, str):
+                return ValueError(f"Got id {id!r} with {answer}.")
+            before = own[id] = answer
+        elif (before.context, before.group) != (people.contexts[at], people.groups[at]):
+            return ConflictError(
+                f"Got id {id!r} with another context or group than before, but expected the same: "
+                "one id is one decision. Use a new id to decide about the person anew."
+            )
+        found.append(before)
+    new |= own
+    return found
 
 
 def take_outcomes(log: Log, rules: Rules, jobs: Sequence[Sequence[Told]]) -> list[list[str] | Exception]:
@@ -168,17 +209,17 @@ def take_outcomes(log: Log, rules: Rules, jobs: Sequence[Sequence[Told]]) -> lis
         try:
             with log.write() as connection:
                 ids = [one.id for one in told]
-                known = _rows(connection, outcomes, ids)
-                made = _rows(connection, decisions, ids)
+                known = _rows(connection, outcomes.c, ids)
+                made = _rows(connection, COLUMNS, ids)
                 new, against = [], []
                 status = []
                 for one in told:
                     before = known.get(one.id)
                     if before is None:
-                        known[one.id] = one._asdict()
-                        new.append(known[one.id])
+                        known[one.id] = one
+                        new.append(one._asdict())
                         status.append(_standing(rules, one, made.get(one.id)))
-                    elif (before["reward"], before["label"]) == (one.reward, one.label):
+                    elif (before.reward, before.label) == (one.reward, one.label):
                         status.append("repeated")
                     else:
                         against.append(one)
@@ -194,12 +235,12 @@ def take_outcomes(log: Log, rules: Rules, jobs: Sequence[Sequence[Told]]) -> lis
     raise AssertionError
 
 
-def _standing(rules: Rules, told: Told, decision: dict[str, Any] | None) -> str:
+def _standing(rules: Rules, told: Told, decision: Row | None) -> str:
     if decision is None:
         return "early"
-    if not decision["revealed"]:
+    if not decision.revealed:
         return "unrevealed"
-    return "accepted" if rules.in_time(decision["at"], told.at) else "late"
+    return "accepted" if rules.in_time(decision.at, told.at) else "late"
 
 
 def _keep_contradictions(connection: Connection, against: list[Told]) -> None:
@@ -213,9 +254,15 @@ def _keep_contradictions(connection: Connection, against: list[Told]) -> None:
         connection.execute(insert(contradictions), rows)
 
 
-def _rows(connection: Connection, table: Any, ids: list[str]) -> dict[str, dict[str, Any]]:
-    found: dict[str, dict[str, Any]] = {}
+def _rows(connection: Connection, columns: Any, ids: Sequence[str]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
     for at in range(0, len(ids), _AT_ONCE):
-        query = select(table).where(table.c.id.in_(ids[at : at + _AT_ONCE]))
-        found |= {row["id"]: dict(row) for row in connection.execute(query).mappings()}
+        query = select(*columns).where(next(iter(columns)).in_(ids[at : at + _AT_ONCE]))
+        found |= {row.id: row for row in connection.execute(query)}
     return found
+
+
+@cache
+def _text(statement: Any, dialect: Dialect) -> str:
+    """Return a statement as the driver reads it: SQLAlchemy looks it up for longer than SQLite runs it."""
+    return str(statement.compile(dialect=dialect, column_keys=Row._fields))

@@ -157,7 +157,7 @@ def _look(
     new = candidate.probabilities(read.features, rules.explore)
     own = new[everyone, read.groups]
     old = incumbent.probabilities(read.features, rules.explore)[everyone, read.groups]
-    numbers = np.array([rules.draws(row.id)[0] for row in piece])
+    numbers = rules.draws([row.id for row in piece])[0]
     flip_sequence(flips_of(new, numbers), onto=seen.flips)
     for action, sequence in enumerate(seen.rates):
         sequence.update(own[:, action].clip(0.0, 1.0), [row.group for row in piece])

@@ -34,6 +34,7 @@ class Log:
         if url.get_backend_name() == "sqlite" and url.database in (None, "", ":memory:"):
             raise ValueError(f"Got log={str(where)!r}, but expected a file: a log in memory is not durable.")
         self.engine = _engine(url)
+        self._writer = self.engine.execution_options(writes=True)
         self.commits = GroupCommit()
         self.learning = threading.Lock()  # one at a time in this process
         self._migrate()
@@ -55,8 +56,7 @@ class Log:
     @contextmanager
     def write(self) -> Iterator[Connection]:
         """Begin a transaction that is on disk when it ends; nothing of it is if it fails."""
-        opened = self.engine.execution_options(writes=True)
-        with _unavailable(self.engine), opened.begin() as connection:
+        with _unavailable(self.engine), self._writer.begin() as connection:
             yield connection
 
     @contextmanager
@@ -91,7 +91,9 @@ class Log:
 def _engine(url: Any) -> Engine:
     if url.get_backend_name() != "sqlite":
         # PostgreSQL answers a commit once it is on disk (synchronous_commit=on, its default).
-        return create_engine(url, pool_pre_ping=True, connect_args={"connect_timeout": 5})
+        return create_engine(
+            url, pool_pre_ping=True, paramstyle="format", connect_args={"connect_timeout": 5}
+        )
     engine = create_engine(url, connect_args={"timeout": 30, "check_same_thread": False})
 
     @event.listens_for(engine, "connect")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import json
 import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -13,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from evenhand.arrays import Array, Codes, Floats
-from evenhand.decisions.contexts import as_text, shown
+from evenhand.decisions.contexts import as_texts, parsed, plain, plain_rows, shown
 from evenhand.decisions.exploration import with_floor
 from evenhand.decisions.fingerprint import fingerprint
 from evenhand.groups import EVERYONE, codes_of
@@ -49,27 +48,44 @@ class Policy:
         self.groups = {str(name): name for name in np.asarray(getattr(inner, "groups_", [EVERYONE])).tolist()}
         self.actions: list[str] = list(self.classes)
         self._order: list[str] = list(self.groups)
+        self._place = {name: at for at, name in enumerate(self._order)}
         self._met: dict[str, str] = {}  # how groups were written, with their names
         self._names = np.array([*self.groups.values(), None], dtype=object)[:-1]
 
     # People in -----------------------------------------------------------------------------------------
 
-    def text(self, context: Any) -> str:
-        """Return what is kept of a context: the columns that the model reads, and nothing else."""
-        if not isinstance(self.model, Deployed):
-            try:
-                numbers = np.asarray(context, dtype=np.float64)
-            except (TypeError, ValueError):
-                numbers = np.zeros((0, 0))
-            if numbers.ndim != 1:
-                raise ValueError(f"Got the context {shown(context)}, but expected one row of numbers.")
-            return as_text(numbers.tolist())
+    def take(self, contexts: Sequence[Any]) -> tuple[list[Any], list[str]]:
+        """Return what is kept of contexts, what the model reads, as plain values and as text."""
+        if isinstance(self.model, Deployed):
+            values: list[Any] = [self._columns(context) for context in contexts]
+        else:
+            values = self._table(contexts) or [self._numbers(context) for context in contexts]
+        return values, as_texts(values)
+
+    def _table(self, contexts: Sequence[Any]) -> list[Any] | None:
+        """Return everybody's numbers, quickly; None if somebody's are none, or another number of them."""
+        try:
+            table = np.array(contexts, dtype=np.float64)
+        except (TypeError, ValueError, OverflowError):
+            return None
+        return plain_rows(table) if table.ndim == 2 else None
+
+    def _numbers(self, context: Any) -> Any:
+        try:
+            numbers = np.asarray(context, dtype=np.float64)
+        except (TypeError, ValueError, OverflowError):
+            numbers = np.zeros((0, 0))
+        if numbers.ndim != 1:
+            raise ValueError(f"Got the context {shown(context)}, but expected one row of numbers.")
+        return plain(numbers.tolist())
+
+    def _columns(self, context: Any) -> dict[str, Any]:
         if not isinstance(context, Mapping):
             raise ValueError(f"Got a context of {type(context).__name__}, but expected a dict of columns.")
         lacking = [name for name in self.model.columns if name not in context]
         if lacking:
             raise ValueError(f"Got a context without {listed(lacking, most=5)}, but the model needs it.")
-        return as_text({name: context[name] for name in self.model.columns})
+        return {name: plain(context[name], name) for name in self.model.columns}
 
     def group(self, group: Any, context: Any) -> str:
         """Return the name of a person's group; if it isn't given, the context's sensitive columns say it."""
@@ -110,33 +126,35 @@ class Policy:
 
     def read(self, texts: Sequence[str], groups: Sequence[str]) -> Read:
         """Return logged contexts as features, those that can be computed with."""
-        contexts, place = (
-            [json.loads(text) for text in texts],
-            {name: at for at, name in enumerate(self._order)},
-        )
-        codes = np.array([place[group] for group in groups], dtype=np.int64)
-        reasons: Array = np.full(len(texts), "", dtype=object)
+        return self.features(parsed(texts), groups)
+
+    def features(self, contexts: Sequence[Any], groups: Sequence[str]) -> Read:
+        """Return plain contexts as features, those that can be computed with."""
+        codes = np.array([self._place[group] for group in groups], dtype=np.int64)
         if isinstance(self.model, Deployed):
             frame = pd.DataFrame(contexts, columns=list(self.model.columns), dtype=object)
             rows, _, reasons = self.model.read(frame, need_group=False)
             scored = reasons == ""
             features = encode(self.model.preprocessor, rows[scored]) if scored.any() else np.zeros((0, 0))
         else:
-            wanted = self.model.n_features_in_
-            for at, context in enumerate(contexts):
-                if len(context) != wanted:
-                    reasons[at] = f"a context of {len(context)} numbers, expected {wanted}"
-                elif None in context and not self.model.__sklearn_tags__().input_tags.allow_nan:
-                    reasons[at] = "a context with a missing value, expected finite numbers"
+            reasons = self._misshapen(contexts)
             scored = reasons == ""
-            features = np.array(
-                [context for context, good in zip(contexts, scored, strict=True) if good], dtype=np.float64
-            ).reshape(-1, wanted)
-            features = np.nan_to_num(features, nan=0.0) if not len(features) else features
+            fitting = contexts if scored.all() else [contexts[at] for at in np.flatnonzero(scored).tolist()]
+            features = np.array(fitting, dtype=np.float64).reshape(-1, self.model.n_features_in_)
         good = _computable(features)
         for at in np.flatnonzero(scored)[~good]:
             reasons[at] = "a number too large to compute with"
         return Read(features[good], codes[reasons == ""], [str(why)[:_MOST_TOLD] for why in reasons])
+
+    def _misshapen(self, contexts: Sequence[Any]) -> Array:
+        wanted, gaps = self.model.n_features_in_, self.model.__sklearn_tags__().input_tags.allow_nan
+        reasons: Array = np.full(len(contexts), "", dtype=object)
+        for at, context in enumerate(contexts):
+            if len(context) != wanted:
+                reasons[at] = f"a context of {len(context)} numbers, expected {wanted}"
+            elif not gaps and None in context:
+                reasons[at] = "a context with a missing value, expected finite numbers"
+        return reasons
 
     # Answers and learning ------------------------------------------------------------------------------
 

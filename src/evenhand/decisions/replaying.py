@@ -7,7 +7,7 @@ from typing import Any
 
 from sqlalchemy import select
 
-from evenhand.decisions.deciding import Asked, answers
+from evenhand.decisions.deciding import COLUMNS, answers, ask_again
 from evenhand.decisions.keeping import erased
 from evenhand.decisions.lessons import learned
 from evenhand.decisions.log import Log
@@ -74,11 +74,9 @@ def _again(log: Log, found: Replay, row: Any, parent: Policy, sittings: tuple[in
 
 
 def _decide_again(log: Log, found: Replay, rules: Rules, policy: Policy, version: int) -> None:
-    query = select(decisions).where(decisions.c.version == version).order_by(decisions.c.number)
+    query = select(*COLUMNS).where(decisions.c.version == version).order_by(decisions.c.number)
     for piece in log.pieces(query):
-        people = [Asked(row.id, row.context, row.group, row.at) for row in piece]
-        for row, answer in zip(piece, answers(policy, rules, people), strict=True):
+        for row, answer in zip(piece, answers(policy, rules, ask_again(piece)), strict=True):
             found.decisions += 1
-            logged = {name: value for name, value in row._asdict().items() if name != "number"}
-            if logged != answer:
+            if row != answer:
                 found.differing.append(f"decision {row.id!r} of version {version}")

@@ -6,12 +6,15 @@ import hashlib
 import json
 import math
 import secrets
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import timedelta
 from typing import Any, Self
 
+import numpy as np
+
 from evenhand import checks
+from evenhand.arrays import Floats
 from evenhand.decisions.contexts import shown
 from evenhand.decisions.errors import WrongLogError
 from evenhand.wording import listed
@@ -33,14 +36,15 @@ class Rules:
     earns: dict[str, dict[str, float]] | None  # action → label → reward
     reward_range: tuple[float, float]
 
-    def draws(self, id: str) -> tuple[float, bool]:
-        """Return a person's number in [0, 1), which picks the action, and whether they are held out.
+    def draws(self, ids: Sequence[str]) -> tuple[Floats, list[bool]]:
+        """Return each person's number in [0, 1), which picks the action, and whether they are held out.
 
         Both depend on the log's seed and the id alone: not on the order of people, nor on the policy.
         """
-        mixed = hashlib.blake2b(id.encode(), key=bytes.fromhex(self.seed), digest_size=16).digest()
-        first, second = (int.from_bytes(part) >> 11 for part in (mixed[:8], mixed[8:]))
-        return first * _ABOUT_ONE, second * _ABOUT_ONE < self.held_out
+        seed, mix = bytes.fromhex(self.seed), hashlib.blake2b
+        mixed = b"".join([mix(id.encode(), key=seed, digest_size=16).digest() for id in ids])
+        numbers: Floats = (np.frombuffer(mixed, dtype=">u8").reshape(-1, 2) >> 11) * np.float64(_ABOUT_ONE)
+        return numbers[:, 0], (numbers[:, 1] < self.held_out).tolist()
 
     def shows(self, action: str) -> bool:
         """Return whether an action reveals its outcome."""

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from sqlalchemy import Integer, case, cast, func, select
 
-from evenhand.decisions.deciding import Decision
+from evenhand.decisions.deciding import COLUMNS, Decision, Row
 from evenhand.decisions.exploration import draw
 from evenhand.decisions.keeping import erased
 from evenhand.decisions.loop import DecisionLoop
@@ -60,20 +60,20 @@ def status_of(loop: DecisionLoop) -> dict[str, Any]:
 def find(loop: DecisionLoop, id: str) -> tuple[Decision, dict[str, Any]] | None:
     """Return the decision of an id, and what else the log knows of it; None if there is none."""
     query = (
-        select(decisions, lessons.c.reward)
+        select(*COLUMNS, lessons.c.reward)
         .outerjoin(lessons, lessons.c.decision == decisions.c.number)
         .where(decisions.c.id == id)
     )
     with loop._log.read() as connection:
-        row = connection.execute(query).mappings().first()
+        row = connection.execute(query).first()
     if row is None:
         return None
-    found = loop.answered([row])[0]
+    found = loop.answered([Row._make(row[:-1])])[0]
     said = np.array([list(chances.values()) for chances in found.by_group.values()])
-    drawn = draw(said, np.full(len(said), loop.rules.draws(id)[0]))
+    drawn = draw(said, np.full(len(said), loop.rules.draws([id])[0]))
     actions = list(next(iter(found.by_group.values())))
     instead = {group: actions[at] for group, at in zip(found.by_group, drawn.tolist(), strict=True)}
-    return found, {"with_same_draw": instead, "revealed": row["revealed"], "reward": row["reward"]}
+    return found, {"with_same_draw": instead, "revealed": row.revealed, "reward": row.reward}
 
 
 def _count(loop: DecisionLoop, table: Any) -> int:

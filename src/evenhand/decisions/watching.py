@@ -67,7 +67,7 @@ class Watch:
         if not rows:
             return
         said = np.array([json.loads(row.by_group) for row in rows])
-        numbers = np.array([self._loop.rules.draws(row.id)[0] for row in rows])
+        numbers = self._loop.rules.draws([row.id for row in rows])[0]
         flips = flips_of(said, numbers)
         own = np.array([row.group for row in rows], dtype=object)
         for at, group in enumerate(groups):

@@ -125,7 +125,7 @@ def _add_deciding(app: FastAPI, loop: DecisionLoop, meters: Meters) -> None:
         """Decide about one person or several. The same id always gets the same answer."""
         began = time.perf_counter()
         people = asked.people if isinstance(asked, shapes.People) else [asked]
-        later = loop.submit([(one.id, one.context, one.group) for one in people])
+        later = loop.submit(*zip(*((one.id, one.context, one.group) for one in people), strict=True))
         found = [shapes.Answer.of(one) for one in loop.answered(await asyncio.wrap_future(later))]
         meters.seconds.observe(time.perf_counter() - began)
         for one in found:
