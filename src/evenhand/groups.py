@@ -83,7 +83,7 @@ def column_names(sensitive_features: Any) -> list[str] | None:
     ['sex', 'old']
     >>> column_names([["f", 0], ["m", 1]])
     """
-    return None if sensitive_features is None else _names_of_several(_as_frame(sensitive_features))
+    return None if sensitive_features is None else _names_of_several(as_columns(sensitive_features))
 
 
 def group_values(
@@ -96,7 +96,7 @@ def group_values(
     """
     if sensitive_features is None:
         return np.full(n_people, EVERYONE, dtype=object)
-    frame = _in_order(_as_frame(sensitive_features), columns)
+    frame = _in_order(as_columns(sensitive_features), columns)
     if len(frame) != n_people:
         raise ValueError(
             f"Got sensitive_features for {len(frame)} people, but expected one value for each of {n_people}."
@@ -182,7 +182,8 @@ def sorted_unique(values: Array) -> tuple[Array, Codes]:
     return names, rank[codes]
 
 
-def _as_frame(sensitive_features: Any) -> pd.DataFrame:
+def as_columns(sensitive_features: Any) -> pd.DataFrame:
+    """Return sensitive features, however they come, as columns."""
     sensitive_features = as_pandas(sensitive_features)
     if isinstance(sensitive_features, pd.DataFrame):
         frame = sensitive_features

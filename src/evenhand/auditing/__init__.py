@@ -2,5 +2,6 @@
 
 from evenhand.auditing.audit import audit
 from evenhand.auditing.result import Audit
+from evenhand.auditing.statutory import Statutory
 
-__all__ = ["Audit", "audit"]
+__all__ = ["Audit", "Statutory", "audit"]

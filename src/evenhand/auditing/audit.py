@@ -15,6 +15,7 @@ from evenhand.auditing.predictions import MOST_DECISIONS, check_known, read_pred
 from evenhand.auditing.result import About, Audit, Counted
 from evenhand.auditing.subgroups import COLUMNS, find_subgroups
 from evenhand.auditing.table import MetricTable
+from evenhand.auditing.tally import tally
 from evenhand.auditing.thresholds import along_threshold
 from evenhand.checks import MIN_GROUP, did_you_mean, integer, number
 from evenhand.frames import as_pandas
@@ -170,7 +171,8 @@ def audit(
         "subgroups_examined": examined,
     }
     people = people_apart(frame, answers, divergence, n_listed)
-    return Audit(table.frame(), people, pairs, subgroups, notes, about, along_threshold(answers))
+    found = Audit(table.frame(), people, pairs, subgroups, notes, about, along_threshold(answers))
+    return replace(found, tally=tally(answers, groups))
 
 
 def _without(X: Any, column: str) -> tuple[pd.DataFrame, Any]:

@@ -12,6 +12,8 @@ import pandas as pd
 
 from evenhand.auditing.people import in_words
 from evenhand.auditing.sentences import describe, groups_here
+from evenhand.auditing.statutory import SMALL, Statutory
+from evenhand.auditing.tally import Tally
 from evenhand.wording import as_plain, people
 
 
@@ -70,6 +72,8 @@ class Audit:
         Settings and counts.
     thresholds : DataFrame
         Of scores: measures at other thresholds, from which on a score is a positive decision.
+    tally : Tally
+        People counted by their sensitive values and decisions, for `statutory`.
     """
 
     metrics: pd.DataFrame
@@ -79,6 +83,7 @@ class Audit:
     notes: list[str]
     about: About
     thresholds: pd.DataFrame = field(default_factory=pd.DataFrame)
+    tally: Tally | None = None
 
     def value(self, metric: str, group: Any = None) -> float:
         """Return one metric's value, over everybody or for a group.
@@ -113,6 +118,40 @@ class Audit:
     def summary(self) -> str:
         """Return the findings in plain words: what was measured, never a verdict."""
         return describe(self)
+
+    def statutory(
+        self, preset: str, *, sex: str | None = None, race: str | None = None, rate: str = "selection",
+        selected: Any = None, small: float = SMALL,
+    ) -> Statutory:  # fmt: skip
+        """Return the tables of a rule, filled with this audit's counts.
+
+        Parameters
+        ----------
+        preset : {'nyc-ll144', 'four-fifths'}
+            The bias audit of New York City's Local Law 144, or the four-fifths rule of the Uniform Guidelines
+            with tests and exact intervals.
+        sex, race : str, optional
+            Of 'nyc-ll144': which sensitive column is the sex, and which the race/ethnicity; common names are
+            recognised.
+        rate : {'selection', 'scoring'}
+            Of 'nyc-ll144': count people who were selected, or who scored above the median.
+        selected : label, optional
+            The decision that counts as selected, by default the positive one. A tool that classifies people
+            needs the tables once for each class.
+        small : float
+            Categories with a smaller share of the people are shown, but not compared.
+
+        Examples
+        --------
+        >>> from evenhand import audit
+        >>> people = pd.DataFrame({"sex": ["f", "m"] * 50, "race": ["a"] * 40 + ["b"] * 60})
+        >>> found = audit([1, 1, 0, 1] * 25, None, None, sensitive_features=people)
+        >>> found.statutory("nyc-ll144").tables["Sex Categories"]["Impact Ratio"].to_dict()
+        {'f': 0.5, 'm': 1.0}
+        """
+        from evenhand.auditing.presets import fill
+
+        return fill(self, preset, sex=sex, race=race, rate=rate, selected=selected, small=small)
 
     def to_frame(self) -> pd.DataFrame:
         """Return the metrics as a table."""

@@ -1,0 +1,128 @@
+"""Tables that somebody must file, made of an audit's counts. They state numbers and give no verdict."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from html import escape
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from evenhand.auditing.tally import Tally
+from evenhand.wording import as_plain, people
+
+SMALL = 0.02  # a category with a smaller share of the people may be left out of comparisons
+NOTE = "Note"
+_PERCENT = ("Selection Rate", "Scoring Rate", "Difference")
+_DIGITS = {  # after the point, of numbers that are not counts
+    "Impact Ratio": 3, "Low": 3, "High": 3, "z": 2, "z-test p": 4, "Fisher p": 4, "Holm p": 4, "Shortfall": 1
+}  # fmt: skip
+
+
+@dataclass(frozen=True, repr=False)
+class Statutory:
+    """The tables of a rule, filled with an audit's counts.
+
+    Attributes
+    ----------
+    preset : str
+        Which rule: 'nyc-ll144' or 'four-fifths'.
+    title : str
+        The rule's name.
+    tables : dict of DataFrame
+        The tables by their headings, one row per category. A rate of nobody, or a ratio that was left out, is
+        NaN, and the column 'Note' says why.
+    notes : list of str
+        Who is not in the tables, how the numbers were made, and what they do not show.
+    """
+
+    preset: str
+    title: str
+    tables: dict[str, pd.DataFrame]
+    notes: list[str]
+
+    def texts(self) -> dict[str, pd.DataFrame]:
+        """Return the tables as they are printed: categories first, and no column that is empty."""
+        return {name: _texts(table) for name, table in self.tables.items()}
+
+    def summary(self) -> str:
+        """Return the tables and notes as plain text."""
+        parts = [f"{name}\n{_aligned(self.tables[name], table)}" for name, table in self.texts().items()]
+        return "\n\n".join([self.title, *parts, "\n".join(f"Note: {note}" for note in self.notes)])
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything as plain Python, with None for NaN: what JSON is made of."""
+        rows = {name: table.reset_index().to_dict("records") for name, table in self.tables.items()}
+        return {"preset": self.preset, "title": self.title, "tables": as_plain(rows), "notes": self.notes}
+
+    def _repr_html_(self) -> str:
+        tables = [
+            f"<h4>{escape(name)}</h4>{table.to_html(index=False)}" for name, table in self.texts().items()
+        ]
+        notes = "".join(f"<li>{escape(note)}</li>" for note in self.notes)
+        return f"<h3>{escape(self.title)}</h3>{''.join(tables)}<ul>{notes}</ul>"
+
+    def __repr__(self) -> str:
+        return self.summary()
+
+
+def rated(hits: pd.Series[int], counts: pd.Series[int], columns: list[str], small: float) -> pd.DataFrame:
+    """Return categories with their people, hits, rate, and whether they count: `Included`."""
+    table = pd.DataFrame({"People": counts, "Hits": hits}).groupby(level=columns).sum()
+    enough = table["People"] >= small * table["People"].sum()
+    return table.assign(Rate=table["Hits"] / table["People"], Included=enough)
+
+
+def highest(table: pd.DataFrame) -> float:
+    """Return the highest rate among the categories that count; NaN if it is 0 or there is none."""
+    rates = table["Rate"][table["Included"]]
+    return float(rates.max()) if len(rates) and rates.max() > 0 else np.nan
+
+
+def left_out(table: pd.DataFrame) -> pd.Series[str]:
+    """Return, for every category that does not count, why."""
+    shares = table["People"] / table["People"].sum()
+    notes = [
+        "" if included else f"left out: {100 * share:.1f} % of people"
+        for share, included in zip(shares, table["Included"], strict=True)
+    ]
+    return pd.Series(notes, index=table.index)
+
+
+def on_unknown(counted: Tally, what: str) -> str:
+    """Return the note on people who are in no table."""
+    verb = "is" if counted.unknown == 1 else "are"
+    return f"{people(counted.unknown)} with unknown {what} {verb} in no table."
+
+
+def on_weights(counted: Tally) -> list[str]:
+    """Return a note if people stood for several."""
+    return ["The tables count people as they are, not those they stand for."] if counted.weighted else []
+
+
+def _texts(table: pd.DataFrame) -> pd.DataFrame:
+    texts = table.index.to_frame(index=False).astype(str)
+    for name in map(str, table):
+        if name != NOTE or (table[name] != "").any():
+            texts[name] = [_text(name, value) for value in table[name]]
+    return texts
+
+
+def _text(name: str, value: Any) -> str:
+    if isinstance(value, str):
+        return value
+    if pd.isna(value):
+        return "–"
+    return f"{100 * value:.1f} %" if name in _PERCENT else f"{value:,.{_DIGITS.get(name, 0)}f}"
+
+
+def _aligned(table: pd.DataFrame, texts: pd.DataFrame) -> str:
+    """Return a table as lines, what the rows are called to the left and numbers to the right."""
+    columns = []
+    for number, name in enumerate(texts):
+        cells = [str(name), *texts[name]]
+        width = max(map(len, cells))
+        left = number < table.index.nlevels or name == NOTE
+        columns.append([cell.ljust(width) if left else cell.rjust(width) for cell in cells])
+    return "\n".join("  ".join(row).rstrip() for row in zip(*columns, strict=True))
