@@ -209,7 +209,7 @@ def take_outcomes(log: Log, rules: Rules, jobs: Sequence[Sequence[Told]]) -> lis
         try:
             with log.write() as connection:
                 ids = [one.id for one in told]
-                known = _rows(connection, outcomes.c, ids)
+                known = _rows(connection, [outcomes.c.id, outcomes.c.reward, outcomes.c.label], ids)
                 made = _rows(connection, COLUMNS, ids)
                 new, against = [], []
                 status = []

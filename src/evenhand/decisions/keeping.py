@@ -9,6 +9,7 @@ from typing import Any
 from sqlalchemy import delete, func, insert, select
 
 from evenhand.atomic import replacing
+from evenhand.decisions.lessons import hold_sitting
 from evenhand.decisions.log import Log
 from evenhand.decisions.schema import (
     contradictions,
@@ -26,6 +27,7 @@ def erase(log: Log, ids: Sequence[str], now: float) -> int:
 
     def work(jobs: list[Any]) -> list[int]:
         with log.write() as connection:
+            hold_sitting(connection)  # so that no lesson is written of what is erased here
             numbers = list(connection.scalars(select(decisions.c.number).where(decisions.c.id.in_(ids))))
             taught = connection.execute(delete(lessons).where(lessons.c.decision.in_(numbers))).rowcount
             for table in (decisions, outcomes, contradictions):

@@ -2,99 +2,138 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
-from dataclasses import dataclass
+from itertools import islice
 from typing import Any, NamedTuple
 
 import numpy as np
-from sqlalchemy import Connection, and_, insert, or_, select, update
+from sqlalchemy import Connection, and_, case, delete, func, insert, literal, or_, select, update
 from sqlalchemy.exc import IntegrityError
 
 from evenhand.decisions.log import Log
 from evenhand.decisions.policy import Policy, of_bytes, to_bytes
 from evenhand.decisions.rules import Rules
 from evenhand.decisions.schema import decisions, lessons, outcomes, settings
+from evenhand.decisions.settling import settled
 
 SITTING = "sitting"  # the setting that counts the joins; lessons are written under the present one
+JOINED = "joined"  # the setting that says how far they have come
 PIECE = 20_000  # lessons learned at a time
-_WRITTEN = 2_000  # lessons in a transaction: whoever decides waits for one of them at most
+_WRITTEN = 5_000  # decisions or outcomes in a transaction: whoever decides waits for one of them at most
+
+
+class Joined(NamedTuple):
+    """What has been joined: all lessons that come of rows up to these numbers, and of silence up to a time.
+
+    A decision and its outcome may come in either order; their lesson is written when the second is new.
+    """
+
+    decisions: int = 0
+    outcomes: int = 0
+    overdue: float | None = None  # decisions before are not awaited any more
 
 
 def join(log: Log, rules: Rules, now: float) -> int:
-    """Write a lesson for every decision whose reward is known by now; return how many.
+    """Write a lesson for every decision whose reward has become known since the last time; return how many.
 
     That is an outcome in time of an action that reveals it, at once the reward of an action that doesn't,
-    and, if the rules have one, the reward of a decision whose outcome is overdue.
+    and, if the rules have one, the reward of a decision whose outcome is overdue. A join that was killed, or
+    ran beside another, is done again from where it began: a decision never gets a second lesson.
     """
-    reasons = [~decisions.c.revealed, outcomes.c.id.is_not(None) & _in_time(rules)]
-    if rules.overdue is not None and rules.within is not None:
-        reasons.append(decisions.c.at < now - rules.within)
-    query = (
-        select(
-            decisions.c.number, decisions.c.action, decisions.c.revealed, outcomes.c.reward, outcomes.c.label,
-            (outcomes.c.id.is_not(None) & _in_time(rules)).label("came"),
-        )
-        .outerjoin(lessons, lessons.c.decision == decisions.c.number)
-        .outerjoin(outcomes, outcomes.c.id == decisions.c.id)
-        .where(lessons.c.decision.is_(None), or_(*reasons))
-        .order_by(decisions.c.number)
-    )  # fmt: skip
+    before = Joined(*json.loads(log.setting(JOINED) or "[]"))
+    waits = rules.overdue is not None and rules.within is not None
+    after = Joined(
+        settled(log, decisions, before.decisions),
+        settled(log, outcomes, before.outcomes),
+        now - (rules.within or 0.0) if waits else None,
+    )
     written = 0
-    for piece in log.pieces(query, _WRITTEN):
-        written += log.commits.do(_Writing(log), [_lesson(rules, row) for row in piece])
+    for table, ranges in (
+        (decisions, [(before.decisions, after.decisions), _silent(log, before, after)]),
+        (outcomes, [(before.outcomes, after.outcomes)]),
+    ):
+        for low, high in ranges:
+            for at in range(low, high, _WRITTEN):
+                piece = and_(table.c.number > at, table.c.number <= min(at + _WRITTEN, high))
+                written += _write(log, _known(rules, after).where(piece))
+    if after != before:
+        _set_joined(log, before, after)
     return written
 
 
-def _in_time(rules: Rules) -> Any:
-    if rules.within is None:
-        return outcomes.c.at.is_not(None)
-    return outcomes.c.at <= decisions.c.at + rules.within
+def _silent(log: Log, before: Joined, after: Joined) -> tuple[int, int]:
+    """Return the numbers between which the decisions lie that have become overdue since the last join."""
+    if after.overdue is None or not before.decisions:
+        return 0, 0
+    since = [] if before.overdue is None else [decisions.c.at >= before.overdue]
+    query = select(func.min(decisions.c.number), func.max(decisions.c.number)).where(
+        decisions.c.at < after.overdue, decisions.c.number <= before.decisions, *since
+    )
+    low, high = log.all(query)[0]
+    return (0, 0) if low is None else (low - 1, high)
 
 
-def _lesson(rules: Rules, row: Any) -> dict[str, Any]:
-    if not row.revealed:
-        return {"decision": row.number, "reward": rules.unrevealed, "why": "unrevealed"}
-    if row.came:
-        return {
-            "decision": row.number,
-            "reward": rules.reward(row.action, row.reward, row.label),
-            "why": "outcome",
-        }
-    return {"decision": row.number, "reward": rules.overdue, "why": "overdue"}
+def _known(rules: Rules, after: Joined) -> Any:
+    """Return the query of lessons that are not written yet; their sitting is missing."""
+    in_time: Any = outcomes.c.id.is_not(None)
+    if rules.within is not None:
+        in_time &= outcomes.c.at <= decisions.c.at + rules.within
+    reasons = [~decisions.c.revealed, in_time]
+    if after.overdue is not None:
+        reasons.append(decisions.c.at < after.overdue)
+    told = case(
+        (outcomes.c.label.is_(None), outcomes.c.reward),
+        *(
+            ((decisions.c.action == action) & (outcomes.c.label == label), reward)
+            for action, of in (rules.earns or {}).items()
+            for label, reward in of.items()
+        ),
+        else_=0.0 if rules.earns else case((decisions.c.action == outcomes.c.label, 1.0), else_=0.0),
+    )
+    reward = case((~decisions.c.revealed, rules.unrevealed), (in_time, told), else_=rules.overdue)
+    why = case((~decisions.c.revealed, "unrevealed"), (in_time, "outcome"), else_="overdue")
+    return (
+        select(decisions.c.number, reward, why)
+        .outerjoin(outcomes, outcomes.c.id == decisions.c.id)
+        .where(or_(*reasons), ~select(lessons).where(lessons.c.decision == decisions.c.number).exists())
+    )
 
 
-@dataclass(frozen=True)
-class _Writing:
-    """Lessons written between decisions, by the thread that writes those."""
+def _write(log: Log, query: Any) -> int:
+    """Write lessons between decisions, by the thread that writes those."""
 
-    log: Log
-
-    def __call__(self, pieces: list[list[dict[str, Any]]]) -> list[int]:
-        return [self._write(rows) for rows in pieces]
-
-    def _write(self, rows: list[dict[str, Any]]) -> int:
+    def work(jobs: list[None]) -> list[int]:
         while True:
             try:
-                with self.log.write() as connection:
-                    sitting = _sitting(connection)
-                    numbers = [row["decision"] for row in rows]
-                    known = set(
-                        connection.scalars(select(lessons.c.decision).where(lessons.c.decision.in_(numbers)))
-                    )
-                    # A decision erased since it was read must not come back as a lesson.
-                    there = set(
-                        connection.scalars(select(decisions.c.number).where(decisions.c.number.in_(numbers)))
-                    )
-                    new = [{**row, "sitting": sitting} for row in rows if row["decision"] in there - known]
-                    if new:
-                        connection.execute(insert(lessons), new)
-                    return len(new)
+                with log.write() as connection:
+                    found = query.add_columns(literal(hold_sitting(connection)))
+                    names = ["decision", "reward", "why", "sitting"]
+                    return [connection.execute(insert(lessons).from_select(names, found)).rowcount]
             except IntegrityError:  # another process joins the same decisions
                 continue
 
+    return int(log.commits.do(work, None))
 
-def _sitting(connection: Connection) -> int:
-    """Return the number of the present sitting, held until the transaction ends."""
+
+def _set_joined(log: Log, before: Joined, after: Joined) -> None:
+    """Write down how far the join has come, unless another has done so meanwhile."""
+
+    def work(jobs: list[None]) -> list[None]:
+        with log.write() as connection:
+            hold_sitting(connection)
+            named = settings.c.name == JOINED
+            kept = connection.scalar(select(settings.c.value).where(named))
+            if Joined(*json.loads(kept or "[]")) == before:
+                connection.execute(delete(settings).where(named))
+                connection.execute(insert(settings).values(name=JOINED, value=json.dumps(after)))
+        return [None] * len(jobs)
+
+    log.commits.do(work, None)
+
+
+def hold_sitting(connection: Connection) -> int:
+    """Return the number of the present sitting; until the transaction ends, nobody else writes lessons."""
     query = select(settings.c.value).where(settings.c.name == SITTING).with_for_update()
     return int(connection.execute(query).scalar_one())
 
@@ -104,7 +143,7 @@ def close_sitting(log: Log) -> int:
 
     def close(jobs: list[None]) -> list[int]:
         with log.write() as connection:
-            sitting = _sitting(connection)
+            sitting = hold_sitting(connection)
             connection.execute(
                 update(settings).where(settings.c.name == SITTING).values(value=str(sitting + 1))
             )
@@ -145,23 +184,34 @@ def learned(
 
 
 def _taught(log: Log, policy: Policy, sittings: tuple[int, int], piece: int) -> Iterator[tuple[Any, ...]]:
-    after, upto = sittings
-    query = (
-        select(
-            decisions.c.context, decisions.c.group, decisions.c.action, decisions.c.probability,
-            lessons.c.reward,
-        )
-        .join(lessons, lessons.c.decision == decisions.c.number)
-        .where(and_(lessons.c.sitting > after, lessons.c.sitting <= upto, ~decisions.c.held_out))
-        .order_by(lessons.c.sitting, decisions.c.number)
-    )  # fmt: skip
-    for found in log.pieces(query, piece):
+    rows = _in_order(log, sittings, piece)
+    while found := list(islice(rows, piece)):
         read = policy.read([row.context for row in found], [row.group for row in found])
         assert not any(read.reasons), "whoever was decided about can be read again"
+        place = {action: at for at, action in enumerate(policy.actions)}
         yield (
             read.features,
-            np.array([policy.actions.index(row.action) for row in found]),
+            np.array([place[row.action] for row in found]),
             np.array([row.reward for row in found]),
             np.array([row.probability for row in found]),
             read.groups,
         )
+
+
+def _in_order(log: Log, sittings: tuple[int, int], size: int) -> Iterator[Any]:
+    """Return lessons to be learned from, by short looks at the log: a long one would let its journal grow."""
+    query = (
+        select(
+            lessons.c.decision, decisions.c.context, decisions.c.group, decisions.c.action,
+            decisions.c.probability, lessons.c.reward,
+        )
+        .join(decisions, lessons.c.decision == decisions.c.number)
+        .where(~decisions.c.held_out)
+        .order_by(lessons.c.decision)
+        .limit(size)
+    )  # fmt: skip
+    for sitting in range(sittings[0] + 1, sittings[1] + 1):
+        reached = 0
+        while found := log.all(query.where(lessons.c.sitting == sitting, lessons.c.decision > reached)):
+            yield from found
+            reached = found[-1].decision

@@ -54,13 +54,6 @@ class Rules:
         """Return whether an outcome came soon enough."""
         return self.within is None or at <= decided + self.within
 
-    def reward(self, action: str, reward: float | None, label: str | None) -> float:
-        """Return what an action earned, as told, or by the label."""
-        if label is None:
-            assert reward is not None
-            return reward
-        return float(action == label) if self.earns is None else self.earns.get(action, {}).get(label, 0.0)
-
     def check_outcome(
         self, reward: Any, label: Any, actions: Collection[str]
     ) -> tuple[float | None, str | None]:

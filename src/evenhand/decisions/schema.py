@@ -10,6 +10,7 @@ from sqlalchemy import (
     Column,
     Connection,
     Double,
+    Index,
     Integer,
     LargeBinary,
     MetaData,
@@ -19,6 +20,7 @@ from sqlalchemy import (
     func,
     insert,
     select,
+    text,
 )
 
 from evenhand.decisions.errors import WrongLogError
@@ -50,15 +52,19 @@ decisions = Table(
     sqlite_autoincrement=True,  # the number of an erased decision is never given again
 )
 
+_at = Index("decisions_at", decisions.c.at)  # for those that become overdue
+
 # The first outcome of an id stands; others that contradict it are kept beside it.
 outcomes = Table(
     "outcomes",
     metadata,
-    Column("id", _ID, primary_key=True),
+    Column("number", _Number, primary_key=True, autoincrement=True),
+    Column("id", _ID, nullable=False, unique=True),
     Column("at", Double, nullable=False),
     Column("received", Double, nullable=False),
     Column("reward", Double),
     Column("label", Text),
+    sqlite_autoincrement=True,
 )
 contradictions = Table(
     "contradictions",
@@ -77,10 +83,11 @@ lessons = Table(
     "lessons",
     metadata,
     Column("decision", _Number, primary_key=True, autoincrement=False),
-    Column("sitting", Integer, nullable=False, index=True),
+    Column("sitting", Integer, nullable=False),
     Column("reward", Double, nullable=False),
     Column("why", String(20), nullable=False),  # outcome, unrevealed or overdue
 )
+_in_order = Index("lessons_in_order", lessons.c.sitting, lessons.c.decision)
 
 policies = Table(
     "policies",
@@ -115,19 +122,39 @@ erasures = Table(
     sqlite_autoincrement=True,
 )
 
-# The n-th brings a log from version n to n + 1. None is ever changed once it was released.
-MIGRATIONS: list[Callable[[Connection], None]] = [metadata.create_all]
+
+def _number_outcomes(connection: Connection) -> None:
+    """Give outcomes numbers, and the log the indexes that joining and learning piece by piece need."""
+    connection.execute(text("CREATE TABLE unnumbered AS SELECT * FROM outcomes"))
+    outcomes.drop(connection)
+    outcomes.create(connection)
+    names = "id, at, received, reward, label"
+    connection.execute(
+        text(f"INSERT INTO outcomes ({names}) SELECT {names} FROM unnumbered ORDER BY received")
+    )
+    connection.execute(text("DROP TABLE unnumbered"))
+    connection.execute(text("DROP INDEX ix_lessons_sitting"))
+    for index in (_at, _in_order):
+        index.create(connection)
+
+
+# The n-th brings a log from version n to n + 1; a new log needs none. None is changed once it was released.
+MIGRATIONS: list[Callable[[Connection], None]] = [_number_outcomes]
 
 
 def migrate(connection: Connection) -> None:
-    """Bring a log up to date, or raise if it is newer than this program."""
+    """Make the tables of a new log, bring an old one up to date, or raise if it is newer than this."""
     schema_version.create(connection, checkfirst=True)
-    version = connection.scalar(select(func.max(schema_version.c.version))) or 0
-    if version > len(MIGRATIONS):
+    version, newest = connection.scalar(select(func.max(schema_version.c.version))), len(MIGRATIONS) + 1
+    if version is None:
+        metadata.create_all(connection)
+    elif version > newest:
         raise WrongLogError(
-            f"Got a log of version {version}, but this evenhand knows versions up to {len(MIGRATIONS)}: "
+            f"Got a log of version {version}, but this evenhand knows versions up to {newest}: "
             "expected a newer evenhand."
         )
-    for number, migration in enumerate(MIGRATIONS[version:], start=version + 1):
-        migration(connection)
-        connection.execute(insert(schema_version).values(version=number))
+    else:
+        for migration in MIGRATIONS[version - 1 :]:
+            migration(connection)
+    if version != newest:
+        connection.execute(insert(schema_version).values(version=newest))
