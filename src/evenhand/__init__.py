@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from evenhand.version import __version__
 
 if TYPE_CHECKING:  # what type checkers and editors see; at run time, a name is loaded when it is first used
-    from evenhand.auditing import Audit, audit
+    from evenhand.auditing import Audit, Twins, audit, twins
     from evenhand.bandits import CooperativeBandits, GradientBandit, TrainingDivergedError
     from evenhand.bandits.deciding import NoGroupsWarning
     from evenhand.boosting import CooperativeBoosting, CooperativeEnsemble
@@ -40,7 +40,7 @@ if TYPE_CHECKING:  # what type checkers and editors see; at run time, a name is 
     from evenhand.workflow.persistence import load, save
 
 _HOMES = {
-    "evenhand.auditing": ("Audit", "audit"),
+    "evenhand.auditing": ("Audit", "Twins", "audit", "twins"),
     "evenhand.bandits": ("CooperativeBandits", "GradientBandit", "TrainingDivergedError"),
     "evenhand.boosting": ("CooperativeBoosting", "CooperativeEnsemble"),
     "evenhand.bandits.deciding": ("NoGroupsWarning",),
@@ -98,6 +98,7 @@ __all__ = [
     "Replay",
     "Reward",
     "TrainingDivergedError",
+    "Twins",
     "WrongLogError",
     "__version__",
     "audit",
@@ -105,6 +106,7 @@ __all__ = [
     "load",
     "save",
     "tabular",
+    "twins",
 ]
 
 

@@ -3,5 +3,7 @@
 from evenhand.auditing.audit import audit
 from evenhand.auditing.result import Audit
 from evenhand.auditing.statutory import Statutory
+from evenhand.auditing.twin_result import Twins
+from evenhand.auditing.twins import twins
 
-__all__ = ["Audit", "Statutory", "audit"]
+__all__ = ["Audit", "Statutory", "Twins", "audit", "twins"]

@@ -10,6 +10,7 @@ import pandas as pd
 from evenhand.arrays import Array
 from evenhand.metrics.answers import Answers
 from evenhand.metrics.gower import Neighbours
+from evenhand.wording import as_plain
 
 PAIR_COLUMNS = ["person", "neighbour", "similarity", "group", "neighbour_group", "decision"]
 PAIR_COLUMNS += ["neighbour_decision", "differ_in"]
@@ -91,3 +92,20 @@ def in_words(value: Any) -> str:
         return "missing"
     midnight = isinstance(value, pd.Timestamp) and value == value.normalize()
     return str(value.date() if midnight else value)
+
+
+def as_records(frame: pd.DataFrame) -> list[dict[str, Any]]:
+    """Return a table's rows as JSON has them."""
+    return [plain(row) for row in frame.to_dict("records")]
+
+
+def plain(value: Any) -> Any:
+    """Return a value as JSON has it; dates and other values become text."""
+    if isinstance(value, dict):
+        return {str(key): plain(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(inner) for inner in value]
+    value = as_plain(value)
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    return None if pd.isna(value) else in_words(value)

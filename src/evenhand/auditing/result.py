@@ -10,11 +10,11 @@ from typing import Any, NotRequired, TypedDict
 
 import pandas as pd
 
-from evenhand.auditing.people import in_words
+from evenhand.auditing.people import as_records, plain
 from evenhand.auditing.sentences import describe, groups_here
 from evenhand.auditing.statutory import SMALL, Statutory
 from evenhand.auditing.tally import Tally
-from evenhand.wording import as_plain, people
+from evenhand.wording import people
 
 
 class Counted(TypedDict):
@@ -167,14 +167,14 @@ class Audit:
             person=self.neighbours["person"] + 1, neighbour=self.neighbours["neighbour"] + 1
         )
         return {
-            "about": _plain(dict(self.about)),
+            "about": plain(dict(self.about)),
             "summary": self.summary(),
             "notes": list(self.notes),
-            "metrics": _records(self.metrics),
-            "people": _records(people.reset_index(names="person")),
-            "neighbours": _records(pairs),
-            "subgroups": _records(self.subgroups),
-            "thresholds": _records(self.thresholds),
+            "metrics": as_records(self.metrics),
+            "people": as_records(people.reset_index(names="person")),
+            "neighbours": as_records(pairs),
+            "subgroups": as_records(self.subgroups),
+            "thresholds": as_records(self.thresholds),
         }
 
     def to_json(self, path: str | Path | None = None) -> str:
@@ -210,19 +210,3 @@ class Audit:
         n_groups = len(groups_here(self))
         groups = f"{n_groups} group{'s' * (n_groups != 1)}"
         return f"<Audit of {people(self.about['people'])} in {groups}>\n{self.summary()}"
-
-
-def _records(frame: pd.DataFrame) -> list[dict[str, Any]]:
-    return [_plain(row) for row in frame.to_dict("records")]
-
-
-def _plain(value: Any) -> Any:
-    """Return a value as JSON has it; dates and other values become text."""
-    if isinstance(value, dict):
-        return {str(key): _plain(inner) for key, inner in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(inner) for inner in value]
-    value = as_plain(value)
-    if value is None or isinstance(value, bool | int | float | str):
-        return value
-    return None if pd.isna(value) else in_words(value)

@@ -6,7 +6,7 @@ minus the weighted mean over the features. A feature that one of the two lacks i
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
@@ -114,6 +114,20 @@ def gower_neighbours(
         for chosen, (who, distance) in zip(parts, pool.map(search, parts), strict=True):
             indices[chosen], similarity[chosen] = who, 1 - distance
     return Neighbours(indices, similarity)
+
+
+def gower_distances(
+    X: Any, *, weights: Mapping[Any, float] | None = None, categorical: Sequence[Any] | None = None
+) -> Callable[[Codes, Codes], npt.NDArray[np.float32]]:
+    """Return a function of two lists of positions in X: Gower's distances from the ones to the others.
+
+    >>> distances = gower_distances({"age": [20, 30, 60], "job": ["cook", "cook", "clerk"]})
+    >>> distances(np.array([0]), np.array([1, 2])).tolist()
+    [[0.125, 1.0]]
+    """
+    features = _features(as_frame(X), weights, categorical)
+    scales = _scales(features)
+    return lambda ones, others: kernel.between(*features, scales, ones, others)
 
 
 def as_frame(X: Any) -> pd.DataFrame:

@@ -187,6 +187,18 @@ def exact_distance(
 
 
 @jit(error_model="python")
+def between(
+    numbers: Floats, codes: Integers, weights: Floats, scales: Floats, ones: Integers, others: Integers
+) -> npt.NDArray[np.float32]:
+    """Return Gower's distance from each of these people to each of the others."""
+    found = np.empty((len(ones), len(others)), np.float32)
+    for a in range(len(ones)):
+        for b in range(len(others)):
+            found[a, b] = exact_distance(numbers, codes, weights, scales, ones[a], others[b], np.inf)
+    return found
+
+
+@jit(error_model="python")
 def farthest_neighbour(
     numbers: Floats,
     codes: Integers,

@@ -149,6 +149,22 @@ def representatives(frame: pd.DataFrame, columns: list[Any], groups: Groups) -> 
     return found
 
 
+def one_hot_features(frame: pd.DataFrame) -> list[list[Any]]:
+    """Return the columns; those of 0 and 1 of which one is 1 for everybody together: one feature's.
+
+    >>> one_hot_features(pd.DataFrame({"age": [30, 40], "job_cook": [1, 0], "job_clerk": [0, 1]}))
+    [['age'], ['job_cook', 'job_clerk']]
+    """
+    names = list(frame.columns)
+    dummy = {name: seen for name in names if (seen := _zero_one(frame[name])) is not None}
+    found = []
+    while names:
+        end = _complete(names, 0, dummy, len(frame)) or 1
+        found.append(names[:end])
+        names = names[end:]
+    return found
+
+
 def _features(frame: pd.DataFrame, own: Codes) -> Iterator[list[Any]]:
     """Yield the columns, those of 0 and 1 together that are one feature's: one is 1 for everybody.
 

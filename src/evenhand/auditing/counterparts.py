@@ -1,0 +1,167 @@
+"""Counterparts of people in other groups, how many are decided differently, and how many by chance."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from evenhand.arrays import Codes, Flags, Floats
+from evenhand.auditing.hybrids import Pairs
+from evenhand.auditing.transport import Matched, transport
+from evenhand.metrics.bootstrap import mean_interval
+
+Direction = tuple[int, int]  # from people of this group to counterparts in that one
+
+
+class World(NamedTuple):
+    """People, real or made up, with what was decided about them, and who is whose counterpart among them."""
+
+    frame: pd.DataFrame
+    own: Codes  # groups
+    decided: Codes
+    matched: dict[Direction, Matched]
+    real: int  # how many of the people are; those after them are made up
+
+    def flipped(self, direction: Direction, positive: int | None) -> Flags:
+        """Return whose counterpart got the positive decision while they did not; or just another decision."""
+        found = self.matched[direction]
+        mine, theirs = self.decided[found.people], self.decided[found.counterparts]
+        if positive is None:
+            return np.asarray(mine != theirs)
+        return np.asarray((mine != positive) & (theirs == positive))
+
+    def pairs(self, direction: Direction, at: Codes) -> Pairs:
+        """Return some of the matches side by side."""
+        found = self.matched[direction]
+        people, counterparts = found.people[at], found.counterparts[at]
+        mine, theirs = (self.frame.iloc[who].reset_index(drop=True) for who in (people, counterparts))
+        return Pairs(
+            mine, theirs, self.own[people], self.own[counterparts], people,
+            np.where(counterparts < self.real, counterparts, -1), self.decided[counterparts],
+        )  # fmt: skip
+
+
+Matcher = Callable[[Codes, np.random.Generator], World]  # of groups, perhaps assigned at random
+
+
+def by_transport(
+    frame: pd.DataFrame, own: Codes, decided: Codes, groups: Codes, distances: Any, batch: int
+) -> Matcher:
+    """Return a matcher of real people: counterparts are others, as they are and as they were decided."""
+
+    def match(codes: Codes, rng: np.random.Generator) -> World:
+        matched = {}
+        for a, b in itertools.combinations(groups.tolist(), 2):
+            members = (np.flatnonzero(codes == code) for code in (a, b))
+            matched[a, b], matched[b, a] = transport(distances, *members, batch=batch, rng=rng)
+        return World(frame, own, decided, matched, len(frame))
+
+    return match
+
+
+@dataclass(frozen=True)
+class Found:
+    """The flips in every direction, and those that chance shows: with the groups assigned at random."""
+
+    world: World
+    directions: list[Direction]
+    per_person: list[Floats]  # the share of each person's counterparts who are decided differently
+    null: Floats  # (draws, directions): mean shares
+    samples: list[list[Pairs]]  # some flipped pairs of every draw and direction
+
+    @property
+    def shares(self) -> Floats:
+        """The share of people in each direction."""
+        return np.array([values.mean() for values in self.per_person])
+
+
+def find_flips(
+    match: Matcher,
+    codes: Codes,
+    groups: Codes,
+    positive: int | None,
+    *,
+    n_null: int,
+    n_sampled: int,
+    rng: np.random.Generator,
+) -> Found:
+    """Match people as they are, and `n_null` times with the compared groups' members shuffled."""
+    directions = list(itertools.permutations(groups.tolist(), 2))
+    world = match(codes, rng)
+    compared = np.flatnonzero(np.isin(codes, groups))
+    null, samples = np.empty((n_null, len(directions))), []
+    for draw in range(n_null):
+        shuffled = codes.copy()
+        shuffled[compared] = rng.permutation(codes[compared])
+        other = match(shuffled, rng)
+        null[draw] = [_per_person(other, direction, positive).mean() for direction in directions]
+        samples.append([sample(other, direction, positive, n_sampled, rng) for direction in directions])
+    per_person = [_per_person(world, direction, positive) for direction in directions]
+    return Found(world, directions, per_person, null, samples)
+
+
+def sample(
+    world: World, direction: Direction, positive: int | None, most: int, rng: np.random.Generator
+) -> Pairs:
+    """Return at most so many flipped pairs, drawn by the shares of their people."""
+    at = np.flatnonzero(world.flipped(direction, positive))
+    if len(at) > most:
+        shares = world.matched[direction].shares[at]
+        at = np.sort(rng.choice(at, most, replace=False, p=shares / shares.sum()))
+    return world.pairs(direction, at)
+
+
+def _per_person(world: World, direction: Direction, positive: int | None) -> Floats:
+    found = world.matched[direction]
+    people, place = np.unique(found.people, return_inverse=True)
+    return np.bincount(place, found.shares * world.flipped(direction, positive), len(people)).astype(float)
+
+
+def chance(observed: Floats, null: Floats) -> Floats:
+    """Return the probability that, if there were nothing, any of the values would stand out as far by chance.
+
+    Each value is standardised by its mean and spread over the draws, the observed one included; it is
+    compared with the draws' largest (Westfall and Young, 1993), so that the probabilities allow for all
+    values at once.
+
+    >>> null = np.linspace(0, 1, 39)[:, None] * [1, 1]
+    >>> chance(np.array([3.0, 0.5]), null).tolist()
+    [0.025, 0.525]
+    """
+    every = np.vstack([observed, null])
+    spread = every.std(axis=0)
+    far = np.divide(every - every.mean(axis=0), spread, out=np.zeros_like(every), where=spread > 1e-12)
+    largest = far.max(axis=1, initial=-np.inf)
+    return np.asarray((1 + (largest[1:, None] >= far[0] - 1e-9).sum(axis=0)) / len(every))
+
+
+def flips_table(found: Found, names: list[Any], *, confidence: float, n: int, rng: Any) -> pd.DataFrame:
+    """Return one row per direction: how many people, the share with its interval, and that of chance."""
+    probability = chance(found.shares, found.null)
+    rows = []
+    for at, ((a, b), values) in enumerate(zip(found.directions, found.per_person, strict=True)):
+        exact = values == np.round(values)  # one counterpart each: True and False have exact limits
+        interval = mean_interval(
+            values > 0 if exact.all() else values, n=n, confidence=confidence, random_state=rng
+        )
+        rows.append(
+            {
+                "group": names[a],
+                "counterpart_group": names[b],
+                "people": round(float(values.sum())),
+                "of": len(values),
+                "share": interval.estimate,
+                "low": interval.low,
+                "high": interval.high,
+                "by_chance": float(found.null[:, at].mean()),
+                "by_chance_high": float(np.quantile(found.null[:, at], confidence)),
+                "p_value": float(probability[at]),
+                "clear": bool(probability[at] <= 1 - confidence + 1e-9),
+            }
+        )
+    return pd.DataFrame(rows)

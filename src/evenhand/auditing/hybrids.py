@@ -1,0 +1,211 @@
+"""People mixed of a person and their counterpart, and what a model, or a surrogate, decides about them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from evenhand.arrays import Array, Codes, Flags, Floats
+from evenhand.checks import did_you_mean
+from evenhand.metrics.answers import positions
+from evenhand.metrics.classifiers import as_fitted, ask, model_columns, takes_group
+from evenhand.metrics.group_columns import one_hot_features
+
+ROWS = 50_000  # that a model is asked about at once
+FOLDS = 3
+MOST_CATEGORIES = 250  # of a column, that a surrogate tells apart
+
+
+class Pairs(NamedTuple):
+    """People and their counterparts, row by row, with what the counterpart was decided."""
+
+    mine: pd.DataFrame
+    theirs: pd.DataFrame
+    own: Codes  # groups
+    other: Codes
+    people: Codes  # positions in X
+    counterparts: Codes  # positions in X, or -1 for somebody made up
+    reached: Codes  # the counterparts' decisions
+
+    def __len__(self) -> int:
+        return len(self.people)
+
+    def take(self, at: Any) -> Pairs:
+        """Return some of the pairs."""
+        mine, theirs = (frame.iloc[at].reset_index(drop=True) for frame in self[:2])
+        return Pairs(mine, theirs, *(part[at] for part in self[2:]))
+
+    @classmethod
+    def joined(cls, parts: Sequence[Pairs]) -> Pairs:
+        """Return the pairs of all parts."""
+        mine, theirs, *rest = (list(of_part) for of_part in zip(*parts, strict=True))
+        frames = (pd.concat(part, ignore_index=True) for part in (mine, theirs))
+        return cls(*frames, *(np.concatenate(part) for part in rest))
+
+
+class Carriers(NamedTuple):
+    """What can be taken from either of a pair: features, each of one column or several, and the group."""
+
+    names: list[str]
+    columns: list[list[Any]]
+    group: int | None  # the carrier that is the group; None where the decisions can't depend on it
+
+    def mixed(self, pairs: Pairs, at: Codes, taken: Flags) -> tuple[pd.DataFrame, Codes]:
+        """Return people with the carriers that are `taken`, (rows, carriers), from the counterpart."""
+        held = {}
+        for carrier, columns in enumerate(self.columns):
+            rows = at + len(pairs) * taken[:, carrier]
+            for name in columns:
+                both = pd.concat([pairs.mine[name], pairs.theirs[name]], ignore_index=True)
+                held[name] = both.iloc[rows].reset_index(drop=True)
+        groups = pairs.own[at]
+        if self.group is not None:
+            groups = np.where(taken[:, self.group], pairs.other[at], groups)
+        return pd.DataFrame(held, index=pd.RangeIndex(len(at))), groups
+
+    def differ(self, pairs: Pairs) -> Flags:
+        """Return in which carriers each pair differs, (pairs, carriers)."""
+        apart = np.zeros((len(pairs), len(self.names)), dtype=bool)
+        for carrier, columns in enumerate(self.columns):
+            for name in columns:
+                mine, theirs = pairs.mine[name], pairs.theirs[name]
+                same = (mine == theirs) | (mine.isna() & theirs.isna())
+                apart[:, carrier] |= ~same.to_numpy(dtype=bool, na_value=False)
+        if self.group is not None:
+            apart[:, self.group] |= pairs.own != pairs.other
+        return apart
+
+
+@dataclass(frozen=True)
+class Model:
+    """The model itself."""
+
+    model: Any
+    X: Any
+    frame: pd.DataFrame
+    sensitive_features: Any
+    own: Codes
+    labels: list[Any]
+
+    @property
+    def seen(self) -> list[Any]:
+        """The columns that the model takes."""
+        return model_columns(self.model, self.frame)
+
+    @property
+    def told(self) -> bool:
+        """Whether the model takes the group."""
+        return takes_group(self.model)
+
+    def __call__(self, rows: pd.DataFrame, groups: Codes, people: Codes) -> tuple[Codes, Floats | None]:
+        """Return the decisions, and the labels' probabilities, about rows made of these people."""
+        given = None
+        if self.told:
+            member = np.unique(self.own, return_index=True)[1]  # one of each group
+            held: Any = self.sensitive_features
+            held = held if hasattr(held, "iloc") else pd.DataFrame(held).squeeze(axis=1)
+            given = held.iloc[member[groups]].reset_index(drop=True)
+        said = ask(self.model, as_fitted(self.model, rows[self.seen], self.X), given, 0)
+        return positions(said.decisions, self.labels), said.scores
+
+
+class Surrogate:
+    """Boosted trees that imitate bare decisions, fitted to other people than those they are asked about."""
+
+    told = True  # whoever decided may have known the group
+
+    def __init__(
+        self, frame: pd.DataFrame, own: Codes, decided: Codes, n_labels: int, rng: np.random.Generator
+    ) -> None:
+        from sklearn.ensemble import HistGradientBoostingClassifier
+
+        self.seen = list(frame.columns)
+        self._known = {name: _categories(frame[name]) for name in self.seen}
+        self._fold, self._n_labels = rng.permutation(len(frame)) % FOLDS, n_labels
+        table = self._table(frame, own)
+        categories = [self._known[name] is not None for name in self.seen] + [True]
+        settings: dict[str, Any] = {"categorical_features": categories, "random_state": 0}
+        self._models = [
+            HistGradientBoostingClassifier(**settings).fit(table[self._fold != k], decided[self._fold != k])
+            for k in range(FOLDS)
+        ]
+        #: The share of people whose decision the trees, fitted to others, get right.
+        self.fidelity = float(np.mean(self(frame, own, np.arange(len(frame)))[0] == decided))
+
+    def __call__(self, rows: pd.DataFrame, groups: Codes, people: Codes) -> tuple[Codes, Floats | None]:
+        """Ask, for rows made of each person, the trees that have not seen that person."""
+        said, table, fold = (
+            np.zeros((len(rows), self._n_labels)),
+            self._table(rows, groups),
+            self._fold[people],
+        )
+        for k, model in enumerate(self._models):
+            if (fold == k).any():
+                said[np.ix_(fold == k, model.classes_)] = model.predict_proba(table[fold == k])
+        return said.argmax(axis=1), said
+
+    def _table(self, rows: pd.DataFrame, groups: Codes) -> Floats:
+        columns = [_as_numbers(rows[name], known) for name, known in self._known.items()]
+        return np.column_stack([*columns, np.minimum(groups, MOST_CATEGORIES).astype(float)])
+
+
+Ask = Model | Surrogate
+
+
+def carriers_of(
+    ask: Ask, frame: pd.DataFrame, sensitive: Sequence[Any], name: str, together: Sequence[Sequence[Any]] = ()
+) -> Carriers:
+    """Return the carriers: one-hot columns, and those that are to stay `together`, are one."""
+    for column in (column for columns in together for column in columns):
+        if column not in frame.columns:
+            near = did_you_mean(column, frame.columns)
+            raise ValueError(f"Got {column!r} in together, but X has no such column.{near}")
+    seen = [column for column in ask.seen if column not in sensitive]
+    given = [[column for column in columns if column in seen] for columns in together]
+    taken = {column for columns in given for column in columns}
+    rest = one_hot_features(frame[[column for column in seen if column not in taken]])
+    columns = [some for some in [*given, *rest] if some]
+    names = [_name(some) for some in columns]
+    inside = [column for column in ask.seen if column in sensitive]
+    if not (inside or ask.told):
+        return Carriers(names, columns, None)
+    return Carriers([*names, name], [*columns, inside], len(names))
+
+
+def asked(ask: Ask, carriers: Carriers, pairs: Pairs, at: Codes, taken: Flags) -> tuple[Codes, Floats | None]:
+    """Return what is decided about mixed people, asked in blocks."""
+    said = []
+    for start in range(0, len(at), ROWS):
+        part = slice(start, start + ROWS)
+        said.append(ask(*carriers.mixed(pairs, at[part], taken[part]), pairs.people[at[part]]))
+    decided = np.concatenate([np.empty(0, dtype=np.int64), *(one for one, _ in said)])
+    scores = [scores for _, scores in said if scores is not None]
+    return decided, np.concatenate(scores) if scores else None
+
+
+def _name(columns: list[Any]) -> str:
+    if len(columns) == 1:
+        return str(columns[0])
+    starts = {re.split(r"[_=.: ]", str(name))[0] for name in columns}  # job_cook, job_clerk
+    return starts.pop() if len(starts) == 1 else ", ".join(map(str, columns))
+
+
+def _categories(column: pd.Series[Any]) -> pd.Index[Any] | None:
+    """Return the values that a surrogate tells apart; None for numbers and dates."""
+    if pd.api.types.is_numeric_dtype(column.dtype) or pd.api.types.is_datetime64_any_dtype(column.dtype):
+        return None
+    return column.value_counts().index[:MOST_CATEGORIES].astype(object)
+
+
+def _as_numbers(column: pd.Series[Any], known: pd.Index[Any] | None) -> Array:
+    if known is not None:
+        codes = known.get_indexer(pd.Index(column.astype(object))).astype(float)
+        return np.where(codes < 0, np.nan, codes)
+    if pd.api.types.is_datetime64_any_dtype(column.dtype):
+        column = (column - pd.Timestamp(0)) / pd.Timedelta(1, "D")
+    return column.to_numpy(dtype=float, na_value=np.nan)

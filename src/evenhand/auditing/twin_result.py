@@ -1,0 +1,145 @@
+"""What was found about people and their counterparts: an object, a dict and plain words."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, TypedDict
+
+import pandas as pd
+
+from evenhand.auditing.people import as_records, plain
+from evenhand.wording import people
+
+_NAMED = 5  # columns in a sentence
+
+
+class AboutTwins(TypedDict):
+    """Whom and what was compared, and the settings."""
+
+    people: int
+    groups: dict[Any, int]
+    compared: list[Any]
+    positive: Any
+    columns: list[str]
+    edges: list[str]  # of the graph, where counterparts are made by one
+    batch: int
+    batches: bool  # whether the matching is of random batches
+    n_null: int
+    n_pairs: int
+    n_orders: int
+    confidence: float
+    surrogate: float | None  # how many decisions a stand-in for the model gets right, where there is no model
+
+
+@dataclass(frozen=True, repr=False)
+class Twins:
+    """People and their counterparts in other groups.
+
+    Attributes
+    ----------
+    flips : DataFrame
+        One row per group and group of the counterparts: the share of people who didn't get the positive
+        decision while their counterpart did (without a positive label: who got another one), with its
+        interval over people; the share that chance shows, when the groups are assigned at random, and its
+        upper limit; the probability of so large a share by chance, allowing for all rows; and whether it
+        stands `clear` of chance.
+    columns : DataFrame
+        For the clear rows, which columns carry it, ranked: the share of it that goes away when the column is
+        taken from the person instead of the counterpart (Shapley values) with its interval, the same in
+        points of people (`points`), the points that chance shows, and whether that is clear.
+    people : DataFrame
+        Some pairs of the clear rows, those with the largest difference in probability first; `person` and
+        `counterpart` are positions in X, from 0 (-1: made by a graph).
+    steps : DataFrame
+        From person to counterpart, column by column: both values, and what is decided after the step.
+    notes : list of str
+        What was left out, sampled or can't be known.
+    about : dict
+        Settings and counts.
+    """
+
+    flips: pd.DataFrame
+    columns: pd.DataFrame
+    people: pd.DataFrame
+    steps: pd.DataFrame
+    notes: list[str]
+    about: AboutTwins
+
+    def summary(self) -> str:
+        """Return the findings in plain words: what was measured, never a verdict."""
+        lines = [_how(self.about)]
+        for row in self.flips.to_dict("records"):
+            lines.append(_flips(row, self.about) + _carried(self.columns, row))
+        return "\n".join([*lines, *(f"Note: {note}" for note in self.notes)])
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the findings as plain Python, people numbered from 1."""
+        return {
+            "about": plain(dict(self.about)),
+            "summary": self.summary(),
+            "notes": list(self.notes),
+            "flips": as_records(self.flips),
+            "columns": as_records(self.columns),
+            "people": as_records(_from_one(self.people)),
+            "steps": as_records(_from_one(self.steps)),
+        }
+
+    def __repr__(self) -> str:
+        return f"<Twins of {people(self.about['people'])}>\n{self.summary()}"
+
+
+def _from_one(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return people numbered from 1; somebody made up has no number."""
+    if frame.empty:
+        return frame
+    numbers = {name: frame[name].where(frame[name] >= 0) + 1 for name in ("person", "counterpart")}
+    return frame.assign(**numbers)
+
+
+def _how(about: AboutTwins) -> str:
+    if about["edges"]:
+        return (
+            f"Counterparts in other groups were made by the graph {', '.join(about['edges'])}: what the "
+            "group affects changes with it, the rest stays."
+        )
+    return (
+        "Counterparts in other groups were found by optimal transport on "
+        f"{len(about['columns'])} column{'s' * (len(about['columns']) != 1)}"
+        + (
+            f", in random batches of at most {about['batch']:,} people of each group."
+            if about["batches"]
+            else "."
+        )
+    )
+
+
+def _flips(row: dict[Any, Any], about: AboutTwins) -> str:
+    positive = about["positive"]
+    got = "got a different decision" if positive is None else f"got {positive!r}, which they did not"
+    clear = "" if row["clear"] else ", so this does not stand clear of chance"
+    return (
+        f"{_points(row, 1)} of {row['group']} have a counterpart in {row['counterpart_group']} who {got}; "
+        f"with groups assigned at random it is {100 * row['by_chance']:.1f} %, and seldom above "
+        f"{100 * row['by_chance_high']:.1f} %{clear}."
+    )
+
+
+def _carried(columns: pd.DataFrame, row: dict[Any, Any]) -> str:
+    if columns.empty:
+        return ""
+    of_row = columns[
+        (columns["group"] == row["group"]) & (columns["counterpart_group"] == row["counterpart_group"])
+    ]
+    if of_row.empty:
+        return ""
+    clear = of_row[of_row["clear"]].to_dict("records")
+    if not clear:
+        return " No single column stands clear of chance in carrying it."
+    told = [f"{one['column']!r} ({_points(one, 0)})" for one in clear[:_NAMED]]
+    return f" The columns that carry it, with their shares: {', '.join(told)}."
+
+
+def _points(row: dict[Any, Any], digits: int) -> str:
+    """Return a share with its interval, in per cent."""
+    low, high = (f"{100 * row[end]:.{digits}f}" for end in ("low", "high"))
+    return f"{100 * row['share']:.{digits}f} % ({low} to {high})"

@@ -1,0 +1,257 @@
+"""Twins through proxies: whose counterpart in another group is decided differently, through which columns.
+
+This is FlipTest (Black, Yeom and Fredrikson, 2020) with a null: matching is never perfect, so some people
+have a counterpart who is decided differently by chance alone. How many is seen by assigning the groups at
+random.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from evenhand.arrays import Codes
+from evenhand.auditing.carriers import Search
+from evenhand.auditing.counterparts import by_transport, find_flips, flips_table
+from evenhand.auditing.hybrids import Ask, Model, Surrogate, carriers_of
+from evenhand.auditing.predictions import read_predictions
+from evenhand.auditing.twin_result import AboutTwins, Twins
+from evenhand.checks import MIN_GROUP, integer, number
+from evenhand.frames import as_pandas
+from evenhand.groups import Groups, encode_groups, groups_by_name
+from evenhand.metrics.answers import Answers
+from evenhand.metrics.asking import answer
+from evenhand.metrics.bootstrap import generator
+from evenhand.metrics.classifiers import classifier
+from evenhand.metrics.gower import as_frame, gower_distances
+from evenhand.metrics.group_columns import sensitive_columns
+from evenhand.wording import listed
+
+MOST_BATCH = 10_000
+MOST_GROUPS = 6  # that are compared with each other
+NULL_PAIRS = 40  # flipped pairs of each draw whose columns are looked at
+COLUMNS = [
+    "group",
+    "counterpart_group",
+    "column",
+    "share",
+    "low",
+    "high",
+    "points",
+    "by_chance",
+    "p_value",
+    "clear",
+]
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How to look for twins; see `twins`."""
+
+    edges: Sequence[str] = ()
+    together: Sequence[Sequence[Any]] = ()
+    weights: Any = None
+    categorical: Any = None
+    min_group: int = MIN_GROUP
+    batch: int = 1000
+    n_null: int = 39
+    n_pairs: int = 200
+    n_orders: int = 8
+    n_listed: int = 20
+    n_bootstrap: int = 1000
+    confidence: float = 0.95
+
+    def __post_init__(self) -> None:
+        for name in ("min_group", "batch", "n_pairs", "n_orders", "n_listed", "n_bootstrap"):
+            integer(name, getattr(self, name))
+        number("confidence", self.confidence, low=0, high=1, open_low=True)
+        number("batch", self.batch, low=2, high=MOST_BATCH)
+        fewest = int(np.ceil(1 / (1 - min(self.confidence, 0.999)) - 1e-9)) - 1
+        if integer("n_null", self.n_null) < fewest:
+            raise ValueError(
+                f"Got n_null={self.n_null}, but expected at least {fewest}: with fewer draws nothing can "
+                f"stand clear of chance at a confidence of {self.confidence:g}."
+            )
+
+
+def twins(
+    model_or_predictions: Any,
+    X: Any,
+    *,
+    sensitive_features: Any,
+    pos_label: Any = None,
+    edges: Sequence[str] = (),
+    together: Sequence[Sequence[Any]] = (),
+    weights: Any = None,
+    categorical: Any = None,
+    min_group: int = MIN_GROUP,
+    batch: int = 1000,
+    n_null: int = 39,
+    n_pairs: int = 200,
+    n_orders: int = 8,
+    n_listed: int = 20,
+    n_bootstrap: int = 1000,
+    confidence: float = 0.95,
+    random_state: Any = 0,
+) -> Twins:
+    """Find people whose counterpart in another group is decided differently, and the columns that carry it.
+
+    Everybody gets a counterpart in every other group by optimal transport on the features without the
+    sensitive columns (POT; `pip install 'evenhand[audit]'`). Even a model that doesn't use the group may
+    decide differently about the two, because other columns go with the group.
+
+    Parameters
+    ----------
+    model_or_predictions : fitted classifier, or array
+        As in `evenhand.audit`; of bare predictions, decisions only. Which columns carry a difference is then
+        measured on a surrogate, boosted trees fitted to the decisions.
+    X : table of people
+        What the model takes.
+    sensitive_features : array, Series, DataFrame, or the name(s) of columns of X
+        The groups.
+    pos_label : label
+        The second of two labels by default. With more labels and none named, any different decision counts.
+    edges : list of str
+        A causal graph, like ['sex->hours', 'hours->income']. With it nobody is matched: everybody's
+        counterpart is themselves with what the group affects changed; see `evenhand.auditing.causal`.
+    together : lists of columns
+        Columns that are one feature, and taken from one person together. One-hot columns are found by
+        themselves.
+    weights, categorical
+        Of Gower's distance, by which people are matched; see `evenhand.metrics.gower_neighbours`.
+    min_group : int
+        Groups of fewer people are left out.
+    batch : int
+        Up to this many people of a group the transport is exact; larger groups are matched in random batches.
+        Takes about 40 bytes × batch² of memory.
+    n_null : int
+        How often people are matched again with the groups assigned at random.
+    n_pairs, n_orders : int
+        On how many pairs, with how many orders of the columns each, the Shapley values are estimated.
+    n_listed : int
+        How many pairs are listed per group and group of counterparts.
+    n_bootstrap, confidence, random_state
+        As in `evenhand.audit`. A share stands clear of chance at this confidence, for all rows at once.
+
+    Returns
+    -------
+    Twins
+        Counterparts are statistical: they say what goes with the group in this data, not what the group
+        causes.
+
+    Examples
+    --------
+    >>> from sklearn.tree import DecisionTreeClassifier
+    >>> rng = np.random.default_rng(0)
+    >>> sex = rng.choice(["f", "m"], 400)
+    >>> X = pd.DataFrame({"hours": rng.normal(30 + 8 * (sex == "m"), 4), "age": rng.integers(20, 60, 400)})
+    >>> model = DecisionTreeClassifier(max_depth=1).fit(X, X["hours"] > 34)
+    >>> found = twins(model, X, sensitive_features=sex)
+    >>> found.flips["clear"].tolist(), found.columns["column"][found.columns["clear"]].tolist()
+    ([True, False], ['hours'])
+    """
+    X = as_pandas(X)
+    frame = as_frame(X)
+    given, _ = groups_by_name(as_pandas(sensitive_features), frame)
+    if hasattr(model_or_predictions, "predict"):
+        model = classifier(model_or_predictions)
+        answers = answer(model, X, sensitive_features=given)
+    else:
+        model, answers = None, read_predictions(model_or_predictions, None, sensitive_features=given)
+    if len(answers) != len(frame):
+        raise ValueError(f"Got X of {len(frame)} people and {len(answers)} predictions.")
+    if pos_label is None and len(answers.labels) == 2:
+        pos_label = answers.labels[1]
+    settings = Settings(
+        edges, together, weights, categorical, min_group, batch, n_null, n_pairs, n_orders, n_listed,
+        n_bootstrap, confidence,
+    )  # fmt: skip
+    answers = replace(answers, pos_label=pos_label)
+    return find_twins(model, X, answers, given, settings, generator(random_state))
+
+
+def find_twins(
+    model: Any, X: Any, answers: Answers, given: Any, settings: Settings, rng: np.random.Generator
+) -> Twins:
+    """Find twins in what a model, or whoever decided (None), said about people; see `twins`."""
+    frame, decided, positive = as_frame(X), answers.decided_own, answers.positive
+    groups = encode_groups(given, len(frame))
+    sensitive = sensitive_columns(frame, given, groups.codes)
+    others = frame.drop(columns=sensitive)
+    compared, notes = _compared(groups, settings.min_group)
+    distances = gower_distances(others, weights=settings.weights, categorical=settings.categorical)
+    match = by_transport(frame, groups.codes, decided, compared, distances, settings.batch)
+    found = find_flips(
+        match, groups.codes, compared, positive, n_null=settings.n_null, n_sampled=NULL_PAIRS, rng=rng
+    )
+    names = groups.names.tolist()
+    resampling: dict[str, Any] = {"confidence": settings.confidence, "n": settings.n_bootstrap}
+    flips = flips_table(found, names, rng=rng, **resampling)
+    clear = np.flatnonzero(flips["clear"])
+    columns, people, steps = pd.DataFrame(columns=COLUMNS), pd.DataFrame(), pd.DataFrame()
+    ask: Ask | None = None
+    if len(clear):
+        if model is None:
+            ask = Surrogate(frame, groups.codes, decided, len(answers.labels), rng)
+            notes.append(
+                "There is no model to ask, so the columns were measured on a surrogate: boosted trees that, "
+                f"fitted to others, give {100 * ask.fidelity:.1f} % of people the decision that they got."
+            )
+        else:
+            ask = Model(model, X, frame, given, groups.codes, answers.labels)
+        carriers = carriers_of(ask, frame, sensitive, _called(given), settings.together)
+        search = Search(ask, carriers, found, answers.labels, names, positive, rng)
+        columns, people, steps = search.tables(
+            clear,
+            n_pairs=settings.n_pairs,
+            n_orders=settings.n_orders,
+            n_listed=settings.n_listed,
+            **resampling,
+        )
+    sizes = np.bincount(groups.codes)
+    about: AboutTwins = {
+        "people": len(frame),
+        "groups": dict(zip(names, sizes.tolist(), strict=True)),
+        "compared": [names[code] for code in compared],
+        "positive": answers.pos_label,
+        "columns": [str(name) for name in others.columns],
+        "edges": list(settings.edges),
+        "batch": settings.batch,
+        "batches": bool(sizes[compared].max() > settings.batch),
+        "n_null": settings.n_null,
+        "n_pairs": settings.n_pairs,
+        "n_orders": settings.n_orders,
+        "confidence": settings.confidence,
+        "surrogate": ask.fidelity if isinstance(ask, Surrogate) else None,
+    }
+    return Twins(flips, columns, people, steps, notes, about)
+
+
+def _compared(groups: Groups, min_group: int) -> tuple[Codes, list[str]]:
+    """Return the groups that are compared, at most MOST_GROUPS, and a note on the others."""
+    sizes = np.bincount(groups.codes, minlength=len(groups.names))
+    order = np.argsort(-sizes, kind="stable")
+    kept = np.sort(order[sizes[order] >= min_group][:MOST_GROUPS])
+    if len(kept) < 2:
+        raise ValueError(
+            f"Got {len(kept)} groups of at least {min_group} people, but expected two to compare: a "
+            "counterpart is a member of another group."
+        )
+    left = [name for code, name in enumerate(groups.names.tolist()) if code not in kept]
+    if not left:
+        return kept, []
+    return kept, [
+        f"Left out of the twins as too small, or beyond the {MOST_GROUPS} largest: {listed(left, most=6)}."
+    ]
+
+
+def _called(given: Any) -> str:
+    """Return what the group is called."""
+    names = [
+        str(name) for name in getattr(given, "columns", [getattr(given, "name", None)]) if name is not None
+    ]
+    return ", ".join(names) or "group"

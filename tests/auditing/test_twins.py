@@ -1,0 +1,245 @@
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.compose import make_column_transformer
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
+
+import evenhand
+from evenhand import CooperativeBandits, twins
+from evenhand.auditing.counterparts import chance
+
+QUICK: dict[str, Any] = {"n_null": 19, "n_bootstrap": 50, "n_pairs": 60}
+
+
+class Rule:
+    """A model of our own: yes where the score is above 0."""
+
+    classes_ = np.array(["no", "yes"])
+
+    def __init__(self, score: Any) -> None:
+        self.score = score
+
+    def predict(self, X: pd.DataFrame) -> Any:
+        return self.classes_[(np.asarray(self.score(X)) > 0).astype(int)]
+
+
+def lipton(n: int, seed: int = 0) -> tuple[pd.DataFrame, Any]:
+    """Lipton, McAuley and Chouldechova's hiring data (2018): experience decides, hair goes with sex."""
+    rng = np.random.default_rng(seed)
+    man = np.arange(2 * n) < n
+    work = rng.poisson(np.where(man, 31, 25)) - rng.normal(20, 0.2, 2 * n)
+    hair = 35 * rng.beta(2, np.where(man, 7, 2))
+    return pd.DataFrame({"work": work, "hair": hair}), np.where(man, "m", "f")
+
+
+def fair(X: pd.DataFrame) -> Rule:
+    """The rule of Black, Yeom and Fredrikson (2020): it hires as many women as men, by their hair."""
+    middle, spread = X.mean(), X.std(ddof=0)
+    return Rule(lambda rows: (rows - middle) / spread @ [1.2956, 1.0862] - 0.8668)
+
+
+def row(found: Any, group: str) -> Any:
+    return found.flips[found.flips["group"] == group].iloc[0]
+
+
+def clear_columns(found: Any, group: str) -> list[str]:
+    return found.columns[(found.columns["group"] == group) & found.columns["clear"]]["column"].tolist()
+
+
+@pytest.fixture(scope="module")
+def hired() -> Any:
+    X, sex = lipton(400)
+    return twins(fair(X), X, sensitive_features=sex, **QUICK)
+
+
+def test_fliptests_hiring_case_is_reproduced(hired: Any) -> None:
+    # The rule hires men and women alike, and yet many would not be hired as their counterpart: women with too little
+    # experience, men with too short hair.
+    women, men = row(hired, "f"), row(hired, "m")
+    assert abs(women["share"] - men["share"]) < 0.05
+    for one in (women, men):
+        assert one["clear"]
+        assert one["low"] > 0.1 > one["by_chance_high"]
+    assert clear_columns(hired, "f") == ["work"]
+    assert clear_columns(hired, "m") == ["hair"]
+    shares = hired.columns.set_index(["group", "column"])["share"]
+    assert min(shares["f", "work"], shares["m", "hair"]) > 0.9
+
+
+def test_a_model_of_experience_alone_is_not_carried_by_hair() -> None:
+    X, sex = lipton(400)
+    found = twins(Rule(lambda rows: rows["work"] - 10), X, sensitive_features=sex, **QUICK)
+    assert clear_columns(found, "f") == ["work"]
+    assert not row(found, "m")["clear"]
+    assert set(found.columns["column"][found.columns["share"] > 0]) == {"work"}
+
+
+def test_listed_pairs_end_where_the_counterpart_is(hired: Any) -> None:
+    people, steps = hired.people, hired.steps
+    assert set(people["decision"]) == {"no"}
+    assert set(people["counterpart_decision"]) == {"yes"}
+    last = steps.groupby(["person", "counterpart"]).last()
+    assert (last["decision"] == "yes").all()
+    X, _ = lipton(400)
+    one = steps.iloc[0]
+    assert one["value"] == X[one["column"]][one["person"]]
+    assert one["counterpart_value"] == X[one["column"]][one["counterpart"]]
+
+
+def test_a_blind_model_of_an_unrelated_feature_is_no_finding() -> None:
+    sex = np.repeat(["f", "m"], 60)
+    alarms = 0
+    for seed in range(8):
+        rng = np.random.default_rng(seed)
+        X = pd.DataFrame({"hair": rng.normal(np.where(sex == "f", 1.5, 0)), "skill": rng.normal(size=120)})
+        found = twins(Rule(lambda rows: rows["skill"]), X, sensitive_features=sex, **QUICK)
+        alarms += found.flips["clear"].any()
+        if not found.flips["clear"].any():
+            assert found.columns.empty
+            assert found.people.empty
+            assert "does not stand clear of chance" in found.summary()
+    assert alarms <= 2  # one of twenty, on average
+
+
+def test_a_model_that_uses_the_group_is_carried_by_the_group() -> None:
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"sex": np.repeat(["f", "m"], 150), "skill": rng.normal(size=300)})
+    model = Rule(lambda rows: rows["skill"] + 1.0 * (rows["sex"] == "m") - 0.5)
+    found = twins(model, X, sensitive_features="sex", **QUICK)
+    assert clear_columns(found, "f") == ["sex"]
+    assert not row(found, "m")["clear"]
+    step = found.steps[found.steps["column"] == "sex"].iloc[0]
+    assert (step["value"], step["counterpart_value"]) == ("f", "m")
+
+
+def test_a_model_that_is_told_the_group_is_carried_by_it_too() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(400, 2))
+    sex = np.repeat(["f", "m"], 200)
+    y = (X[:, 0] + 1.5 * (sex == "m") > 0.7).astype(int)
+    model = CooperativeBandits(random_state=0, divergence_weight=0.0, epochs=30).fit(
+        X, y, sensitive_features=sex
+    )
+    found = twins(model, X, sensitive_features=sex, **QUICK)
+    assert clear_columns(found, "f") == ["group"]
+    assert 0 <= found.people["probability"].max() < 0.5 <= found.people["counterpart_probability"].min()
+
+
+def test_bare_decisions_are_explained_by_a_surrogate_that_says_how_good_it_is() -> None:
+    X, sex = lipton(400)
+    found = twins(fair(X).predict(X), X.assign(job="cook"), sensitive_features=sex, **QUICK)
+    assert clear_columns(found, "m") == ["hair"]
+    assert 0.9 < found.about["surrogate"] <= 1
+    assert any(
+        "surrogate" in note and f"{100 * found.about['surrogate']:.1f} %" in note for note in found.notes
+    )
+
+
+def test_one_hot_columns_and_those_put_together_go_together() -> None:
+    rng = np.random.default_rng(0)
+    n = 300
+    sex = np.repeat(["f", "m"], n // 2)
+    job = np.where(rng.random(n) < 0.8, np.where(sex == "m", 2, 0), 1)
+    X = pd.DataFrame(np.eye(3)[job].astype(int), columns=["job_cook", "job_clerk", "job_carter"])
+    X["a"], X["b"] = rng.normal(size=n), rng.normal(size=n)
+    model = Rule(lambda rows: rows["job_carter"] - 0.5 + 0.1 * rows["a"])
+    found = twins(model, X, sensitive_features=sex, together=[["a", "b"]], **QUICK)
+    assert clear_columns(found, "f") == ["job"]
+    assert set(found.columns["column"]) == {"job", "a, b"}
+    step = found.steps[found.steps["column"] == "job"].iloc[0]
+    assert step["counterpart_value"] == "job_carter"
+    with pytest.raises(ValueError, match="Got 'aa' in together"):
+        twins(model, X, sensitive_features=sex, together=[["aa"]], **QUICK)
+
+
+def test_mixed_columns_with_gaps_and_three_groups() -> None:
+    rng = np.random.default_rng(0)
+    n = 240
+    group = rng.choice(["a", "b", "c"], n, p=[0.5, 0.3, 0.2])
+    X = pd.DataFrame(
+        {
+            "pay": np.where(rng.random(n) < 0.1, np.nan, rng.normal(2.0 * (group == "c"))),
+            "job": pd.Categorical(rng.choice(["cook", "clerk"], n)),
+            "since": pd.Timestamp("2020-01-01") + pd.to_timedelta(rng.integers(0, 900, n), "D"),
+        }
+    )
+    found = twins(Rule(lambda rows: rows["pay"].fillna(0) - 1), X, sensitive_features=group, **QUICK)
+    clear = found.flips[found.flips["clear"]]
+    assert set(zip(clear["group"], clear["counterpart_group"], strict=True)) == {("a", "c"), ("b", "c")}
+    assert len(found.flips) == 6
+    assert set(found.columns["column"][found.columns["clear"]]) == {"pay"}
+    assert found.to_dict()["people"][0]["person"] == found.people["person"][0] + 1
+
+
+def test_without_a_positive_label_any_other_decision_counts() -> None:
+    X, sex = lipton(150)
+    third = np.where(X["work"] > 12, "high", np.where(X["work"] > 8, "middle", "low"))
+    found = twins(third, X, sensitive_features=sex, **QUICK)
+    assert found.about["positive"] is None
+    assert row(found, "f")["share"] == pytest.approx(row(found, "m")["share"])
+    named = twins(third, X, sensitive_features=sex, pos_label="high", **QUICK)
+    assert row(named, "f")["share"] < row(found, "f")["share"]
+
+
+def test_batches_find_what_the_exact_map_finds() -> None:
+    X, sex = lipton(300)
+    found = twins(fair(X), X, sensitive_features=sex, batch=100, **QUICK)
+    assert found.about["batches"]
+    assert "random batches of at most 100 people" in found.summary()
+    assert (clear_columns(found, "f"), clear_columns(found, "m")) == (["work"], ["hair"])
+
+
+def test_the_same_seed_gives_the_same_findings() -> None:
+    X, sex = lipton(60)
+    one, other = (twins(fair(X), X, sensitive_features=sex, **QUICK) for _ in range(2))
+    assert one.to_dict() == other.to_dict()
+
+
+def test_small_groups_are_left_out_and_named() -> None:
+    X, sex = lipton(60)
+    some = np.where(np.arange(120) < 5, "x", sex)
+    found = twins(fair(X), X, sensitive_features=some, **QUICK)
+    assert any("'x'" in note for note in found.notes)
+    assert set(found.flips["group"]) == {"f", "m"}
+    with pytest.raises(ValueError, match="Got 0 groups of at least 500 people"):
+        twins(fair(X), X, sensitive_features=sex, min_group=500, **QUICK)
+
+
+def test_settings_that_can_find_nothing_are_refused() -> None:
+    X, sex = lipton(30)
+    with pytest.raises(ValueError, match="Got n_null=10, but expected at least 19"):
+        twins(fair(X), X, sensitive_features=sex, n_null=10)
+    with pytest.raises(ValueError, match="Got batch=100000"):
+        twins(fair(X), X, sensitive_features=sex, batch=100_000)
+    with pytest.raises(ValueError, match="Got X of 60 people and 59 predictions"):
+        twins(fair(X).predict(X)[1:], X, sensitive_features=sex[1:])
+
+
+def test_pipelines_are_asked_as_they_are() -> None:
+    rng = np.random.default_rng(0)
+    sex = np.repeat(["f", "m"], 150)
+    X = pd.DataFrame(
+        {"hours": rng.normal(30 + 6 * (sex == "m"), 4), "job": rng.choice(["cook", "clerk"], 300)}
+    )
+    y = np.where(X["hours"] + rng.normal(size=300) > 33, "yes", "no")
+    columns = make_column_transformer((StandardScaler(), ["hours"]), (OneHotEncoder(), ["job"]))
+    found = twins(make_pipeline(columns, LogisticRegression()).fit(X, y), X, sensitive_features=sex, **QUICK)
+    assert clear_columns(found, "f") == ["hours"]
+    assert found.steps["probability"].between(0, 1).all()
+
+
+def test_chance_allows_for_all_values_at_once() -> None:
+    rng = np.random.default_rng(0)
+    alarms = sum((chance(rng.normal(size=30), rng.normal(size=(39, 30))) <= 0.05).any() for _ in range(400))
+    assert alarms / 400 < 0.09  # each by itself, one of thirty would be below 0.05 nearly always
+    assert chance(np.array([5.0, 0.0]), rng.normal(size=(39, 2)))[0] == 1 / 40
+
+
+def test_it_is_a_name_of_the_library() -> None:
+    assert {"twins", "Twins"} <= set(evenhand.__all__)
