@@ -124,8 +124,10 @@ class Surrogate:
     ) -> None:
         from sklearn.ensemble import HistGradientBoostingClassifier
 
+        if len(np.unique(decided)) < 2:
+            raise ValueError("Got the same decision for everybody, but expected some that differ.")
         self.seen = list(frame.columns)
-        self._known = {name: _categories(frame[name]) for name in self.seen}
+        self._known = {name: categories_of(frame[name]) for name in self.seen}
         self._fold, self._n_labels = rng.permutation(len(frame)) % FOLDS, n_labels
         table = self._table(frame, own)
         categories = [self._known[name] is not None for name in self.seen] + [True]
@@ -150,7 +152,7 @@ class Surrogate:
         return said.argmax(axis=1), said
 
     def _table(self, rows: pd.DataFrame, groups: Codes) -> Floats:
-        columns = [_as_numbers(rows[name], known) for name, known in self._known.items()]
+        columns = [as_numbers(rows[name], known) for name, known in self._known.items()]
         return np.column_stack([*columns, np.minimum(groups, MOST_CATEGORIES).astype(float)])
 
 
@@ -195,14 +197,16 @@ def _name(columns: list[Any]) -> str:
     return starts.pop() if len(starts) == 1 else ", ".join(map(str, columns))
 
 
-def _categories(column: pd.Series[Any]) -> pd.Index[Any] | None:
-    """Return the values that a surrogate tells apart; None for numbers and dates."""
-    if pd.api.types.is_numeric_dtype(column.dtype) or pd.api.types.is_datetime64_any_dtype(column.dtype):
+def categories_of(column: pd.Series[Any]) -> pd.Index[Any] | None:
+    """Return the values that are told apart, the commonest first; None for numbers and dates."""
+    numeric = pd.api.types.is_numeric_dtype(column.dtype) and not pd.api.types.is_bool_dtype(column.dtype)
+    if numeric or pd.api.types.is_datetime64_any_dtype(column.dtype):
         return None
     return column.value_counts().index[:MOST_CATEGORIES].astype(object)
 
 
-def _as_numbers(column: pd.Series[Any], known: pd.Index[Any] | None) -> Array:
+def as_numbers(column: pd.Series[Any], known: pd.Index[Any] | None) -> Array:
+    """Return numbers as they are, dates in days, and categories as their places among the known ones."""
     if known is not None:
         codes = known.get_indexer(pd.Index(column.astype(object))).astype(float)
         return np.where(codes < 0, np.nan, codes)

@@ -16,6 +16,7 @@ import pandas as pd
 
 from evenhand.arrays import Codes
 from evenhand.auditing.carriers import Search
+from evenhand.auditing.causal import GROUP, by_graph
 from evenhand.auditing.counterparts import by_transport, find_flips, flips_table
 from evenhand.auditing.hybrids import Ask, Model, Surrogate, carriers_of
 from evenhand.auditing.predictions import read_predictions
@@ -183,27 +184,26 @@ def find_twins(
     sensitive = sensitive_columns(frame, given, groups.codes)
     others = frame.drop(columns=sensitive)
     compared, notes = _compared(groups, settings.min_group)
-    distances = gower_distances(others, weights=settings.weights, categorical=settings.categorical)
-    match = by_transport(frame, groups.codes, decided, compared, distances, settings.batch)
+    called, names = _called(given), groups.names.tolist()
+    ask: Ask | None = None
+    if settings.edges:
+        ask = _asked(model, X, frame, given, groups.codes, answers, notes, rng)
+        match = by_graph(
+            frame, groups.codes, compared, settings.edges, sensitive=sensitive, group=called, ask=ask
+        )
+    else:
+        distances = gower_distances(others, weights=settings.weights, categorical=settings.categorical)
+        match = by_transport(frame, groups.codes, decided, compared, distances, settings.batch)
     found = find_flips(
         match, groups.codes, compared, positive, n_null=settings.n_null, n_sampled=NULL_PAIRS, rng=rng
     )
-    names = groups.names.tolist()
     resampling: dict[str, Any] = {"confidence": settings.confidence, "n": settings.n_bootstrap}
     flips = flips_table(found, names, rng=rng, **resampling)
     clear = np.flatnonzero(flips["clear"])
     columns, people, steps = pd.DataFrame(columns=COLUMNS), pd.DataFrame(), pd.DataFrame()
-    ask: Ask | None = None
     if len(clear):
-        if model is None:
-            ask = Surrogate(frame, groups.codes, decided, len(answers.labels), rng)
-            notes.append(
-                "There is no model to ask, so the columns were measured on a surrogate: boosted trees that, "
-                f"fitted to others, give {100 * ask.fidelity:.1f} % of people the decision that they got."
-            )
-        else:
-            ask = Model(model, X, frame, given, groups.codes, answers.labels)
-        carriers = carriers_of(ask, frame, sensitive, _called(given), settings.together)
+        ask = ask or _asked(model, X, frame, given, groups.codes, answers, notes, rng)
+        carriers = carriers_of(ask, frame, sensitive, ", ".join(called) or GROUP, settings.together)
         search = Search(ask, carriers, found, answers.labels, names, positive, rng)
         columns, people, steps = search.tables(
             clear,
@@ -249,9 +249,22 @@ def _compared(groups: Groups, min_group: int) -> tuple[Codes, list[str]]:
     ]
 
 
-def _called(given: Any) -> str:
-    """Return what the group is called."""
-    names = [
-        str(name) for name in getattr(given, "columns", [getattr(given, "name", None)]) if name is not None
-    ]
-    return ", ".join(names) or "group"
+def _called(given: Any) -> list[str]:
+    """Return what the group is called, if it has names."""
+    names = getattr(given, "columns", [getattr(given, "name", None)])
+    return [str(name) for name in names if name is not None]
+
+
+def _asked(
+    model: Any, X: Any, frame: pd.DataFrame, given: Any, own: Codes, answers: Answers, notes: list[str],
+    rng: np.random.Generator,
+) -> Ask:  # fmt: skip
+    """Return whom to ask about mixed people: the model, or a surrogate, with a note that says so."""
+    if model is not None:
+        return Model(model, X, frame, given, own, answers.labels)
+    surrogate = Surrogate(frame, own, answers.decided_own, len(answers.labels), rng)
+    notes.append(
+        "There is no model to ask, so a surrogate was asked about mixed people: boosted trees that, fitted "
+        f"to others, give {100 * surrogate.fidelity:.1f} % of people the decision that they got."
+    )
+    return surrogate
