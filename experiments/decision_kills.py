@@ -20,6 +20,7 @@ import tempfile
 import threading
 import time
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +32,8 @@ from evenhand.decisions.schema import decisions, outcomes
 
 THREADS, ROUND = 8, 40
 WELL = "nothing lost"
+Told = dict[str, dict[int, Any]]  # what was acknowledged, by kind and number
+Live = Callable[[str, Told, float], None]
 
 
 def starting_model() -> CooperativeBandits:
@@ -43,6 +46,10 @@ def starting_model() -> CooperativeBandits:
 def person(number: int) -> tuple[str, list[float], str]:
     drawn = random.Random(number)
     return f"person {number}", [drawn.gauss(0, 1) for _ in range(3)], drawn.choice("fm")
+
+
+def reward_of(number: int) -> float:
+    return float(random.Random(-number).random() < 0.5)
 
 
 def say(kind: str, *told: Any) -> None:
@@ -63,7 +70,7 @@ def victim(where: str, first: int) -> None:
             with speaking:
                 say("decision", number, found.action, found.probability, found.version)
             if drawn.random() < 0.5:
-                reward = float(random.Random(-number).random() < 0.5)
+                reward = reward_of(number)
                 if loop.outcome(found.id, reward=reward) in ("accepted", "repeated"):
                     with speaking:
                         say("outcome", number, reward)
@@ -77,16 +84,22 @@ def victim(where: str, first: int) -> None:
         loop.promote(force=True)
 
 
-def kill_deciders(n: int, seed: int, where: str | None = None, longest: float = 1.5) -> Counter[str]:
-    """Kill a decider n times; return what became of all that it had acknowledged."""
+def kill_deciders(
+    n: int, seed: int, where: str | None = None, longest: float = 1.5, live: Live | None = None
+) -> Counter[str]:
+    """Kill a decider n times; return what became of all that it had acknowledged.
+
+    `live` lets it decide for so many seconds, writes down what it acknowledged, and ends it.
+    """
     drawn, found, told = random.Random(seed), Counter[str](), {"decision": {}, "outcome": {}}
+    live = live or _live_and_die
     with tempfile.TemporaryDirectory() as folder:
         where = where or str(Path(folder) / "log.db")
         with DecisionLoop(starting_model(), where, seed="7" * 32):
             pass
         for _ in range(n):
             before = {kind: dict(known) for kind, known in told.items()}
-            _live_and_die(where, told, drawn.uniform(0.0, longest))
+            live(where, told, drawn.uniform(0.0, longest))
             found[_compared(where, before, told)] += 1
         with DecisionLoop(None, where) as loop:
             replayed = loop.replay()
@@ -96,7 +109,13 @@ def kill_deciders(n: int, seed: int, where: str | None = None, longest: float = 
     return Counter({f"{name}, {size}" if name == WELL else name: count for name, count in found.items()})
 
 
-def _live_and_die(where: str, told: dict[str, dict[int, Any]], seconds: float) -> None:
+def note(told: Told, kind: str, number: int, answer: Any) -> None:
+    """Write down what was acknowledged, or raise if something else was before."""
+    if told[kind].setdefault(number, answer) != answer:
+        raise RuntimeError(f"{kind} {number} was answered {told[kind][number]} and {answer}")
+
+
+def _live_and_die(where: str, told: Told, seconds: float) -> None:
     first = max(told["decision"], default=0) + ROUND
     command = [sys.executable, __file__, where, str(first)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
@@ -107,12 +126,10 @@ def _live_and_die(where: str, told: dict[str, dict[int, Any]], seconds: float) -
         for line in process.stdout:
             if line.endswith("\n"):
                 kind, number, *answer = json.loads(line)
-                told[kind].setdefault(number, answer)
-                if told[kind][number] != answer:
-                    raise RuntimeError(f"{kind} {number} was answered {told[kind][number]} and {answer}")
+                note(told, kind, number, answer)
 
 
-def _compared(where: str, before: dict[str, Any], told: dict[str, dict[int, Any]]) -> str:
+def _compared(where: str, before: dict[str, Any], told: Told) -> str:
     with DecisionLoop(None, where) as loop:
         columns = (decisions.c.action, decisions.c.probability, decisions.c.version)
         made = {row[0]: list(row[1:]) for row in loop._log.all(select(decisions.c.id, *columns))}

@@ -1,10 +1,12 @@
 """Hostile requests to a decision service: which of them it fails on, or answers against its own schema.
 
     python experiments/reliability.py requests      # 10,000, one row of docs/generated/reliability.md
+    python experiments/reliability.py schemathesis  # as many, made by Schemathesis of the service's OpenAPI document
 
 Requests are bytes on a socket, so that they may break HTTP as well as JSON: wrong lengths, chunks, encodings and types,
 packed bodies, a client that stops half-way, deep nesting, numbers of 5,000 digits, megabytes of text. Half of them go to
 an estimator without tokens, half to a model with columns behind tokens, while both learn. What was decided is replayed.
+Schemathesis is a command, `st`, to be installed in an environment of its own, since it brings plugins for pytest.
 """
 
 from __future__ import annotations
@@ -14,8 +16,9 @@ import gzip
 import http.client
 import json
 import random
+import re
 import socket
-import tempfile
+import subprocess
 import time
 import zlib
 from collections import Counter
@@ -28,9 +31,7 @@ import numpy as np
 from decision_kills import starting_model
 from hostile import AGAINST_SCHEMA, BAD, NO_ANSWER, REFUSED, TRACEBACK, WORKED, damaged_json
 from jsonschema import Draft202012Validator
-from service import Service
-
-from evenhand import DecisionLoop
+from service import Service, service_of
 
 CUT_OFF = "cut off"
 _SILENCE = 60.0  # seconds without an answer
@@ -251,21 +252,36 @@ def attack(n: int, seed: int, service: Service, context: Any, group: Any, token:
 
 
 def attack_services(n: int, seed: int, deployed: Any, row: dict[str, Any]) -> Counter[str]:
-    """Attack an estimator's service and a deployed model's, which has tokens; then replay what they decided."""
-    found, token = Counter[str](), "administering-token"
-    tokens = {"EVENHAND_DECIDING_TOKEN": "deciding-token-16", "EVENHAND_ADMINISTERING_TOKEN": token}
-    for model, context, group, secret in (
-        (starting_model(), [0.1, 0.2, 0.3], "f", ""),
-        (deployed, row, None, token),
-    ):
-        with tempfile.TemporaryDirectory() as folder:
-            where = f"{folder}/log.db"
-            DecisionLoop(model, where).close()
-            service = Service(where, "--learn-every", "2", environment=tokens if secret else None)
-            with service:
-                found += attack(n // 2, seed, service, context, group, secret)
-            with DecisionLoop(None, where) as loop:
-                replayed = loop.replay()
-        if b"Exception in ASGI application" in service.said or not replayed.same:
-            found[TRACEBACK] += 1
+    """Attack an estimator's service, and a deployed model's, which has tokens."""
+    secret = "administering-token"
+    tokens = {"EVENHAND_DECIDING_TOKEN": "deciding-token-16", "EVENHAND_ADMINISTERING_TOKEN": secret}
+    with service_of(starting_model()) as service:
+        found = attack(n // 2, seed, service, [0.1, 0.2, 0.3], "f")
+    with service_of(deployed, tokens) as service:
+        return found + attack(n - n // 2, seed, service, row, None, secret)
+
+
+def run_schemathesis(n: int, seed: int) -> Counter[str]:
+    """Let Schemathesis make about n requests, and check every answer against the document."""
+    found = Counter[str]()
+    with service_of(starting_model()) as service:
+        address = f"http://127.0.0.1:{service.port}/openapi.json"
+        while found.total() < n:
+            # Rows of numbers of the right length can't be described: what is valid may be refused.
+            how = [
+                "--max-examples",
+                "600",
+                "--seed",
+                str(seed),
+                "--exclude-checks",
+                "positive_data_acceptance",
+            ]
+            ran = subprocess.run(["st", "run", address, *how, "--no-color"], capture_output=True, text=True, check=False)  # fmt: skip
+            counted = re.search(r"(\d+) generated, (\d+) passed", ran.stdout)  # fmt: skip
+            if counted is None:
+                print(ran.stdout[-5000:], ran.stderr[-2000:])
+                return found + Counter({AGAINST_SCHEMA: 1})
+            made, passed = map(int, counted.groups())
+            found += Counter({WORKED: passed, AGAINST_SCHEMA: made - passed})
+            seed += 1
     return found

@@ -28,8 +28,9 @@ import numpy as np
 import pandas as pd
 from decision_kills import kill_deciders
 from hostile import BAD, NotFiniteError, damaged_csr, damaged_csv, damaged_json, damaged_model, tried
-from hostile_requests import attack_services
+from hostile_requests import attack_services, run_schemathesis
 from scipy import sparse
+from service_kills import fill_disks, kill_services, stop_databases
 
 from evenhand import CooperativeBandits, Correctness, Likelihood, LogRatio, Parity, load, save
 from evenhand.atomic import write_text
@@ -288,8 +289,12 @@ KINDS: dict[str, tuple[Callable[[int, int], Counter[str] | str], int]] = {
     "tables": (try_tables, 3_000),
     "summaries": (try_summaries, 2_000),
     "requests": (try_requests, 10_000),
+    "schemathesis": (run_schemathesis, 10_000),
     "kills": (try_kills, 40),
     "deciders": (kill_deciders, 100),
+    "services": (kill_services, 100),
+    "postgresql": (stop_databases, 30),
+    "full-disk": (fill_disks, 30),
     **{
         f"workers-{engine}": (partial(try_workers, engine=engine), 30)
         for engine in ("processes", "dask", "ray")

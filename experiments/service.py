@@ -9,9 +9,13 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, Self
+
+from evenhand import DecisionLoop
 
 
 class Service:
@@ -66,3 +70,18 @@ class Service:
     def __exit__(self, *error: object) -> None:
         if self.process is not None and self.process.poll() is None:
             self.end()
+
+
+@contextmanager
+def service_of(model: Any, tokens: Mapping[str, str] | None = None) -> Iterator[Service]:
+    """Serve a model that learns; raise in the end if the service failed, or its log can't be replayed."""
+    with tempfile.TemporaryDirectory() as folder:
+        where = f"{folder}/log.db"
+        DecisionLoop(model, where).close()
+        with Service(where, "--learn-every", "2", environment=tokens) as service:
+            yield service
+        with DecisionLoop(None, where) as loop:
+            if not loop.replay().same:
+                raise RuntimeError("the replay differs")
+    if b"Exception in ASGI application" in service.said:
+        raise RuntimeError(service.said.decode(errors="replace"))

@@ -3,22 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-import os
-import pwd
-import shutil
-import signal
-import subprocess
-import tempfile
-import time
-import uuid
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
 from fastapi.testclient import TestClient
-from sqlalchemy import create_engine, text
-from sqlalchemy.exc import OperationalError
+from private_postgresql import NoPostgreSQLError, PostgreSQL, private_postgresql
 
 from evenhand import CooperativeBandits, DecisionLoop
 from evenhand.decisions.serve.app import make_app
@@ -40,67 +31,19 @@ def crowd() -> list[tuple[str, list[float], str]]:
     return [(f"person {at}", X[at].tolist(), str(s[at])) for at in range(len(X))]
 
 
-class Server:
-    """A private PostgreSQL on a socket of its own."""
-
-    def __init__(self, folder: Path, user: str | None) -> None:
-        self.folder, self._as = folder, {"user": user, "cwd": folder}
-        make = ["initdb", "-D", folder / "data", "-A", "trust", "-U", "postgres", "--no-sync"]
-        subprocess.run(make, check=True, capture_output=True, **self._as)
-        self.start()
-
-    def start(self) -> None:
-        command = ["postgres", "-D", self.folder / "data", "-k", self.folder, "-c", "listen_addresses="]
-        self.process = subprocess.Popen(command, stderr=subprocess.DEVNULL, **self._as)
-        engine = create_engine(self.url("postgres"))
-        for _ in range(300):
-            try:
-                with engine.connect():
-                    break
-            except OperationalError:
-                time.sleep(0.1)
-        else:
-            raise RuntimeError("PostgreSQL does not answer")
-        engine.dispose()
-
-    def stop(self) -> None:
-        self.process.send_signal(signal.SIGINT)  # at once, whoever is connected
-        self.process.wait(60)
-
-    def url(self, database: str) -> str:
-        return f"postgresql+psycopg://postgres@/{database}?host={self.folder}"
-
-
 @pytest.fixture(scope="session")
-def server() -> Iterator[Server]:
-    if not shutil.which("postgres") or not shutil.which("initdb"):
-        pytest.skip("there is no postgres on this machine")
-    user = None
-    if os.geteuid() == 0:  # which PostgreSQL refuses
-        with contextlib.suppress(KeyError):
-            user = pwd.getpwnam("postgres").pw_name
-        if user is None:
-            pytest.skip("PostgreSQL does not run as root, and there is no user 'postgres'")
-    folder = Path(tempfile.mkdtemp(prefix="evenhand-pg-"))
+def server() -> Iterator[PostgreSQL]:
     try:
-        if user:
-            shutil.chown(folder, user)
-        running = Server(folder, user)
-        yield running
-        running.stop()
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
+        with private_postgresql() as running:
+            yield running
+    except NoPostgreSQLError as error:
+        pytest.skip(str(error))
 
 
 @pytest.fixture
-def database(server: Server) -> str:
+def database(server: PostgreSQL) -> str:
     """Return a PostgreSQL log that does not exist yet."""
-    name = f"log_{uuid.uuid4().hex}"
-    engine = create_engine(server.url("postgres"), isolation_level="AUTOCOMMIT")
-    with engine.connect() as connection:
-        connection.execute(text(f"CREATE DATABASE {name}"))
-    engine.dispose()
-    return server.url(name).replace("+psycopg", "")
+    return server.new_database()
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])

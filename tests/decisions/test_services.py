@@ -1,0 +1,89 @@
+"""Services as processes and disks meet them: killed, out of room, two on one log, with a clock that is wrong."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from fastapi.testclient import TestClient
+from service_kills import kill_services
+from small_disk import NoDiskError, filled, small_disk
+from sqlalchemy import select
+
+from evenhand.decisions.schema import decisions
+from evenhand.decisions.serve.app import make_app
+
+HERE = {"base_url": "http://127.0.0.1"}
+
+
+def as_json(people):
+    return [dict(zip(("id", "context", "group"), person, strict=True)) for person in people]
+
+
+def ids_in(loop):
+    return sorted(row[0] for row in loop._log.all(select(decisions.c.id)))
+
+
+def test_nothing_that_a_killed_service_answered_is_lost():
+    found = kill_services(2, seed=1, longest=1.0)
+    assert all(name.startswith("nothing lost") for name in found), found
+    assert any("replay identical" in name for name in found), found
+
+
+def test_two_services_on_one_postgresql_log(begin, database, crowd):
+    loops = [begin(database, held_out=0.0), begin(database, model=None)]
+    people = as_json(crowd[:300])
+    with (
+        TestClient(make_app(loops[0]), **HERE) as one,
+        TestClient(make_app(loops[1]), **HERE) as other,
+        ThreadPoolExecutor(8) as threads,
+    ):
+
+        def ask(client, body):
+            answer = client.post("/decide", json=body)
+            assert answer.status_code == 200, answer.text
+            return answer.json()
+
+        asked = [(client, person) for person in people for client in (one, other)]  # at the same moment
+        found = list(threads.map(lambda both: ask(*both), asked))
+        assert found[::2] == found[1::2]
+        assert ids_in(loops[0]) == sorted(person["id"] for person in people)
+        told = {"outcomes": [{"id": person["id"], "reward": 1.0} for person in people]}
+        both = list(threads.map(lambda client: client.post("/outcome", json=told).json(), (one, other)))
+        words = list(zip(*(answer["statuses"] for answer in both), strict=True))
+        assert all(sorted(pair) == ["accepted", "repeated"] for pair in words)
+        loops[1].learn()
+        assert other.post("/promote", json={"force": True}).json()["promoted"]
+        ask(one, as_json(crowd[300:301])[0])  # meets the promotion in the log
+        late = ask(one, as_json(crowd[301:302])[0])
+        assert (late["version"], one.get("/health").json()["version"]) == (2, 2)
+        assert ask(other, people[0]) == found[0]
+        assert loops[0].replay().same
+
+
+def test_no_room_is_503_until_there_is_some(begin, crowd):
+    try:
+        with small_disk("4m") as disk:
+            loop = begin(disk / "log.db", held_out=0.0)
+            with TestClient(make_app(loop), **HERE) as client:
+                people = as_json(crowd[:1000])
+                assert client.post("/decide", json={"people": people[:20]}).status_code == 200
+                made = ids_in(loop)
+                with filled(disk):
+                    answers = [client.post("/decide", json={"people": people[at : at + 100]}) for at in (100, 200, 300)]  # fmt: skip
+                    told = client.post("/outcome", json={"outcomes": [{"id": one, "reward": 1.0} for one in made]})  # fmt: skip
+                    refused = [answer for answer in answers if answer.status_code == 503]
+                    assert refused  # a log that has a little room of its own may take the first
+                    assert all(answer.headers["retry-after"] == "1" for answer in refused)
+                    assert "nothing was written" in refused[0].json()["detail"]
+                    assert client.get("/health").status_code == 200
+                    kept = [one["id"] for answer in answers if answer.status_code == 200 for one in answer.json()["decisions"]]  # fmt: skip
+                    assert ids_in(loop) == sorted([*made, *kept])
+                for at in (100, 200, 300):
+                    assert client.post("/decide", json={"people": people[at : at + 100]}).status_code == 200
+                assert ids_in(loop) == sorted(one["id"] for one in [*people[:20], *people[100:400]])
+                again = client.post("/outcome", json={"outcomes": [{"id": one, "reward": 1.0} for one in made]})  # fmt: skip
+                assert set(again.json()["statuses"]) == {"repeated" if told.status_code == 200 else "accepted"}  # fmt: skip
+                assert loop.replay().same
+    except NoDiskError as error:
+        pytest.skip(str(error))
