@@ -44,6 +44,7 @@ def test_dict_json_and_frame_hold_the_same(found: Audit, tmp_path: Path) -> None
         "neighbours",
         "subgroups",
         "thresholds",
+        "twins",
     ]
     frame = found.to_frame()
     assert list(frame.columns) == ["metric", "group", "value", "low", "high", "people"]

@@ -241,5 +241,29 @@ def test_chance_allows_for_all_values_at_once() -> None:
     assert chance(np.array([5.0, 0.0]), rng.normal(size=(39, 2)))[0] == 1 / 40
 
 
+def test_an_audit_has_them_if_asked() -> None:
+    X, sex = lipton(60)
+    y = fair(X).predict(X)
+    without = evenhand.audit(y, X, y, sensitive_features=sex, n_bootstrap=20)
+    found = evenhand.audit(y, X, y, sensitive_features=sex, n_bootstrap=20, twins={"n_null": 19})
+    assert without.twins is None
+    assert without.to_dict()["twins"] is None
+    assert found.twins.about["n_null"] == 19
+    assert found.twins.summary() in found.summary()
+    assert found.to_dict()["twins"] == found.twins.to_dict()
+    pd.testing.assert_frame_equal(found.metrics, without.metrics)
+    with pytest.raises(ValueError, match="Got the options of twins='edge'.*Did you mean 'edges'"):
+        evenhand.audit(y, X, y, sensitive_features=sex, twins={"edge": []})
+    with pytest.raises(ValueError, match="Got X=None"):
+        evenhand.audit(y, None, y, sensitive_features=sex, twins=True)
+
+
+def test_people_can_be_numbered_by_their_rows(hired: Any) -> None:
+    rows = 1000 + np.arange(800)
+    there = hired.numbered(rows)
+    np.testing.assert_array_equal(there.people["counterpart"], hired.people["counterpart"] + 1000)
+    np.testing.assert_array_equal(there.steps["person"], hired.steps["person"] + 1000)
+
+
 def test_it_is_a_name_of_the_library() -> None:
     assert {"twins", "Twins"} <= set(evenhand.__all__)

@@ -430,3 +430,21 @@ def test_the_test_part_alone_can_be_audited(fitted, tmp_path):
     out = evenhand("audit", tmp_path / "p.csv", "--model", fitted.model, "--part", "test")
     assert out.exit_code == 2
     assert "does not hold the people that the model was made with" in out.stderr
+
+
+def test_counterparts_are_found_for_a_model_and_for_decisions(fitted, tmp_path):
+    people = pd.read_csv(fitted.people)
+    people.iloc[30:].to_csv(tmp_path / "some.csv", index=False)
+    out = evenhand("audit", tmp_path / "some.csv", "--model", fitted.model, "--twins", "--json")
+    assert out.exit_code == 0, out.output
+    found = json.loads(out.stdout)["twins"]
+    assert {row["group"] for row in found["flips"]} == {"f", "m"}
+    assert "have a counterpart in m" in found["summary"]
+    out = evenhand(
+        "audit", fitted.people, "--sensitive", "sex", "--predictions", "hired", "--edges", "sex->skill"
+    )
+    assert out.exit_code == 0, out.output
+    assert "made by the graph sex->skill" in " ".join(out.stdout.split())
+    out = evenhand("audit", fitted.people, "--model", fitted.model, "--edges", "sex->skil")
+    assert out.exit_code == 2
+    assert "Did you mean 'skill'" in " ".join(out.output.split())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -17,6 +18,7 @@ from evenhand.auditing.subgroups import COLUMNS, find_subgroups
 from evenhand.auditing.table import MetricTable
 from evenhand.auditing.tally import tally
 from evenhand.auditing.thresholds import along_threshold
+from evenhand.auditing.twins import MOST_PAIRS, find_twins, settings_of
 from evenhand.checks import MIN_GROUP, did_you_mean, integer, number
 from evenhand.frames import as_pandas
 from evenhand.groups import groups_by_name, large_enough
@@ -53,6 +55,7 @@ def audit(
     n_listed: int = 20,
     n_bootstrap: int = 1000,
     confidence: float = 0.95,
+    twins: bool | Mapping[str, Any] = False,
     random_state: Any = 0,
 ) -> Audit:
     """Measure how a model treats people, groups, and people as members of other groups.
@@ -105,6 +108,9 @@ def audit(
         How many resamples the intervals take.
     confidence : float
         How often, over samples of people, an interval is to contain the truth.
+    twins : bool or mapping
+        True also finds people whose counterpart in another group is decided differently, and the columns that
+        carry it; a mapping does so with options of `evenhand.twins`, like {'edges': ['sex->hours']}.
     random_state : int, RandomState, Generator or None
         The same seed gives the same audit.
 
@@ -172,6 +178,15 @@ def audit(
     }
     people = people_apart(frame, answers, divergence, n_listed)
     found = Audit(table.frame(), people, pairs, subgroups, notes, about, along_threshold(answers))
+    if twins is not False:
+        options: dict[str, Any] = {"weights": weights, "categorical": categorical, "min_group": min_group}
+        options |= {
+            "n_listed": min(n_listed, MOST_PAIRS),
+            "n_bootstrap": n_bootstrap,
+            "confidence": confidence,
+        }
+        settings = settings_of(options, {} if twins is True else twins)
+        found = replace(found, twins=find_twins(model_or_predictions, X, answers, groups, settings, rng))
     return replace(found, tally=tally(answers, groups))
 
 

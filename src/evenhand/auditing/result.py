@@ -14,6 +14,7 @@ from evenhand.auditing.people import as_records, plain
 from evenhand.auditing.sentences import describe, groups_here
 from evenhand.auditing.statutory import SMALL, Statutory
 from evenhand.auditing.tally import Tally
+from evenhand.auditing.twin_result import Twins
 from evenhand.wording import people
 
 
@@ -74,6 +75,8 @@ class Audit:
         Of scores: measures at other thresholds, from which on a score is a positive decision.
     tally : Tally
         People counted by their sensitive values and decisions, for `statutory`.
+    twins : Twins
+        People and their counterparts in other groups; None unless the audit was asked for them.
     """
 
     metrics: pd.DataFrame
@@ -84,6 +87,7 @@ class Audit:
     about: About
     thresholds: pd.DataFrame = field(default_factory=pd.DataFrame)
     tally: Tally | None = None
+    twins: Twins | None = None
 
     def value(self, metric: str, group: Any = None) -> float:
         """Return one metric's value, over everybody or for a group.
@@ -175,6 +179,7 @@ class Audit:
             "neighbours": as_records(pairs),
             "subgroups": as_records(self.subgroups),
             "thresholds": as_records(self.thresholds),
+            "twins": None if self.twins is None else self.twins.to_dict(),
         }
 
     def to_json(self, path: str | Path | None = None) -> str:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypedDict
 
+import numpy as np
 import pandas as pd
 
+from evenhand.arrays import Codes
 from evenhand.auditing.people import as_records, plain
 from evenhand.wording import people
 
 _NAMED = 5  # columns in a sentence
+_NUMBERED = ("person", "counterpart")
 
 
 class AboutTwins(TypedDict):
@@ -72,6 +75,16 @@ class Twins:
             lines.append(_flips(row, self.about) + _carried(self.columns, row))
         return "\n".join([*lines, *(f"Note: {note}" for note in self.notes)])
 
+    def numbered(self, rows: Codes) -> Twins:
+        """Return the same findings with people numbered by their rows in a file, from 0."""
+        people, steps = (
+            table.assign(**{name: np.where(table[name] < 0, -1, rows[table[name]]) for name in _NUMBERED})
+            if len(table)
+            else table
+            for table in (self.people, self.steps)
+        )
+        return replace(self, people=people, steps=steps)
+
     def to_dict(self) -> dict[str, Any]:
         """Return the findings as plain Python, people numbered from 1."""
         return {
@@ -92,7 +105,7 @@ def _from_one(frame: pd.DataFrame) -> pd.DataFrame:
     """Return people numbered from 1; somebody made up has no number."""
     if frame.empty:
         return frame
-    numbers = {name: frame[name].where(frame[name] >= 0) + 1 for name in ("person", "counterpart")}
+    numbers = {name: frame[name].where(frame[name] >= 0) + 1 for name in _NUMBERED}
     return frame.assign(**numbers)
 
 

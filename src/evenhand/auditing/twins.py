@@ -7,8 +7,8 @@ random.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
@@ -21,7 +21,7 @@ from evenhand.auditing.counterparts import by_transport, find_flips, flips_table
 from evenhand.auditing.hybrids import Ask, Model, Surrogate, carriers_of
 from evenhand.auditing.predictions import read_predictions
 from evenhand.auditing.twin_result import AboutTwins, Twins
-from evenhand.checks import MIN_GROUP, integer, number
+from evenhand.checks import MIN_GROUP, integer, number, one_of
 from evenhand.frames import as_pandas
 from evenhand.groups import Groups, encode_groups, groups_by_name
 from evenhand.metrics.answers import Answers
@@ -33,6 +33,7 @@ from evenhand.metrics.group_columns import sensitive_columns
 from evenhand.wording import listed
 
 MOST_BATCH = 10_000
+MOST_PAIRS = 20  # that an audit lists per group and group of counterparts
 MOST_GROUPS = 6  # that are compared with each other
 NULL_PAIRS = 40  # flipped pairs of each draw whose columns are looked at
 COLUMNS = [
@@ -77,6 +78,13 @@ class Settings:
                 f"Got n_null={self.n_null}, but expected at least {fewest}: with fewer draws nothing can "
                 f"stand clear of chance at a confidence of {self.confidence:g}."
             )
+
+
+def settings_of(defaults: Mapping[str, Any], options: Mapping[str, Any]) -> Settings:
+    """Return the settings with some defaults, and options by name."""
+    for name in options:
+        one_of("the options of twins", name, [field.name for field in fields(Settings)])
+    return Settings(**{**defaults, **options})
 
 
 def twins(
@@ -159,10 +167,9 @@ def twins(
     frame = as_frame(X)
     given, _ = groups_by_name(as_pandas(sensitive_features), frame)
     if hasattr(model_or_predictions, "predict"):
-        model = classifier(model_or_predictions)
-        answers = answer(model, X, sensitive_features=given)
+        answers = answer(model_or_predictions, X, sensitive_features=given)
     else:
-        model, answers = None, read_predictions(model_or_predictions, None, sensitive_features=given)
+        answers = read_predictions(model_or_predictions, None, sensitive_features=given)
     if len(answers) != len(frame):
         raise ValueError(f"Got X of {len(frame)} people and {len(answers)} predictions.")
     if pos_label is None and len(answers.labels) == 2:
@@ -172,13 +179,15 @@ def twins(
         n_bootstrap, confidence,
     )  # fmt: skip
     answers = replace(answers, pos_label=pos_label)
-    return find_twins(model, X, answers, given, settings, generator(random_state))
+    return find_twins(model_or_predictions, X, answers, given, settings, generator(random_state))
 
 
 def find_twins(
     model: Any, X: Any, answers: Answers, given: Any, settings: Settings, rng: np.random.Generator
 ) -> Twins:
-    """Find twins in what a model, or whoever decided (None), said about people; see `twins`."""
+    """Find twins in what a model, or whoever made the predictions, said about people; see `twins`."""
+    if X is None:
+        raise ValueError("Got X=None, but counterparts are found by the features.")
     frame, decided, positive = as_frame(X), answers.decided_own, answers.positive
     groups = encode_groups(given, len(frame))
     sensitive = sensitive_columns(frame, given, groups.codes)
@@ -260,8 +269,8 @@ def _asked(
     rng: np.random.Generator,
 ) -> Ask:  # fmt: skip
     """Return whom to ask about mixed people: the model, or a surrogate, with a note that says so."""
-    if model is not None:
-        return Model(model, X, frame, given, own, answers.labels)
+    if hasattr(model, "predict"):
+        return Model(classifier(model), X, frame, given, own, answers.labels)
     surrogate = Surrogate(frame, own, answers.decided_own, len(answers.labels), rng)
     notes.append(
         "There is no model to ask, so a surrogate was asked about mixed people: boosted trees that, fitted "

@@ -17,6 +17,7 @@ EXAMPLES = (
     "evenhand audit people.csv --model model.skops --report audit.html\n\n"
     "evenhand audit people.csv --label hired --sensitive sex --predictions decided\n\n"
     "evenhand audit people.csv --sensitive sex --predictions decided\n\n"
+    "evenhand audit people.csv --model model.skops --twins\n\n"
     "evenhand audit people.csv --label hired --sensitive sex --predictions score --threshold 0.5 --json"
 )
 
@@ -53,6 +54,20 @@ def run(
     decimal: options.Decimal = None,
     sheet: options.Sheet = None,
     map: options.Map = None,
+    twins: Annotated[
+        bool,
+        typer.Option(
+            "--twins", help="Also find people whose counterpart in another group is decided differently."
+        ),
+    ] = False,
+    edges: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--edges",
+            help="An edge of a causal graph, like 'sex->hours', by which to make counterparts; repeatable. "
+            "Implies --twins.",
+        ),
+    ] = None,
     as_json: options.Json = False,
 ) -> None:
     """Measure how decisions treat people, groups, and people as members of other groups.
@@ -77,6 +92,7 @@ def run(
         seed=seed, encoding=encoding, decimal=decimal, sheet=sheet, map=options.changes(map),
         max_bytes=max_model_size << 30, unknown=unknown, min_group=min_group,
         merge_small=merge_small, part=part, weight=weight, progress=Notes(),
+        twins={"edges": edges} if edges else twins,
     )  # fmt: skip
     whole = summary_of_audit(
         done.audit, name=bare_name(data), label=done.label, sensitive=done.sensitive,

@@ -92,6 +92,7 @@ class _Settings:
     n_listed: int
     min_group: int
     seed: int
+    twins: bool | dict[str, Any]
     progress: Progress
 
     def audit(
@@ -108,12 +109,14 @@ class _Settings:
                 asked, X, None if y is None else y.to_numpy(), sensitive_features=groups,
                 pos_label=pos_label, epsilon=self.epsilon, threshold=self.threshold, n_listed=self.n_listed,
                 random_state=self.seed, k=_NEIGHBOURS, min_group=self.min_group, sample_weight=weights,
+                twins=self.twins,
             )  # fmt: skip
         pairs = {
             name: rows[found.neighbours[name].to_numpy(dtype=np.int64)] for name in ("person", "neighbour")
         }
         people = found.people.set_axis(rows[found.people.index.to_numpy(dtype=np.int64)])
-        return replace(found, people=people, neighbours=found.neighbours.assign(**pairs))
+        twins = None if found.twins is None else found.twins.numbered(rows)
+        return replace(found, people=people, neighbours=found.neighbours.assign(**pairs), twins=twins)
 
 
 def audit_file(
@@ -140,13 +143,14 @@ def audit_file(
     min_group: int = MIN_GROUP,
     part: str = "all",
     weight: str | None = None,
+    twins: bool | dict[str, Any] = False,
     progress: Progress | None = None,
 ) -> FileAudit:
     """Audit the people of a file with a model, or with the decisions in one of its columns.
 
     `predictions` may hold scores if there is a label. Columns and groups are those of `load_table`, of which
-    a model of `evenhand fit` knows most; `threshold`, `epsilon`, `n_listed` and `min_group` are those of
-    `evenhand.audit`, and `max_bytes` is that of `evenhand.load`.
+    a model of `evenhand fit` knows most; `threshold`, `epsilon`, `n_listed`, `min_group` and `twins` are
+    those of `evenhand.audit`, and `max_bytes` is that of `evenhand.load`.
     """
     if (model is None) == (predictions is None):
         raise ValueError(
@@ -168,7 +172,7 @@ def audit_file(
         map or {},
         weight,
     )
-    settings = _Settings(threshold, epsilon, n_listed, min_group, seed, progress or Progress())
+    settings = _Settings(threshold, epsilon, n_listed, min_group, seed, twins, progress or Progress())
     if part != "all" and not isinstance(held, Deployed):
         raise ValueError(f"Got part={part!r}, but only a model of `evenhand fit` knows its parts.")
     if isinstance(held, Deployed):
@@ -244,7 +248,8 @@ def _audit_deployed(held: Deployed, table: Table, columns: _Columns, settings: _
     kept = with_dates(contexts[known].reset_index(drop=True), dates)
     counted = named_columns("weight", () if columns.weight is None else [columns.weight], rows, table.origin)
     weights = weights_in(rows.loc[known, counted[0]], table.origin) if counted else None
-    groups, at = held.groups_[codes[known]], np.flatnonzero(known)
+    groups = pd.Series(held.groups_[codes[known]], name=held.sensitive_name)
+    at = np.flatnonzero(known)
     found = settings.audit(held, kept, y, groups, pos_label, at, weights)
     notes = [f"{int((~known).sum()):,} of {len(rows):,} rows are left out: {left_out}."] if left_out else []
     strange = Unseen({}, {})
