@@ -1,9 +1,12 @@
+import re
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 
+from evenhand import CooperativeBandits, GradientBandit
 from evenhand.bandits.contexts import as_rows
 from evenhand.bandits.oracle import row_of
 
@@ -28,3 +31,22 @@ def test_rows_are_no_copy(make):
     table = make(np.ones((5, 3), dtype=np.float32))
     rows = as_rows(table)
     assert np.shares_memory(rows.values, table if isinstance(table, np.ndarray) else table.data)
+
+
+@pytest.mark.parametrize("learner", [CooperativeBandits, GradientBandit])
+def test_a_few_rows_in_order_are_taken_as_any_others(learner):
+    rng = np.random.default_rng(0)
+    X, s = rng.normal(size=(50, 3)), rng.choice(["f", "m"], 50)
+    groups = {"sensitive_features": s} if learner is CooperativeBandits else {}
+    model = learner(epochs=1, random_state=0).fit(X, X[:, 0] > 0, **groups)
+    wanted = model.estimate_value(X, X[:, 0] > 0, np.ones(50), np.full(50, 0.5), **groups)
+    for rows in (X, X.astype(np.float32), np.asfortranarray(X), X.astype(object), np.hstack([X, X])[:, :3]):
+        assert model._contexts(rows, reset=False).dtype == np.float32
+        assert model._contexts(rows, reset=False).flags.c_contiguous
+        np.testing.assert_array_equal(model._contexts(rows, reset=False), X.astype(np.float32))
+    assert model.estimate_value(X.tolist(), X[:, 0] > 0, np.ones(50), np.full(50, 0.5), **groups) == wanted
+    for bad in (X[:, :2], X[:0], X[0], np.where(X > 1, np.nan, X), np.where(X > 1, np.inf, X)):
+        with pytest.raises(ValueError, match="expecting|minimum|2D array|NaN|infinity") as usually:
+            model._contexts(bad.astype(object), reset=False)
+        with pytest.raises(ValueError, match=re.escape(str(usually.value))):
+            model._contexts(bad, reset=False)

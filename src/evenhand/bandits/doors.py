@@ -23,6 +23,7 @@ from evenhand.frames import as_pandas
 from evenhand.groups import Groups, sorted_unique
 from evenhand.wording import listed
 
+_FEW = 1000  # people, up to whom checks take longer than deciding
 Callback = Callable[[int, Any], bool | None] | None
 
 
@@ -37,10 +38,25 @@ class Doors(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return tags
 
     def _contexts(self, X: Any, *, reset: bool) -> Any:
+        if not reset and (ready := self._ready(X)) is not None:
+            return ready
         X = as_pandas(X)
         check_sparse(X)
         name_bad_columns(X)
         return validate_data(self, X, accept_sparse="csr", dtype=np.float32, order="C", reset=reset)
+
+    def _ready(self, X: Any) -> Any:
+        """Return what `validate_data` makes of a few rows in order, in a tenth of its time, or None."""
+        usual = (
+            type(X) is np.ndarray
+            and X.dtype in (np.float32, np.float64)
+            and not hasattr(self, "feature_names_in_")
+        )
+        if not usual or X.ndim != 2 or not 1 <= len(X) <= _FEW or X.shape[1] != self.n_features_in_:
+            return None
+        with np.errstate(over="ignore"):
+            ready = np.ascontiguousarray(X, dtype=np.float32)
+        return ready if np.isfinite(ready).all() else None
 
     def _contexts_and_labels(self, X: Any, y: Any, *, reset: bool) -> tuple[Any, Any]:
         X, y = as_pandas(X), as_pandas(y)

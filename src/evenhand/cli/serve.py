@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import sys
 import tempfile
 from importlib import import_module
 from pathlib import Path
@@ -107,7 +108,9 @@ def _serve(loop: Any, host: str, port: int, **how: Any) -> None:
 
     app = make_app(loop, host=host, page=live_page, **how)
     on_stdout().print(f"Deciding at http://{host}:{port}/ with version {loop.version}; its API: /docs")
-    uvicorn.run(app, host=host, port=port, log_level="warning", server_header=False)
+    # The thread that writes must not keep the one that answers waiting for Python's usual 5 ms.
+    sys.setswitchinterval(0.0005)
+    uvicorn.run(app, host=host, port=port, log_level="warning", access_log=False, server_header=False)
 
 
 def _demonstrate(host: str, port: int, tokens: dict[str, str | None]) -> None:

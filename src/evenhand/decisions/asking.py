@@ -11,6 +11,7 @@ from evenhand import checks
 from evenhand.decisions.contexts import check_id
 from evenhand.decisions.deciding import Asked, Decision, Row, Told, as_decision, ask, decide, take_outcomes
 from evenhand.decisions.log import Log
+from evenhand.decisions.policy import Policy
 from evenhand.decisions.rules import Rules
 from evenhand.decisions.versions import Versions
 
@@ -22,6 +23,11 @@ class Asking:
     clock: Callable[[], float]
     _log: Log
     _versions: Versions
+
+    @property
+    def policy(self) -> Policy:
+        """The policy in force."""
+        return self._versions.policy
 
     # Deciding ------------------------------------------------------------------------------------------
 

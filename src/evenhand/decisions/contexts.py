@@ -14,6 +14,7 @@ from evenhand.arrays import Floats
 
 LONGEST_ID = 200
 LARGEST = 1 << 16  # bytes of a context as JSON
+_JSON = json.JSONEncoder(sort_keys=True, separators=(",", ":"), allow_nan=False)
 _EXACT = 1 << 53  # whole numbers below are the same as floats
 
 
@@ -38,7 +39,7 @@ def as_text(context: Any) -> str:
     >>> as_text({"b": np.float64("nan"), "a": 1.0})
     '{"a":1,"b":null}'
     """
-    return _kept(json.dumps(plain(context), sort_keys=True, separators=(",", ":"), allow_nan=False))
+    return _kept(_JSON.encode(plain(context)))
 
 
 def _kept(text: str) -> str:
@@ -53,9 +54,7 @@ def as_texts(contexts: Sequence[Any]) -> list[str]:
     >>> as_texts([[0.5, 1], [None, 2]])
     ['[0.5,1]', '[null,2]']
     """
-    text = json.dumps(
-        contexts, sort_keys=True, separators=(",", ":"), allow_nan=False
-    )  # several times quicker
+    text = _JSON.encode(contexts)  # several times quicker than one by one
     end = text[-2]
     inner = text[2:-2].split(f"{end},{text[1]}")
     if len(inner) > len(contexts):  # somebody's text has such signs in it

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
@@ -11,21 +10,15 @@ from typing import Any
 from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import HTMLResponse, JSONResponse, PlainTextResponse
-from prometheus_client import (
-    CONTENT_TYPE_LATEST,
-    CollectorRegistry,
-    Counter,
-    Gauge,
-    Histogram,
-    generate_latest,
-)
+from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 
 from evenhand.decisions.contexts import check_id
-from evenhand.decisions.errors import ConflictError, LogUnavailableError
 from evenhand.decisions.loop import DecisionLoop
 from evenhand.decisions.serve import shapes
 from evenhand.decisions.serve.beside import Beside, learner
 from evenhand.decisions.serve.guards import Guard
+from evenhand.decisions.serve.meters import Meters
+from evenhand.decisions.serve.quick import STATUSES, Asked, Deciding
 from evenhand.decisions.status import find, status_of
 from evenhand.decisions.watching import Watch
 from evenhand.version import __version__
@@ -47,21 +40,6 @@ _PROBLEMS: dict[int | str, dict[str, Any]] = {
 _HELD = "There is no candidate, or it is not surely better and within the bounds."
 
 
-class Meters:
-    """What Prometheus is told."""
-
-    def __init__(self, loop: DecisionLoop) -> None:
-        self.registry = CollectorRegistry()
-        kept = self.registry
-        labels = ["action", "group", "version"]
-        self.decisions = Counter("evenhand_decisions", "Answers given", labels, registry=kept)
-        self.outcomes = Counter("evenhand_outcomes", "Outcomes told", ["status"], registry=kept)
-        self.failures = Counter("evenhand_failures", "Requests refused", ["status"], registry=kept)
-        self.seconds = Histogram("evenhand_decide_seconds", "Until an answer is on disk", registry=kept)
-        version = Gauge("evenhand_policy_version", "The policy in force", registry=kept)
-        version.set_function(lambda: float(loop.version))
-
-
 def make_app(
     loop: DecisionLoop,
     *,
@@ -74,7 +52,7 @@ def make_app(
 ) -> FastAPI:
     """Return the service of an open loop, which it closes in the end; `page` makes the live page."""
     running = [*beside, learner(loop, learn_every, promotes=promotes)]
-    meters = Meters(loop)
+    deciding = Deciding(loop, Meters(loop))
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
@@ -88,30 +66,21 @@ def make_app(
     app = FastAPI(
         title="evenhand", version=__version__, lifespan=lifespan, description=__doc__, responses=_PROBLEMS
     )
-    app.add_middleware(Guard, host=host, tokens=tokens)
-    _answer_problems(app, meters)
-    _add_deciding(app, loop, meters)
-    _add_administering(app, loop, meters, page)
+    app.add_middleware(Guard, host=host, tokens=tokens, shortcut=deciding.shortcut)
+    _answer_problems(app, deciding)
+    _add_deciding(app, deciding)
+    _add_administering(app, loop, deciding.meters, page)
     return app
 
 
-def _answer_problems(app: FastAPI, meters: Meters) -> None:
-    def answer(status: int) -> Callable[[Request, Exception], JSONResponse]:
-        def handler(request: Request, error: Exception) -> JSONResponse:
-            meters.failures.labels(str(status)).inc()
-            headers = {"Retry-After": "1"} if status == 503 else None
-            return JSONResponse({"detail": str(error)}, status, headers)
-
-        return handler
-
-    app.add_exception_handler(ConflictError, answer(409))
-    app.add_exception_handler(LogUnavailableError, answer(503))
-    app.add_exception_handler(ValueError, answer(422))
+def _answer_problems(app: FastAPI, deciding: Deciding) -> None:
+    for kind in STATUSES:
+        app.add_exception_handler(kind, lambda request, error: deciding.problem(error))
 
     @app.exception_handler(RequestValidationError)
     def misshapen(request: Request, error: RequestValidationError) -> JSONResponse:
         """Say what is wrong where, without sending back what came."""
-        meters.failures.labels("422").inc()
+        deciding.meters.failures.labels("422").inc()
         wrong = [
             {"where": ".".join(map(str, one["loc"]))[:200], "what": one["msg"][:200]}
             for one in error.errors()[:20]
@@ -119,19 +88,16 @@ def _answer_problems(app: FastAPI, meters: Meters) -> None:
         return JSONResponse({"detail": wrong}, 422)
 
 
-def _add_deciding(app: FastAPI, loop: DecisionLoop, meters: Meters) -> None:
+def _add_deciding(app: FastAPI, deciding: Deciding) -> None:
+    loop, meters = deciding.loop, deciding.meters
+
     @app.post("/decide", response_model=shapes.Answer | shapes.Answers, tags=["deciding"])
     async def decide(asked: shapes.Person | shapes.People) -> Any:
         """Decide about one person or several. The same id always gets the same answer."""
-        began = time.perf_counter()
-        people = asked.people if isinstance(asked, shapes.People) else [asked]
-        later = loop.submit(*zip(*((one.id, one.context, one.group) for one in people), strict=True))
-        found = [shapes.Answer.of(one) for one in loop.answered(await asyncio.wrap_future(later))]
-        meters.seconds.observe(time.perf_counter() - began)
-        for one in found:
-            meters.decisions.labels(str(one["action"]), one["group"], str(one["version"])).inc()
         several = isinstance(asked, shapes.People)
-        return JSONResponse(as_plain({"decisions": found} if several else found[0]))
+        people = asked.people if isinstance(asked, shapes.People) else [asked]
+        ids, contexts = [one.id for one in people], [one.context for one in people]
+        return await deciding.answer(Asked(ids, contexts, [one.group for one in people], several))
 
     @app.post("/outcome", response_model=shapes.Status | shapes.Statuses, tags=["deciding"])
     async def outcome(told: shapes.Told | shapes.ManyTold) -> Any:
