@@ -87,15 +87,15 @@ def test_tables_compare_with_the_highest_rate_and_correct_for_all_comparisons():
     assert crossed["Impact Ratio"].round(3).to_dict() == pytest.approx(
         {("f", "a"): 0.5, ("f", "b"): 0.938, ("m", "a"): 1.0, ("m", "b"): np.nan}, nan_ok=True
     )
-    assert crossed.loc[("m", "b"), "Note"] == "left out: 1.1 % of people"
-    assert tests.loc[[("m", "a"), ("m", "b")]].isna().all(axis=None)
+    assert crossed.loc[("m", "b"), "Note"] == "left out (1.1 %)"
+    assert tests.index.tolist() == [("f", "a"), ("f", "b")]
     assert crossed.loc[("f", "a"), ["Low", "High"]].between(0.25, 0.9).all()
     single = tables["sex: tests"]
     p = pd.concat([part["Fisher p"] for name, part in tables.items() if name.endswith("tests")])
-    assert p.notna().sum() == 4
+    assert len(p) == 4
     want = holm(p.to_numpy(dtype=float))
     assert single.loc["f", "Holm p"] == pytest.approx(want[0])
-    assert tests.loc[("f", "a"), "Holm p"] == pytest.approx(want[4])
+    assert tests.loc[("f", "a"), "Holm p"] == pytest.approx(want[2])
     assert tests.loc[("f", "a"), "Holm p"] > tests.loc[("f", "a"), "Fisher p"]
 
 

@@ -130,7 +130,7 @@ def test_categories_below_two_percent_are_shown_with_count_and_rate_but_left_out
     assert (left["# of Applicants"], left["# Selected"]) == (41, 18)
     assert left["Selection Rate"] == pytest.approx(18 / 41)
     assert np.isnan(left["Impact Ratio"])
-    assert left["Note"] == "left out: 1.6 % of people"
+    assert left["Note"] == "left out (1.6 %)"
     assert (table.drop("Native American or Alaska Native")["Note"] == "").all()
     assert any("justify" in note for note in found.notes)
     assert not any(
@@ -197,7 +197,7 @@ def test_as_text_as_data_and_in_a_notebook(preset):
     found = audited(table, sample_weight=np.arange(len(table)) + 1.0).statutory(preset)
     assert "The tables count people as they are" in " ".join(found.notes)
     assert repr(found) == found.summary()
-    assert "left out: 1.6 % of people" in found.summary()
+    assert "left out (1.6 %)" in found.summary()
     document = found.to_dict()
     assert json.loads(json.dumps(document, allow_nan=False)) == document
     first = next(iter(document["tables"].values()))[0]

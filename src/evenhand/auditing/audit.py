@@ -166,16 +166,10 @@ def audit(
         subgroups, examined, lacking = _subgroups(others, answers, min_count, confidence, n_listed)
         notes += warned + lacking
     about: About = {
-        **_counts(answers),
-        "epsilon": epsilon,
-        "divergence": divergence,
-        "k": k,
-        "confidence": confidence,
-        "n_bootstrap": n_bootstrap,
-        "min_group": min_group,
-        "min_count": min_count,
+        **_counts(answers), "epsilon": epsilon, "divergence": divergence, "k": k, "confidence": confidence,
+        "n_bootstrap": n_bootstrap, "min_group": min_group, "min_count": min_count,
         "subgroups_examined": examined,
-    }
+    }  # fmt: skip
     people = people_apart(frame, answers, divergence, n_listed)
     found = Audit(table.frame(), people, pairs, subgroups, notes, about, along_threshold(answers))
     if twins is not False:

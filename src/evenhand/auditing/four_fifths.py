@@ -36,7 +36,7 @@ def four_fifths(
         table = table.assign(**{"Holm p": adjusted[at : at + len(table)]})
         at += len(table)
         tables[title] = table[["People", "Selected", "Selection Rate", *_RATIOS, NOTE]]
-        tables[f"{title}: tests"] = table[_TESTS]
+        tables[f"{title}: tests"] = table.loc[table["Fisher p"].notna(), _TESTS]
     notes = _notes(known, selected, small, confidence, int((~np.isnan(p)).sum()))
     return Statutory("four-fifths", "Four-fifths rule, 29 CFR § 1607.4 D", tables, notes)
 

@@ -84,7 +84,7 @@ def left_out(table: pd.DataFrame) -> pd.Series[str]:
     """Return, for every category that does not count, why."""
     shares = table["People"] / table["People"].sum()
     notes = [
-        "" if included else f"left out: {100 * share:.1f} % of people"
+        "" if included else f"left out ({100 * share:.1f} %)"
         for share, included in zip(shares, table["Included"], strict=True)
     ]
     return pd.Series(notes, index=table.index)

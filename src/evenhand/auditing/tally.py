@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from evenhand.arrays import Codes
 from evenhand.groups import as_columns
 from evenhand.metrics.answers import Answers
 from evenhand.tables.grouping import UNKNOWN, has_no_group
@@ -52,14 +53,19 @@ class Tally:
         above = None if self.above is None else self.above[~lacking]
         return replace(self, decided=self.decided[~lacking], above=above, unknown=self.unknown + more)
 
-    def split(self, groups: Any, columns: pd.DataFrame) -> Tally:
-        """Return the same counts by the columns that the groups were made of, given person by person."""
-        each = columns.set_axis(range(len(columns))).groupby(np.asarray(groups), sort=False).head(1)
-        place = dict(zip(np.asarray(groups)[each.index], range(len(each)), strict=True))
-        rows = each.iloc[[place[name] for name in self.decided.index.get_level_values(0)]]
-        index = _categories(rows)
+    def of_file(self, groups: Any, columns: pd.DataFrame, rows: Codes, assessed: Any = True) -> Tally:
+        """Return the same counts by the columns that the groups were made of, and how many were left out.
+
+        `columns` are those of the whole file; the `groups` are those of its `rows` that were audited. Others
+        of unknown group are counted if they were `assessed`.
+        """
+        lacking = np.any([has_no_group(columns[name]) for name in columns], axis=0) & assessed
+        lacking[rows] = False
+        first = pd.Series(rows).groupby(np.asarray(groups)).first()
+        index = _categories(columns.iloc[first[self.decided.index.get_level_values(0)]])
         above = None if self.above is None else self.above.set_axis(index)
-        return replace(self, decided=self.decided.set_axis(index), above=above)
+        decided = self.decided.set_axis(index)
+        return replace(self, decided=decided, above=above, unknown=int(lacking.sum()))
 
 
 def tally(answers: Answers, groups: Any) -> Tally:

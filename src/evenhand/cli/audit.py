@@ -18,7 +18,8 @@ EXAMPLES = (
     "evenhand audit people.csv --label hired --sensitive sex --predictions decided\n\n"
     "evenhand audit people.csv --sensitive sex --predictions decided\n\n"
     "evenhand audit people.csv --model model.skops --twins\n\n"
-    "evenhand audit people.csv --label hired --sensitive sex --predictions score --threshold 0.5 --json"
+    "evenhand audit people.csv --label hired --sensitive sex --predictions score --threshold 0.5 --json\n\n"
+    "evenhand audit people.csv --sensitive sex --sensitive race --predictions selected --preset nyc-ll144"
 )
 
 
@@ -48,6 +49,19 @@ def run(
     min_group: options.MinGroup = MIN_GROUP,
     merge_small: options.MergeSmall = None,
     seed: options.Seed = 0,
+    preset: Annotated[
+        str | None,
+        typer.Option(help="Fill a rule's tables too: nyc-ll144 (New York's bias audit) or four-fifths."),
+    ] = None,
+    sex: Annotated[
+        str | None, typer.Option(help="Of nyc-ll144: the sensitive column that is the sex.")
+    ] = None,
+    race: Annotated[
+        str | None, typer.Option(help="Of nyc-ll144: the one that is the race/ethnicity.")
+    ] = None,
+    rate: Annotated[
+        str, typer.Option(help="Of nyc-ll144: 'selection', or 'scoring' above the median.")
+    ] = "selection",
     report: options.Report = None,
     summary: options.Summary = None,
     encoding: options.Encoding = "utf-8",
@@ -76,6 +90,8 @@ def run(
     decisions are compared between groups only, not with the true labels. The findings say what was measured;
     they give no verdict.
     """
+    from evenhand.auditing.presets import PRESETS
+    from evenhand.checks import one_of
     from evenhand.code_version import made
     from evenhand.report.from_audit import summary_of_audit
     from evenhand.report.persons import MOST_PERSONS
@@ -86,6 +102,8 @@ def run(
     from evenhand.workflow.table import PERSON_NUMBER, check_written
 
     check_written(report, summary, inputs=(data, model))
+    if preset is not None:
+        one_of("preset", preset, PRESETS)
     done = audit_file(
         data, model=model, predictions=predictions, label=label, sensitive=sensitive, positive=positive,
         drop=drop, categorical=categorical, threshold=threshold, epsilon=epsilon, n_listed=MOST_PERSONS,
@@ -94,17 +112,20 @@ def run(
         merge_small=merge_small, part=part, weight=weight, progress=Notes(),
         twins={"edges": edges} if edges else twins,
     )  # fmt: skip
+    filled = done.audit.statutory(preset, sex=sex, race=race, rate=rate) if preset else None
     whole = summary_of_audit(
         done.audit, name=bare_name(data), label=done.label, sensitive=done.sensitive,
         how=made(command_line(), seeds=[seed], data=[done.source]),
-        model=str(model) if model else f"Column {predictions}",
+        model=str(model) if model else f"Column {predictions}", filled=filled,
     )  # fmt: skip
     whole["studies"][0]["notes"].append(PERSON_NUMBER)
     writes = (("summary", summary, write_summary), ("report", report, write_html))
     written = {what: str(write(whole, path)) for what, path, write in writes if path is not None}
     if as_json:
-        print_json(done.audit.to_dict() | {"written": written})
+        tables = {"statutory": filled.to_dict()} if filled else {}
+        print_json(done.audit.to_dict() | tables | {"written": written})
         return
-    on_stdout().print(printable(done.audit.summary()), soft_wrap=True, markup=False)
+    said = done.audit.summary() + (f"\n\n{filled.summary()}\n" if filled else "")
+    on_stdout().print(printable(said), soft_wrap=True, markup=False)
     for what, path in written.items():
         on_stdout().print(f"{what:12} {path}", soft_wrap=True, markup=False)

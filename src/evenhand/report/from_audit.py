@@ -5,14 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from evenhand.auditing import Audit
+from evenhand.auditing import Audit, Statutory
 from evenhand.auditing.table import rate_of
 from evenhand.code_version import Made, made
 from evenhand.metrics.measures import SHOWN, GroupRow, Measure
 from evenhand.report.persons import shown
 from evenhand.report.render import write_html
 from evenhand.report.summarise import cell, model_of, summary_of
-from evenhand.report.summary import Metrics, Persons, Study, Summary, Table
+from evenhand.report.summary import Metrics, Persons, Sheet, Study, Summary, Table
 
 _BY_GROUP = ("positive_rate", "true_positive_rate", "false_positive_rate", "accuracy", "flip_rate")
 _MOST_ROWS = 20  # of a table; people have a longer one of their own
@@ -20,8 +20,9 @@ _NOT_FEATURES = ("person", "group", "label", "decision", "flips", "gap")
 
 
 def summary_of_audit(
-    found: Audit, *, name: str, label: str, sensitive: str, how: Made, model: str = "This model"
-) -> Summary:
+    found: Audit, *, name: str, label: str, sensitive: str, how: Made, model: str = "This model",
+    filled: Statutory | None = None,
+) -> Summary:  # fmt: skip
     """Return the summary of an audit; the page calls the data, its columns and the model by these names.
 
     >>> from evenhand.auditing import audit
@@ -43,6 +44,7 @@ def summary_of_audit(
         "models": [model_of(model, _metrics(findings), chosen=True)],
         "groups": _groups(findings),
         "persons": _persons(found, findings),
+        "sheet": None if filled is None else _sheet(filled),
         "tables": _tables(findings),
         "widest": about["widest"] and {key: str(value) for key, value in about["widest"].items()},
         "trained_on": about.get("trained_on"),
@@ -152,6 +154,16 @@ def _tables(findings: dict[str, Any]) -> list[Table]:
         for part, (title, caption) in titles.items()
         if findings[part]
     ]
+
+
+def _sheet(filled: Statutory) -> Sheet:
+    tables: list[Table] = []
+    for name, texts in filled.texts().items():
+        levels = filled.tables[name].index.nlevels
+        rows = [[str(name) for name in texts], *texts.to_numpy().tolist()]
+        columns, *cells = ([" · ".join(row[:levels]), *row[levels:]] for row in rows)
+        tables.append({"title": name, "caption": name, "columns": columns, "rows": cells, "numeric": True})
+    return {"title": filled.title, "tables": tables, "notes": filled.notes}
 
 
 def _measure(row: dict[str, Any]) -> Measure:

@@ -98,6 +98,14 @@ class Table(TypedDict):
     numeric: NotRequired[bool]
 
 
+class Sheet(TypedDict):
+    """Tables that are printed on one sheet, with what has to be said beside them."""
+
+    title: str
+    tables: list[Table]
+    notes: list[str]
+
+
 class Study(TypedDict):
     """One data set; `summarise.summary_of` fills in what is left out.
 
@@ -122,6 +130,7 @@ class Study(TypedDict):
     decided_by: NotRequired[str]
     widest: NotRequired[dict[str, str] | None]  # whose share differs most: the label, least and most in
     trained_on: NotRequired[int | None]  # how many of these people an audited model was trained on
+    sheet: NotRequired[Sheet | None]  # a rule's tables, filled with what was audited
     tables: NotRequired[list[Table]]
     notes: NotRequired[list[str]]
 

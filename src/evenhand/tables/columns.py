@@ -86,7 +86,7 @@ def tidy_columns(
         if tidied is not None:
             kept[str(name)] = tidied
     notes += _on_gaps(frame, kept)
-    return pd.DataFrame(kept).reset_index(drop=True), dates
+    return pd.DataFrame(kept, index=frame.index).reset_index(drop=True), dates
 
 
 def _on_gaps(frame: pd.DataFrame, kept: dict[str, pd.Series[Any]]) -> list[str]:

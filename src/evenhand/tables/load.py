@@ -45,6 +45,7 @@ def load_table(
     merge_small: str | None = None,
     min_group: int = MIN_GROUP,
     weight: str | None = None,
+    featureless: bool = False,
 ) -> Dataset:
     """Make a data set of the user's own table; `notes` says what was guessed, left out or changed.
 
@@ -89,6 +90,8 @@ def load_table(
         How many people a group needs not to be merged.
     weight : str, optional
         The column that says how many people each person stands for; it is no feature.
+    featureless : bool
+        Whether a table without any features is good enough.
 
     Examples
     --------
@@ -114,7 +117,7 @@ def load_table(
         target, positive = target.astype(str).astype(object), None if positive is None else str(positive)
     features = people.drop(columns=[roles.label, *roles.sensitive])
     contexts, dates = tidy_columns(features, notes, codes=codes, place=table.place)
-    if contexts.shape[1] == 0:
+    if contexts.shape[1] == 0 and not featureless:
         raise ValueError(
             f"{table.origin} has no column left to learn from beside {roles.label!r} and "
             f"{', '.join(roles.sensitive)}."

@@ -106,10 +106,10 @@ class _Settings:
             )
         with self.progress.stage("Measuring"):
             found = audit(
-                asked, X, None if y is None else y.to_numpy(), sensitive_features=groups,
-                pos_label=pos_label, epsilon=self.epsilon, threshold=self.threshold, n_listed=self.n_listed,
-                random_state=self.seed, k=_NEIGHBOURS, min_group=self.min_group, sample_weight=weights,
-                twins=self.twins,
+                asked, X if X.shape[1] else None, None if y is None else y.to_numpy(),
+                sensitive_features=groups, pos_label=pos_label, epsilon=self.epsilon,
+                threshold=self.threshold, n_listed=self.n_listed, random_state=self.seed, k=_NEIGHBOURS,
+                min_group=self.min_group, sample_weight=weights, twins=self.twins,
             )  # fmt: skip
         pairs = {
             name: rows[found.neighbours[name].to_numpy(dtype=np.int64)] for name in ("person", "neighbour")
@@ -204,7 +204,7 @@ def _audit_table(
         table, label=label, sensitive=sensitive or None, pos_label=columns.positive,
         categorical=columns.categorical, drop=list(dict.fromkeys([*columns.drop, *added, *also])),
         map=None if named else columns.map, unknown=columns.unknown, merge_small=columns.merge_small,
-        min_group=settings.min_group, weight=columns.weight,
+        min_group=settings.min_group, weight=columns.weight, featureless=predictions is not None,
     )  # fmt: skip
     settings.progress.say(repr(dataset))
     rows = dataset.row_numbers
@@ -214,6 +214,12 @@ def _audit_table(
         asked, with_dates(dataset.contexts, dataset.dates), y, dataset.sensitive_features, dataset.pos_label,
         rows, dataset.weights,
     )  # fmt: skip
+    assessed = True if predictions is None else frame[predictions].notna().to_numpy()
+    if found.tally and not dataset.merged:  # of merged groups, nobody's own values are known
+        of_file = found.tally.of_file(
+            dataset.sensitive_features, frame[dataset.sensitive_columns], rows, assessed
+        )
+        found = replace(found, tally=of_file)
     made = [f"Left out as made by `evenhand predict`: {listed(added)}."] if added else []
     found = replace(found, notes=[*found.notes, *dataset.notes, *made])
     return FileAudit(found, str(dataset.label.name), str(dataset.sensitive.columns[0]), source_of(dataset))
@@ -251,6 +257,9 @@ def _audit_deployed(held: Deployed, table: Table, columns: _Columns, settings: _
     groups = pd.Series(held.groups_[codes[known]], name=held.sensitive_name)
     at = np.flatnonzero(known)
     found = settings.audit(held, kept, y, groups, pos_label, at, weights)
+    if found.tally and held.sensitive and not held.merged:
+        assessed = ~np.char.startswith(reasons.astype(str), "not in the test part")
+        found = replace(found, tally=found.tally.of_file(groups, rows[held.sensitive], at, assessed))
     notes = [f"{int((~known).sum()):,} of {len(rows):,} rows are left out: {left_out}."] if left_out else []
     strange = Unseen({}, {})
     strange.add(unmet(contexts[known], held.columns, held.preprocessor))

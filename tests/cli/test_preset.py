@@ -1,0 +1,80 @@
+"""`evenhand audit --preset`: a rule's tables in the terminal, as JSON and on the page."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from evenhand.report import read_summary
+from factories import evenhand
+
+
+@pytest.fixture(scope="module")
+def selected(tmp_path_factory):
+    """A file of an auditor's: sex, race and who was selected, nothing else."""
+    rng = np.random.default_rng(0)
+    n = 600
+    people = pd.DataFrame({"sex": rng.choice(["f", "m"], n), "race": rng.choice(["a", "b", "c"], n)})
+    people["selected"] = np.where(rng.random(n) < np.where(people["sex"] == "m", 0.6, 0.4), "yes", "no")
+    people.loc[:9, "race"] = ["?", None, "unknown", "N/A", "", "a", "a", "a", "a", "a"]
+    people.loc[5:6, "sex"] = None
+    path = tmp_path_factory.mktemp("selected") / "selected.csv"
+    people.to_csv(path, index=False)
+    return path, people
+
+
+def test_a_preset_fills_a_rule_s_tables(selected, tmp_path):
+    path, people = selected
+    options = ("audit", path, "--sensitive", "sex", "--sensitive", "race", "--predictions", "selected")
+    out = evenhand(*options, "--preset", "nyc-ll144", "--report", tmp_path / "a.html", "--summary",
+                   tmp_path / "a.json")  # fmt: skip
+    assert out.exit_code == 0, out.output
+    assert "Intersectional Categories" in out.stdout
+    assert "Note: 7 people with unknown sex or race/ethnicity are in no table." in out.stdout
+    assert "Tables to file" in (tmp_path / "a.html").read_text(encoding="utf-8")
+    assert read_summary(tmp_path / "a.json")["studies"][0]["sheet"]["tables"][0]["title"] == "Sex Categories"
+    out = evenhand(*options, "--preset", "nyc-ll144", "--json")
+    found = json.loads(out.stdout)["statutory"]
+    known = people.iloc[7:].query("selected == 'yes'").groupby("sex").size()
+    rows = {row["sex"]: row for row in found["tables"]["Sex Categories"]}
+    assert {sex: row["# Selected"] for sex, row in rows.items()} == known.to_dict()
+    kept = json.loads(evenhand(*options, "--preset", "nyc-ll144", "--unknown", "keep", "--json").stdout)
+    assert kept["statutory"]["tables"] == found["tables"]
+    assert kept["statutory"]["notes"][0] == found["notes"][0]
+
+
+def test_which_column_is_the_sex_can_be_said(selected, tmp_path):
+    _, people = selected
+    people.rename(columns={"sex": "x", "race": "y"}).to_csv(tmp_path / "p.csv", index=False)
+    options = (
+        "audit",
+        tmp_path / "p.csv",
+        "--sensitive",
+        "x",
+        "--sensitive",
+        "y",
+        "--predictions",
+        "selected",
+    )
+    out = evenhand(*options, "--preset", "nyc-ll144")
+    assert out.exit_code == 2
+    assert "expected one that is the sex" in out.stderr
+    out = evenhand(*options, "--preset", "nyc-ll144", "--sex", "x", "--race", "y", "--json")
+    assert set(json.loads(out.stdout)["statutory"]["tables"]["Sex Categories"][0]) >= {"x", "Impact Ratio"}
+    out = evenhand(*options, "--preset", "nyc", "--json")
+    assert out.exit_code == 2
+    assert "expected one of 'nyc-ll144', 'four-fifths'" in out.stderr
+
+
+def test_a_saved_model_s_people_of_unknown_group_are_counted(fitted, tmp_path):
+    people = pd.read_csv(fitted.people)
+    people.loc[:4, "sex"] = ["?", None, "unknown", "N/A", "?"]
+    people.to_csv(tmp_path / "p.csv", index=False)
+    out = evenhand("audit", tmp_path / "p.csv", "--model", fitted.model, "--preset", "four-fifths", "--json")
+    assert out.exit_code == 0, out.output
+    found = json.loads(out.stdout)["statutory"]
+    assert "5 people with unknown sex are in no table." in found["notes"][0]
+    assert sum(row["People"] for row in found["tables"]["sex"]) == 395
