@@ -16,7 +16,7 @@ from evenhand.decisions import schema, settling
 from evenhand.decisions.log import Log
 from evenhand.decisions.rules import make_rules
 from evenhand.decisions.schema import decisions, lessons, outcomes
-from evenhand.decisions.status import status_of
+from evenhand.decisions.status import Status
 
 WITHIN = 10.0
 RULES = {
@@ -214,4 +214,4 @@ def test_a_log_of_the_first_version_goes_on(where, begin, crowd):
     assert again.learn().rows == 20
     assert again.replay().same
     assert again._log.all(select(func.count()).select_from(outcomes))[0][0] == 60
-    assert status_of(again)["counts"]["awaited"] == 0
+    assert Status(again).look()["counts"]["awaited"] == 0

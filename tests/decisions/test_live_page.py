@@ -14,7 +14,7 @@ import uvicorn
 from evenhand import CooperativeBandits, DecisionLoop
 from evenhand.decisions.exploration import draw
 from evenhand.decisions.serve.app import make_app
-from evenhand.decisions.status import find, status_of
+from evenhand.decisions.status import Status, find
 from evenhand.decisions.watching import Watch
 from evenhand.report.live import live_page
 from evenhand.wording import as_plain
@@ -73,7 +73,7 @@ def test_rates_and_flips_are_those_of_the_log(loop, monkeypatch):
 def test_exploration_is_counted_by_group(begin, where, crowd):
     loop = begin(where, explore=0.35)
     made = loop.decide_many(crowd[:500])
-    status = status_of(loop)
+    status = Status(loop).look()
     for group in ("f", "m"):
         cells = [cell for cell in status["cells"] if cell["group"] == group]
         rare = sum(one.probability < 0.3501 for one in made if one.group == group)
@@ -82,7 +82,7 @@ def test_exploration_is_counted_by_group(begin, where, crowd):
     found, more = find(loop, made[3].id)
     assert (found, more["reward"]) == (made[3], None)
     assert find(loop, "nobody") is None
-    assert "500 decisions" in live_page(as_plain({**status, "treated": Watch(loop).look()}))
+    assert "500 decisions" in live_page(as_plain(status))
 
 
 @pytest.fixture

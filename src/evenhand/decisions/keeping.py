@@ -30,9 +30,11 @@ def erase(log: Log, ids: Sequence[str], now: float) -> int:
             hold_sitting(connection)  # so that no lesson is written of what is erased here
             numbers = list(connection.scalars(select(decisions.c.number).where(decisions.c.id.in_(ids))))
             taught = connection.execute(delete(lessons).where(lessons.c.decision.in_(numbers))).rowcount
-            for table in (decisions, outcomes, contradictions):
-                connection.execute(delete(table).where(table.c.id.in_(ids)))
-            if numbers:
+            deleted = [
+                connection.execute(delete(table).where(table.c.id.in_(ids))).rowcount
+                for table in (decisions, outcomes, contradictions)
+            ]
+            if any(deleted):
                 connection.execute(insert(erasures).values(at=now, decisions=len(numbers), lessons=taught))
         if log.engine.dialect.name == "sqlite":  # SQLite's own journal still has the rows
             with log.engine.connect() as connection:

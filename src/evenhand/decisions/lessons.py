@@ -186,16 +186,12 @@ def learned(
 def _taught(log: Log, policy: Policy, sittings: tuple[int, int], piece: int) -> Iterator[tuple[Any, ...]]:
     rows = _in_order(log, sittings, piece)
     while found := list(islice(rows, piece)):
-        read = policy.read([row.context for row in found], [row.group for row in found])
+        _, contexts, groups, actions, probabilities, rewards = zip(*found, strict=True)
+        read = policy.read(contexts, groups)
         assert not any(read.reasons), "whoever was decided about can be read again"
         place = {action: at for at, action in enumerate(policy.actions)}
-        yield (
-            read.features,
-            np.array([place[row.action] for row in found]),
-            np.array([row.reward for row in found]),
-            np.array([row.probability for row in found]),
-            read.groups,
-        )
+        taken = np.array([place[action] for action in actions])
+        yield read.features, taken, np.array(rewards), np.array(probabilities), read.groups
 
 
 def _in_order(log: Log, sittings: tuple[int, int], size: int) -> Iterator[Any]:

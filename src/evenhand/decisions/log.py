@@ -75,7 +75,7 @@ class Log:
     def all(self, query: Any) -> list[Any]:
         """Read the rows of a query."""
         with self.read() as connection:
-            return list(connection.execute(query))
+            return list(connection.execute(query).all())  # at once: row by row takes twice as long
 
     def setting(self, name: str) -> str | None:
         """Return a setting of the log."""

@@ -5,56 +5,62 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from sqlalchemy import Integer, case, cast, func, select
+from sqlalchemy import select
 
+from evenhand.decisions.counting import Counts
 from evenhand.decisions.deciding import COLUMNS, Decision, Row
 from evenhand.decisions.exploration import draw
 from evenhand.decisions.keeping import erased
 from evenhand.decisions.loop import DecisionLoop
-from evenhand.decisions.schema import contradictions, decisions, lessons, outcomes
+from evenhand.decisions.schema import decisions, lessons
+from evenhand.decisions.watching import Watch
 
 
-def status_of(loop: DecisionLoop) -> dict[str, Any]:
-    """Return counts of a log as plain data.
+class Status:
+    """A log as it is at each look: its counts, how groups are treated, and its policies."""
 
-    `explored` counts decisions whose action had no more than the least probability.
-    """
-    log = loop._log
-    least = decisions.c.probability <= loop.rules.explore * (1 + 1e-9)
-    cells = log.all(
-        select(
-            decisions.c.version, decisions.c.group, decisions.c.action, func.count(),
-            func.sum(cast(decisions.c.revealed, Integer)), func.count(lessons.c.decision),
-            func.sum(lessons.c.reward), func.sum(case((least, 1), else_=0)),
-        )
-        .outerjoin(lessons, lessons.c.decision == decisions.c.number)
-        .group_by(decisions.c.version, decisions.c.group, decisions.c.action)
-        .order_by(decisions.c.version, decisions.c.group, decisions.c.action)
-    )  # fmt: skip
-    names = ("version", "group", "action", "decisions", "revealed", "known", "earned", "explored")
-    rows = [dict(zip(names, cell, strict=True)) for cell in cells]
-    awaited = (
-        select(func.count())
-        .select_from(decisions)
-        .outerjoin(lessons, lessons.c.decision == decisions.c.number)
-        .where(lessons.c.decision.is_(None), decisions.c.revealed)
-    )
-    counts = {
-        "decisions": sum(row["decisions"] for row in rows),
-        "outcomes": _count(loop, outcomes),
-        "contradictions": _count(loop, contradictions),
-        "erased": erased(log),
-        "awaited": log.all(awaited)[0][0],
-        "known": sum(row["known"] for row in rows),
-        "earned": sum(row["earned"] or 0.0 for row in rows),
-    }
-    return {
-        "version": loop.version,
-        "counts": counts,
-        "cells": rows,
-        "explore": loop.rules.explore,
-        "policies": loop.policies(),
-    }
+    def __init__(self, loop: DecisionLoop) -> None:
+        self._loop = loop
+        self._counts, self._watch = Counts(loop._log, loop.rules), Watch(loop)
+
+    def look(self) -> dict[str, Any]:
+        """Return the log as plain data.
+
+        `explored` counts decisions whose action had no more than the least probability.
+        """
+        found, shows = self._counts.look(), self._loop.rules.shows
+        cells = []
+        for (version, group, action), (made, explored) in sorted(found["decisions"].items()):
+            known, earned = found["lessons"].get((version, group, action), (0, 0.0))
+            cells.append(
+                {
+                    "version": version,
+                    "group": group,
+                    "action": action,
+                    "decisions": made,
+                    "revealed": made if shows(action) else 0,
+                    "known": known,
+                    "earned": earned,
+                    "explored": explored,
+                }
+            )
+        counts = {
+            "decisions": sum(cell["decisions"] for cell in cells),
+            "outcomes": found["outcomes"][()][0],
+            "contradictions": found["contradictions"][()][0],
+            "erased": erased(self._loop._log),
+            "awaited": sum(cell["decisions"] - cell["known"] for cell in cells if shows(cell["action"])),
+            "known": sum(cell["known"] for cell in cells),
+            "earned": sum(cell["earned"] for cell in cells),
+        }
+        return {
+            "version": self._loop.version,
+            "counts": counts,
+            "cells": cells,
+            "explore": self._loop.rules.explore,
+            "policies": self._loop.policies(),
+            "treated": self._watch.look(),
+        }
 
 
 def find(loop: DecisionLoop, id: str) -> tuple[Decision, dict[str, Any]] | None:
@@ -74,7 +80,3 @@ def find(loop: DecisionLoop, id: str) -> tuple[Decision, dict[str, Any]] | None:
     actions = list(next(iter(found.by_group.values())))
     instead = {group: actions[at] for group, at in zip(found.by_group, drawn.tolist(), strict=True)}
     return found, {"with_same_draw": instead, "revealed": row.revealed, "reward": row.reward}
-
-
-def _count(loop: DecisionLoop, table: Any) -> int:
-    return int(loop._log.all(select(func.count()).select_from(table))[0][0])

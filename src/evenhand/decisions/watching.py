@@ -13,6 +13,7 @@ from evenhand.decisions.exploration import flips_of
 from evenhand.decisions.loop import DecisionLoop
 from evenhand.decisions.schema import decisions
 from evenhand.decisions.sequences import ConfidenceSequence
+from evenhand.decisions.settling import settled
 
 AT_ONCE = 10_000  # decisions read in a look, so that one at a long log does not keep deciders waiting
 
@@ -58,9 +59,13 @@ class Watch:
 
     def _go_on(self, seen: _Seen, version: int, groups: list[str]) -> None:
         columns = (decisions.c.number, decisions.c.id, decisions.c.group, decisions.c.by_group)
-        rows = self._loop._log.all(
+        log = self._loop._log
+        upto = settled(log, decisions, seen.reached)
+        rows = log.all(
             select(*columns)
-            .where(decisions.c.number > seen.reached, decisions.c.version == version)
+            .where(
+                decisions.c.number > seen.reached, decisions.c.number <= upto, decisions.c.version == version
+            )
             .order_by(decisions.c.number)
             .limit(AT_ONCE)
         )

@@ -19,8 +19,7 @@ from evenhand.decisions.serve.beside import Beside, learner
 from evenhand.decisions.serve.guards import Guard
 from evenhand.decisions.serve.meters import Meters
 from evenhand.decisions.serve.quick import STATUSES, Asked, Deciding
-from evenhand.decisions.status import find, status_of
-from evenhand.decisions.watching import Watch
+from evenhand.decisions.status import Status, find
 from evenhand.version import __version__
 from evenhand.wording import as_plain
 
@@ -117,10 +116,10 @@ def _add_deciding(app: FastAPI, deciding: Deciding) -> None:
 def _add_administering(
     app: FastAPI, loop: DecisionLoop, meters: Meters, page: Callable[[dict[str, Any]], str] | None
 ) -> None:
-    watch = Watch(loop)
+    log = Status(loop)
 
     def seen() -> Any:
-        return as_plain({**status_of(loop), "treated": watch.look()})
+        return as_plain(log.look())
 
     @app.get("/policies", tags=["administering"])
     def policies() -> Any:

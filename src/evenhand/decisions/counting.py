@@ -1,0 +1,76 @@
+"""Running counts of a log: each look counts what is new since the last, however long the log is."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+from sqlalchemy import case, func, literal, select
+
+from evenhand.decisions.lessons import SITTING
+from evenhand.decisions.log import Log
+from evenhand.decisions.rules import Rules
+from evenhand.decisions.schema import contradictions, decisions, erasures, lessons, outcomes
+from evenhand.decisions.settling import settled
+
+Sums = dict[Any, tuple[int, float]]
+
+
+class Counts:
+    """Goes on counting at each look; the first looks at everything, and so does one after an erasure."""
+
+    def __init__(self, log: Log, rules: Rules) -> None:
+        self._log, self._lock = log, threading.Lock()
+        cell = (decisions.c.version, decisions.c.group, decisions.c.action)
+        least = decisions.c.probability <= rules.explore * (1 + 1e-9)
+        # What the rows of each are numbered by, and a query of two sums by cell. Lessons come first, or there
+        # might be some of decisions that were not there yet when those were counted.
+        self._kinds: dict[str, tuple[Any, Any]] = {
+            "lessons": (
+                lessons.c.sitting,
+                select(func.count(), func.sum(lessons.c.reward), *cell)
+                .join(decisions, decisions.c.number == lessons.c.decision)
+                .group_by(*cell),
+            ),
+            "decisions": (
+                decisions.c.number,
+                select(func.count(), func.sum(case((least, 1), else_=0)), *cell).group_by(*cell),
+            ),
+            "outcomes": (outcomes.c.number, select(func.count(), literal(0))),
+            "contradictions": (contradictions.c.number, select(func.count(), literal(0))),
+        }
+        self._erasure = -1
+
+    def look(self) -> dict[str, Sums]:
+        """Return, by version, group and action, decisions with those explored, and lessons with their sum.
+
+        `outcomes` and `contradictions` are counted under an empty key.
+        """
+        with self._lock:
+            erasure = self._log.all(select(func.coalesce(func.max(erasures.c.number), 0)))[0][0]
+            if erasure != self._erasure:
+                self._erasure = erasure
+                self._reached = dict.fromkeys(self._kinds, 0)
+                self._kept: dict[str, Sums] = {name: {} for name in self._kinds}
+            return {name: self._go_on(name) for name in self._kinds}
+
+    def _go_on(self, name: str) -> Sums:
+        number, query = self._kinds[name]
+        reached = self._reached[name]
+        if name == "lessons":  # of a sitting that was closed there will be no more
+            upto = int(self._log.setting(SITTING) or 1) - 1
+        else:
+            upto = settled(self._log, number.table, reached)
+        self._kept[name] = _sum(
+            self._kept[name], self._log.all(query.where(number > reached, number <= upto))
+        )
+        self._reached[name] = upto
+        return _sum(self._kept[name], self._log.all(query.where(number > upto)))
+
+
+def _sum(sums: Sums, rows: list[Any]) -> Sums:
+    found = dict(sums)
+    for count, total, *cell in rows:
+        before = found.get(tuple(cell), (0, 0))
+        found[tuple(cell)] = before[0] + count, before[1] + (total or 0)
+    return found

@@ -1,0 +1,101 @@
+"""Running counts are those of the whole log, at every look, whatever comes between."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+from sqlalchemy import delete, insert, select
+
+from evenhand.decisions import settling
+from evenhand.decisions.schema import contradictions, decisions, lessons, outcomes
+from evenhand.decisions.status import Status
+
+LOANS = {"reveals": {"grant"}, "unrevealed": 0.25, "explore": 0.35, "held_out": 0.0}
+
+
+def counted(loop):
+    """Count the whole log, row by row."""
+    earned = {row.decision: row.reward for row in loop._log.all(select(lessons))}
+    rows, cells = loop._log.all(select(decisions)), Counter()
+    for row in rows:
+        cell = (row.version, row.group, row.action)
+        known = row.number in earned
+        cells.update({(cell, "decisions"): 1, (cell, "known"): known, (cell, "revealed"): row.revealed})
+        cells.update(
+            {(cell, "explored"): row.probability < 0.3501, (cell, "earned"): earned.get(row.number, 0)}
+        )
+    waiting = sum(row.revealed and row.number not in earned for row in rows)
+    return cells, [
+        len(rows), len(loop._log.all(select(outcomes))), len(loop._log.all(select(contradictions))), waiting,
+        len(earned), sum(earned.values()),
+    ]  # fmt: skip
+
+
+def assert_counts(status, loop):
+    found, (cells, counts) = status.look(), counted(loop)
+    names = ("decisions", "outcomes", "contradictions", "awaited", "known", "earned")
+    assert [found["counts"][name] for name in names] == pytest.approx(counts)
+    for row in found["cells"]:
+        cell = (row["version"], row["group"], row["action"])
+        for name in ("decisions", "known", "revealed", "explored", "earned"):
+            assert row[name] == pytest.approx(cells[cell, name]), (cell, name)
+    assert len(found["cells"]) == len({cell for cell, _ in cells})
+
+
+def test_running_counts_are_those_of_the_whole_log(where, begin, crowd):
+    loop = begin(where, **LOANS)
+    status = Status(loop)
+    assert_counts(status, loop)
+    for round in range(3):
+        people = crowd[round * 40 : round * 40 + 40]
+        made = loop.decide_many(people)
+        assert_counts(status, loop)
+        loop.outcome_many([{"id": one.id, "reward": 0.5} for one in made[:30]])
+        loop.outcome_many([{"id": one.id, "reward": 0.75} for one in made[:3]])
+        loop.outcome(f"early {round}", reward=1.0)
+        assert_counts(status, loop)
+        loop.learn()
+        assert_counts(status, loop)
+        loop.promote(force=True)
+        loop.candidate()
+        loop.outcome(made[35].id, reward=0.5)
+        loop.erase(made[0].id, made[34].id) if round else loop.erase("early 0")
+        assert_counts(status, loop)
+
+
+def test_a_look_counts_what_is_new(begin, crowd, tmp_path):
+    loop = begin(tmp_path / "log.db", **LOANS)
+    status = Status(loop)
+    made = loop.decide_many(crowd[:50])
+    loop.outcome_many([{"id": one.id, "reward": 1.0} for one in made])
+    loop.learn()
+    before = status.look()["counts"]
+    with loop._log.write() as connection:  # behind its back: what was counted is not read again
+        for table in (decisions, outcomes, lessons):
+            connection.execute(delete(table))
+    loop.decide(*crowd[60])
+    assert status.look()["counts"] == {
+        **before,
+        "decisions": 51,
+        "awaited": status.look()["counts"]["awaited"],
+    }
+
+
+def test_a_decision_that_is_committed_late_is_counted(database, begin, crowd, monkeypatch):
+    loop = begin(database, **LOANS)
+    monkeypatch.setattr(settling, "_WAIT", 0.05)
+    loop.decide(*crowd[0])
+    late = {**loop._log.all(select(decisions))[0]._asdict(), "id": "late"}
+    del late["number"]
+    status = Status(loop)
+    with loop._log.engine.connect() as slow:
+        slow.execute(insert(decisions).values(**late))
+        loop.decide(*crowd[1])
+        found = status.look()
+        assert found["counts"]["decisions"] == 2
+        assert found["treated"]["people"] == 0  # their turn comes when all before them are known
+        slow.commit()
+    found = status.look()
+    assert found["counts"]["decisions"] == found["treated"]["people"] == 3
+    assert_counts(status, loop)
