@@ -84,6 +84,7 @@ def test_listed_pairs_end_where_the_counterpart_is(hired: Any) -> None:
     people, steps = hired.people, hired.steps
     assert set(people["decision"]) == {"no"}
     assert set(people["counterpart_decision"]) == {"yes"}
+    assert steps["changed"].all()
     last = steps.groupby(["person", "counterpart"]).last()
     assert (last["decision"] == "yes").all()
     X, _ = lipton(400)
@@ -147,12 +148,15 @@ def test_one_hot_columns_and_those_put_together_go_together() -> None:
     sex = np.repeat(["f", "m"], n // 2)
     job = np.where(rng.random(n) < 0.8, np.where(sex == "m", 2, 0), 1)
     X = pd.DataFrame(np.eye(3)[job].astype(int), columns=["job_cook", "job_clerk", "job_carter"])
-    X["a"], X["b"] = rng.normal(size=n), rng.normal(size=n)
+    X["a"], X["b"], X["c"] = rng.normal(size=n), rng.normal(size=n), 7
     model = Rule(lambda rows: rows["job_carter"] - 0.5 + 0.1 * rows["a"])
     found = twins(model, X, sensitive_features=sex, together=[["a", "b"]], **QUICK)
     assert clear_columns(found, "f") == ["job"]
-    assert set(found.columns["column"]) == {"job", "a, b"}
-    step = found.steps[found.steps["column"] == "job"].iloc[0]
+    assert set(found.columns["column"]) == {"job", "a, b", "c"}
+    paths = found.steps.groupby(["person", "counterpart"])["changed"]
+    assert all(path.is_monotonic_decreasing for _, path in paths)
+    assert not found.steps["changed"][found.steps["column"] == "c"].any()
+    step = found.steps[(found.steps["column"] == "job") & found.steps["changed"]].iloc[0]
     assert step["counterpart_value"] == "job_carter"
     with pytest.raises(ValueError, match="Got 'aa' in together"):
         twins(model, X, sensitive_features=sex, together=[["aa"]], **QUICK)

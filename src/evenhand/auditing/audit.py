@@ -173,12 +173,8 @@ def audit(
     people = people_apart(frame, answers, divergence, n_listed)
     found = Audit(table.frame(), people, pairs, subgroups, notes, about, along_threshold(answers))
     if twins is not False:
-        options: dict[str, Any] = {"weights": weights, "categorical": categorical, "min_group": min_group}
-        options |= {
-            "n_listed": min(n_listed, MOST_PAIRS),
-            "n_bootstrap": n_bootstrap,
-            "confidence": confidence,
-        }
+        options: dict[str, Any] = {"weights": weights, "categorical": categorical, "n_bootstrap": n_bootstrap}
+        options |= {"n_listed": min(n_listed, MOST_PAIRS), "min_group": min_group, "confidence": confidence}
         settings = settings_of(options, {} if twins is True else twins)
         found = replace(found, twins=find_twins(model_or_predictions, X, answers, groups, settings, rng))
     return replace(found, tally=tally(answers, groups))

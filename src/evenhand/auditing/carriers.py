@@ -145,11 +145,17 @@ class Search(NamedTuple):
         return people, self._steps(kept, order, b)
 
     def _steps(self, pairs: Pairs, order: Codes, counterpart_group: Any) -> pd.DataFrame:
-        """Return what becomes of each person as the carriers that differ are taken from the counterpart."""
-        who, at = np.nonzero(self.carriers.differ(pairs)[:, order])
+        """Return what becomes of each person as carrier after carrier is taken from the counterpart.
+
+        First come those in which the two differ, in this order, then the rest.
+        """
+        differ = self.carriers.differ(pairs)[:, order]
+        rank = np.argsort(~differ, axis=1, kind="stable")
+        who, step = np.divmod(np.arange(len(pairs) * len(order)), len(order))
+        at = rank[who, step]
         taken = np.zeros((len(who), len(order)), dtype=bool)
-        for step, carrier in enumerate(order):
-            taken[:, carrier] = step <= at
+        place = rank.argsort(axis=1)
+        taken[:, order] = place[who] <= step[:, None]
         decided, scores = asked(self.ask, self.carriers, pairs, who, taken)
         label = pairs.reached[who] if self.positive is None else np.full(len(who), self.positive)
         likely = np.full(len(who), np.nan) if scores is None else scores[np.arange(len(who)), label]
@@ -169,6 +175,7 @@ class Search(NamedTuple):
                 "column": columns,
                 "value": pd.Series(both[0], dtype=object),
                 "counterpart_value": pd.Series(both[1], dtype=object),
+                "changed": differ[who, at],
                 "decision": as_array(self.labels)[decided],
                 "probability": likely,
             }

@@ -54,7 +54,8 @@ class Twins:
         Some pairs of the clear rows, those with the largest difference in probability first; `person` and
         `counterpart` are positions in X, from 0 (-1: made by a graph).
     steps : DataFrame
-        From person to counterpart, column by column: both values, and what is decided after the step.
+        From person to counterpart, column by column: both values, and what is decided once this column and
+        those above it are the counterpart's. Columns in which the two don't differ come last.
     notes : list of str
         What was left out, sampled or can't be known.
     about : dict
@@ -70,7 +71,7 @@ class Twins:
 
     def summary(self) -> str:
         """Return the findings in plain words: what was measured, never a verdict."""
-        lines = [_how(self.about)]
+        lines = [how(self.about)]
         for row in self.flips.to_dict("records"):
             lines.append(_flips(row, self.about) + _carried(self.columns, row))
         return "\n".join([*lines, *(f"Note: {note}" for note in self.notes)])
@@ -109,20 +110,18 @@ def _from_one(frame: pd.DataFrame) -> pd.DataFrame:
     return frame.assign(**numbers)
 
 
-def _how(about: AboutTwins) -> str:
+def how(about: AboutTwins) -> str:
+    """Return how counterparts were found, and what they can and can't say."""
     if about["edges"]:
         return (
             f"Counterparts in other groups were made by the graph {', '.join(about['edges'])}: what the "
-            "group affects changes with it, the rest stays."
+            "group affects changes with it, the rest stays. They are as good as the graph."
         )
+    n = len(about["columns"])
+    batches = f", in random batches of at most {about['batch']:,} people of each group" * about["batches"]
     return (
-        "Counterparts in other groups were found by optimal transport on "
-        f"{len(about['columns'])} column{'s' * (len(about['columns']) != 1)}"
-        + (
-            f", in random batches of at most {about['batch']:,} people of each group."
-            if about["batches"]
-            else "."
-        )
+        f"Counterparts in other groups were found by optimal transport on {n} column{'s' * (n != 1)}"
+        f"{batches}. They say what goes with the group in this data, not what the group causes."
     )
 
 

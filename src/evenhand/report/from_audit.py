@@ -13,6 +13,7 @@ from evenhand.report.persons import shown
 from evenhand.report.render import write_html
 from evenhand.report.summarise import cell, model_of, summary_of
 from evenhand.report.summary import Metrics, Persons, Sheet, Study, Summary, Table
+from evenhand.report.twins import twins_shown
 
 _BY_GROUP = ("positive_rate", "true_positive_rate", "false_positive_rate", "accuracy", "flip_rate")
 _MOST_ROWS = 20  # of a table; people have a longer one of their own
@@ -46,6 +47,7 @@ def summary_of_audit(
         "persons": _persons(found, findings),
         "sheet": None if filled is None else _sheet(filled),
         "tables": _tables(findings),
+        "twins": None if found.twins is None else twins_shown(found.twins),
         "widest": about["widest"] and {key: str(value) for key, value in about["widest"].items()},
         "trained_on": about.get("trained_on"),
         "notes": [line for line in findings["summary"].splitlines() if line],

@@ -25,7 +25,7 @@ _INVISIBLE = re.compile("[\u061c\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff\x0
 def render(summary: Summary) -> str:
     """Return the page of a summary, all of it in one string."""
     safe = small_enough(visible(check_summary(summary)))
-    scripts = [_plotly_js(), _source("app.js")]
+    scripts = [_plotly_js(), _source("twins.js") + _source("app.js")]
     page = _environment().get_template("page.html.j2")
     return page.render(
         summary=safe,
@@ -159,7 +159,7 @@ def _environment() -> Environment:
 
 
 def _for_script(summary: Summary) -> dict[str, Any]:
-    names = ("pos_label", "models", "points", "published", "groups", "convergence", "persons")
+    names = ("pos_label", "models", "points", "published", "groups", "convergence", "persons", "twins")
     studies = [{name: study.get(name) for name in names} for study in summary["studies"]]
     return {
         "studies": studies,

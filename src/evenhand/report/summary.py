@@ -106,6 +106,46 @@ class Sheet(TypedDict):
     notes: list[str]
 
 
+class TwinStep(TypedDict):
+    """A column of a person and of their counterpart, and what is decided once it is the counterpart's."""
+
+    column: str
+    values: list[Value]
+    changed: bool
+    decision: str
+    probability: float | None
+
+
+class TwinPair(TypedDict):
+    """A person and their counterpart; the lists hold first the one's, then the other's."""
+
+    person: int
+    counterpart: int | None
+    decisions: list[str]
+    probabilities: list[float | None]
+    steps: list[TwinStep]
+
+
+class TwinDirection(TypedDict):
+    """People of a group with counterparts in another: the columns that carry it, and some pairs."""
+
+    group: str
+    counterpart_group: str
+    columns: list[str]
+    shares: list[Measure]
+    clear: list[bool]
+    pairs: list[TwinPair]
+
+
+class TwinsShown(TypedDict):
+    """Counterparts in other groups: the table of all directions, and those that stand clear of chance."""
+
+    how: str
+    flips: Table
+    positive: str
+    directions: list[TwinDirection]
+
+
 class Study(TypedDict):
     """One data set; `summarise.summary_of` fills in what is left out.
 
@@ -131,6 +171,7 @@ class Study(TypedDict):
     widest: NotRequired[dict[str, str] | None]  # whose share differs most: the label, least and most in
     trained_on: NotRequired[int | None]  # how many of these people an audited model was trained on
     sheet: NotRequired[Sheet | None]  # a rule's tables, filled with what was audited
+    twins: NotRequired[TwinsShown | None]
     tables: NotRequired[list[Table]]
     notes: NotRequired[list[str]]
 

@@ -342,7 +342,8 @@
     drawCurves();
     drawGroups();
     setUpPeople();
-    return () => [drawTrade, drawCurves, drawGroups].forEach((again) => again());
+    const drawTwins = setUpTwins(box, data.twins, { element, plain, css, colourOf, layout, draw, linesOf });
+    return () => [drawTrade, drawCurves, drawGroups, drawTwins].forEach((again) => again());
   };
 
   // Where a table is wider than its place: a mark for the shadow, and a stop for the keyboard; elsewhere neither.
