@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from importlib import import_module
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from evenhand.version import __version__
@@ -108,6 +109,12 @@ __all__ = [
     "tabular",
     "twins",
 ]
+
+if (
+    find_spec("sqlalchemy") is None
+):  # `import *` and `dir` leave out what can't be loaded; asked for, it says why
+    for _name in ("Decision", "DecisionLoop", "Judgement", "Replay"):
+        __all__.remove(_name)
 
 
 def __getattr__(name: str) -> Any:

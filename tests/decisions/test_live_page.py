@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-import shutil
-import socket
-import threading
-import time
-
 import numpy as np
 import pytest
-import uvicorn
 
+from browsing import chromium, served
 from evenhand import CooperativeBandits, DecisionLoop
 from evenhand.decisions.exploration import draw
 from evenhand.decisions.serve.app import make_app
@@ -19,7 +14,6 @@ from evenhand.decisions.watching import Watch
 from evenhand.report.live import live_page
 from evenhand.wording import as_plain
 
-CHROMIUM = shutil.which("chromium") or "/usr/bin/chromium"
 HOSTILE = "<img src=x onerror=document.title='bad'>"
 
 
@@ -86,30 +80,8 @@ def test_exploration_is_counted_by_group(begin, where, crowd):
 
 
 @pytest.fixture
-def address(loop):
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    app = make_app(loop, page=live_page)
-    server = uvicorn.Server(
-        uvicorn.Config(app, port=port, log_level="error", ws="none", timeout_graceful_shutdown=2)
-    )
-    thread = threading.Thread(target=server.run)
-    thread.start()
-    while not server.started:
-        time.sleep(0.05)
-    yield f"http://127.0.0.1:{port}/"
-    server.should_exit = True
-    thread.join()
-
-
-@pytest.fixture
-def page(address):
-    api = pytest.importorskip("playwright.sync_api", reason="the page is tested with Playwright")
-    if shutil.which(CHROMIUM) is None:
-        pytest.skip("the page is tested in Chromium, which is not installed")
-    with api.sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"])
+def page(loop):
+    with served(make_app(loop, page=live_page)) as address, chromium() as browser:
         page = browser.new_page(viewport={"width": 1280, "height": 800})
         wrong, asked = [], []
         page.on("pageerror", lambda error: wrong.append(str(error)))
@@ -121,7 +93,6 @@ def page(address):
         assert page.title() == "Decisions · evenhand"  # no name was run
         assert page.locator("img").count() == 0
         assert all(url.startswith(address) for url in asked)
-        browser.close()
 
 
 @pytest.mark.browser

@@ -29,6 +29,21 @@ def test_the_loop_names_the_extra(use):
     )
 
 
+def test_a_star_and_a_look_around_leave_out_what_cannot_be_loaded():
+    found = ran("sqlalchemy", """
+from evenhand import *
+import evenhand, inspect
+members = dict(inspect.getmembers(evenhand))
+assert ConflictError is members["ConflictError"] and CooperativeBandits
+print(sorted(set(evenhand._HOME_OF) - set(members)))
+""")  # fmt: skip
+    assert found.returncode == 0, found.stderr
+    import evenhand
+
+    needs = [name for name, home in evenhand._HOME_OF.items() if home.startswith("evenhand.decisions.") and not home.endswith(".errors")]  # fmt: skip
+    assert found.stdout.strip() == str(sorted(needs))
+
+
 @pytest.mark.parametrize("hidden", ["sqlalchemy", "fastapi", "uvicorn", "prometheus_client"])
 @pytest.mark.parametrize("more", ["", ", '--demo'"])
 def test_the_command_names_the_extra(hidden, more, tmp_path):

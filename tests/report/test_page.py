@@ -2,34 +2,23 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
+from browsing import chromium
 from evenhand.report.render import write_html
 
 from .conftest import FORMULA, HOSTILE
 
 pytestmark = pytest.mark.browser
 
-CHROMIUM = shutil.which("chromium") or "/usr/bin/chromium"
-OPTIONS = ("no-sandbox", "disable-gpu", "disable-quic", "no-first-run", "disable-background-networking",
-           "disable-component-update", "disable-sync")  # fmt: skip
-
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
-    api = pytest.importorskip("playwright.sync_api", reason="the page is tested with Playwright")
-    if shutil.which(CHROMIUM) is None:
-        pytest.skip("the page is tested in Chromium, which is not installed")
-    with api.sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(
-            executable_path=CHROMIUM, args=[f"--{option}" for option in OPTIONS]
-        )
-        yield chromium
-        chromium.close()
+    with chromium() as browser:
+        yield browser
 
 
 @pytest.fixture(scope="module")

@@ -104,9 +104,9 @@ def _serve(loop: Any, host: str, port: int, **how: Any) -> None:
     import uvicorn
 
     from evenhand.decisions.serve.app import make_app
-    from evenhand.report.live import live_page
+    from evenhand.report.live import live_page, sign_in_page
 
-    app = make_app(loop, host=host, page=live_page, **how)
+    app = make_app(loop, host=host, page=live_page, sign_in=sign_in_page, **how)
     on_stdout().print(f"Deciding at http://{host}:{port}/ with version {loop.version}; its API: /docs")
     # The thread that writes must not keep the one that answers waiting for Python's usual 5 ms.
     sys.setswitchinterval(0.0005)

@@ -31,6 +31,13 @@ def live_page(status: dict[str, Any]) -> str:
     )
 
 
+def sign_in_page(said: str) -> str:
+    """Return the page that asks for the administering token, with a sentence above the form."""
+    page = _environment().get_template("sign_in.html.j2")
+    policy = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'self'"
+    return page.render(said=said, style=Markup(_source("style.css")), policy=policy)
+
+
 def _by_group(status: dict[str, Any]) -> list[dict[str, Any]]:
     """Return each group's counts over all policies."""
     found: dict[str, dict[str, Any]] = {}

@@ -19,6 +19,7 @@ from evenhand.decisions.serve.beside import Beside, learner
 from evenhand.decisions.serve.guards import Guard
 from evenhand.decisions.serve.meters import Meters
 from evenhand.decisions.serve.quick import STATUSES, Asked, Deciding
+from evenhand.decisions.serve.signing_in import add_signing_in
 from evenhand.decisions.status import Status, find
 from evenhand.version import __version__
 from evenhand.wording import as_plain
@@ -47,9 +48,13 @@ def make_app(
     learn_every: float = 0.0,
     promotes: bool = False,
     page: Callable[[dict[str, Any]], str] | None = None,
+    sign_in: Callable[[str], str] | None = None,
     beside: Sequence[Beside] = (),
 ) -> FastAPI:
-    """Return the service of an open loop, which it closes in the end; `page` makes the live page."""
+    """Return the service of an open loop, which it closes in the end.
+
+    `page` makes the live page, and `sign_in` the one that asks for a token in front of it.
+    """
     running = [*beside, learner(loop, learn_every, promotes=promotes)]
     deciding = Deciding(loop, Meters(loop))
 
@@ -69,6 +74,8 @@ def make_app(
     _answer_problems(app, deciding)
     _add_deciding(app, deciding)
     _add_administering(app, loop, deciding.meters, page)
+    if sign_in is not None and (token := tokens["administering"]):
+        add_signing_in(app, token, sign_in)
     return app
 
 

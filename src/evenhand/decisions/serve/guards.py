@@ -9,8 +9,10 @@ from collections.abc import Awaitable, Callable, Mapping
 from functools import lru_cache
 from typing import Any
 
+from evenhand.decisions.serve.signing_in import LOGIN, holds_session
+
 LARGEST = 8 << 20  # bytes of a request
-OPEN = ("/health",)
+OPEN = ("/health", LOGIN)
 DECIDING = ("/decide", "/outcome")
 
 _App = Callable[[Any, Any, Any], Awaitable[None]]
@@ -54,7 +56,9 @@ class Guard:
         if not self.tokens["administering"] and not is_loopback(_name(headers.get(b"host", b""))):
             # A stranger's page can point a name of its own at this machine.
             return await _refuse(send, 403, "Ask by 127.0.0.1 or localhost.")
-        if not self._allowed(scope["path"], headers.get(b"authorization", b"")):
+        if not self._allowed(scope, headers):
+            if scope["path"] == "/" and self.tokens["administering"]:  # a browser can't send a token
+                return await _refuse(send, 303, "Sign in.", (b"location", LOGIN.encode()))
             return await _refuse(send, 401, "Give the token of your role: 'Authorization: Bearer …'.")
         if scope["method"] not in ("GET", "HEAD") and _from_elsewhere(headers):
             return await _refuse(send, 403, "Ask from a page of this service, or from no page.")
@@ -85,13 +89,16 @@ class Guard:
 
         return await self.app(scope, again, send)
 
-    def _allowed(self, path: str, sent: bytes) -> bool:
-        if path in OPEN or not any(self.tokens.values()):
+    def _allowed(self, scope: Any, headers: Mapping[bytes, bytes]) -> bool:
+        if scope["path"] in OPEN or not any(self.tokens.values()):
             return True
-        roles = ("deciding", "administering") if path in DECIDING else ("administering",)
+        roles = ("deciding", "administering") if scope["path"] in DECIDING else ("administering",)
+        sent = headers.get(b"authorization", b"")
         kept = [token for role in roles if (token := self.tokens[role])]
         # Every token is compared, each in the same time wherever it differs.
         same = [hmac.compare_digest(sent, b"Bearer " + token.encode()) for token in kept]
+        if scope["method"] == "GET" and (token := self.tokens["administering"]):
+            same.append(holds_session(headers.get(b"cookie", b""), token))
         return True in same
 
 
@@ -108,8 +115,9 @@ def _from_elsewhere(headers: Mapping[bytes, bytes]) -> bool:
     return origin is not None and origin.rpartition(b"//")[2] != headers.get(b"host")
 
 
-async def _refuse(send: Any, status: int, why: str) -> None:
+async def _refuse(send: Any, status: int, why: str, *more: tuple[bytes, bytes]) -> None:
     body = json.dumps({"detail": why}).encode()
-    headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
+    length = str(len(body)).encode()
+    headers = [(b"content-type", b"application/json"), (b"content-length", length), *more]
     await send({"type": "http.response.start", "status": status, "headers": headers})
     await send({"type": "http.response.body", "body": body})

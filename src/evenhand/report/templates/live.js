@@ -5,6 +5,7 @@ async function refresh() {
   let state = "live";
   try {
     const answer = await fetch("/");
+    if (answer.redirected) return location.assign(answer.url);  // to sign in again: the token has changed
     const made = new DOMParser().parseFromString(await answer.text(), "text/html").getElementById("live");
     if (!answer.ok || !made) throw new Error(answer.status);
     place("live").replaceWith(made);
