@@ -129,7 +129,13 @@ def kill_services(n: int, seed: int, where: str | None = None, longest: float = 
     clients = Clients()
 
     def live_and_die(where: str, told: Told, seconds: float) -> None:
+        known = len(told["decision"])
         with Service(where, *LEARNING) as service, clients.asking([service], told):
+            until = time.monotonic() + (
+                60.0 if seconds > longest / 10 else 0.0
+            )  # some die before they answer
+            while len(told["decision"]) == known and time.monotonic() < until:
+                time.sleep(0.01)
             time.sleep(seconds)
             service.end(signal.SIGKILL)
 
