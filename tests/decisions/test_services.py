@@ -10,8 +10,10 @@ from service_kills import kill_services
 from small_disk import NoDiskError, filled, small_disk
 from sqlalchemy import select
 
+from evenhand import load
 from evenhand.decisions.schema import decisions
 from evenhand.decisions.serve.app import make_app
+from evenhand.report.live import live_page
 
 HERE = {"base_url": "http://127.0.0.1"}
 
@@ -87,3 +89,58 @@ def test_no_room_is_503_until_there_is_some(begin, crowd):
                 assert loop.replay().same
     except NoDiskError as error:
         pytest.skip(str(error))
+
+
+def test_a_clock_that_goes_backwards(begin, tmp_path, crowd):
+    now = [1e9]
+    loop = begin(tmp_path / "log.db", held_out=0.0, within=60.0, clock=lambda: now[0])
+    with TestClient(make_app(loop, page=live_page), **HERE) as client:
+        early, late = as_json(crowd[:2])
+        first = client.post("/decide", json=early).json()
+        now[0] -= 3600.0
+        assert client.post("/decide", json=early).json() == first
+        second = client.post("/decide", json=late).json()
+        assert second["at"] == first["at"] - 3600.0
+        told = {"outcomes": [{"id": early["id"], "reward": 1.0}, {"id": late["id"], "reward": 0.0}]}
+        assert client.post("/outcome", json=told).json() == {"statuses": ["accepted"] * 2}
+        assert loop.learn().rows == 2
+        assert client.post("/promote", json={"force": True}).status_code == 200
+        assert client.post("/rollback").json() == {"version": 1}
+        assert client.get("/").status_code == 200
+        assert loop.replay().same
+
+
+def test_the_same_id_with_anything_else_is_409(client, crowd):
+    (person,) = as_json(crowd[:1])
+    first = client.post("/decide", json=person).json()
+    for other in ({"context": [0.0, 0.0, 0.0]}, {"group": {"f": "m", "m": "f"}[person["group"]]}):
+        refused = client.post("/decide", json={**person, **other})
+        assert refused.status_code == 409
+        assert "one id is one decision" in refused.json()["detail"]
+        both = client.post("/decide", json={"people": [{**person, "id": "new"}, {**person, **other}]})
+        assert both.status_code == 409
+    assert client.get("/decision", params={"id": "new"}).status_code == 404  # all or none
+    assert client.post("/decide", json=person).json() == first
+
+
+def test_groups_and_categories_never_met(begin, fitted, tmp_path):
+    loop = begin(tmp_path / "log.db", model=load(fitted.model))
+    person = {"skill": 0.3, "born": "01.02.1980", "job": "clerk", "branch": 2, "sex": "f"}
+    with TestClient(make_app(loop), **HERE) as client:
+
+        def ask(id, **other):
+            answer = client.post("/decide", json={"id": id, "context": {**person, **other}})
+            return answer.status_code, answer.json().get("detail", "")
+
+        assert ask("a") == (200, "")
+        assert ask("b", job="astronaut") == (200, "")  # as `predict` does: none of the jobs it has met
+        assert ask("c", more="is not read") == (200, "")
+        for wrong, said in (
+            ({"sex": "x"}, "'x'"), ({"sex": None}, "sex"), ({"skill": "much"}, "skill"), ({"born": "yesterday"}, "born"),
+        ):  # fmt: skip
+            status, detail = ask("d", **wrong)
+            assert (status, said in detail) == (422, True), detail
+        lacking = client.post("/decide", json={"id": "d", "context": {"skill": 0.3, "sex": "f"}})
+        assert (lacking.status_code, "'born'" in lacking.json()["detail"]) == (422, True)
+        assert ids_in(loop) == ["a", "b", "c"]
+        assert loop.replay().same
