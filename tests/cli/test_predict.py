@@ -1,8 +1,10 @@
 from __future__ import annotations
 
 import csv
+import hashlib
 import json
 import tracemalloc
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -352,3 +354,19 @@ def test_categories_that_training_never_met_are_told_over_all_chunks(fitted, tmp
     told = json.loads(evenhand("predict", fitted.model, tmp_path / "p.csv", "--json").stdout)
     assert told["unseen"] == {"job": 8}
     assert wanted in told["notes"][0]
+
+
+def test_a_record_has_the_hashes_of_what_was_read_and_written(fitted, tmp_path):
+    out = evenhand(
+        "predict", fitted.model, fitted.people, "-o", tmp_path / "d.csv", "--record", tmp_path / "r.json"
+    )
+    assert out.exit_code == 0, out.output
+    record = json.loads((tmp_path / "r.json").read_text(encoding="utf-8"))
+    paths = {"model": fitted.model, "input": fitted.people, "output": tmp_path / "d.csv"}
+    for what, path in paths.items():
+        assert record["files"][what]["sha256"] == hashlib.sha256(Path(path).read_bytes()).hexdigest()
+    assert record["files"]["rejects"] is None
+    assert record["decided"] == len(pd.read_csv(tmp_path / "d.csv"))
+    assert record["began"] <= record["ended"]
+    out = evenhand("predict", fitted.model, fitted.people, "-o", "-", "--record", fitted.people)
+    assert out.exit_code == 2  # it would replace the input

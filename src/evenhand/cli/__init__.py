@@ -22,6 +22,7 @@ COMMANDS = {
     "datasets": "List the paper's data sets.",
     "report": "Make a report page from a saved summary.",
     "serve": "Decide about people one by one over HTTP, with a log to learn from.",
+    "export": "Write a decision log as files, for auditors.",
 }
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from evenhand.cli import options
-from evenhand.cli.console import on_stdout, print_json, warn
+from evenhand.cli.console import command_line, on_stdout, print_json, warn
 
 if TYPE_CHECKING:
     from evenhand.workflow.deciding import Outcome
@@ -40,6 +40,10 @@ def run(
             "Default: NAME.rejects.csv beside the output, written only if there are such rows. An existing "
             "file is replaced."
         ),
+    ] = None,
+    record: Annotated[
+        Path | None,
+        typer.Option(help="Write a record of the run as JSON: when, which model, and the files' hashes."),
     ] = None,
     prefix: Annotated[str, typer.Option(help="Put before the names of the added columns.")] = "",
     unknown_group: Annotated[
@@ -76,7 +80,11 @@ def run(
     """
     from evenhand.progress import to_stderr
     from evenhand.workflow.deciding import STANDARD_OUTPUT, decide_file
+    from evenhand.workflow.run_record import now, write_record
+    from evenhand.workflow.table import check_written
 
+    began = now()
+    check_written(record, inputs=(data, model))
     if output == STANDARD_OUTPUT and as_json:
         raise ValueError("Got both -o - and --json, but standard output takes only one of them.")
     found = decide_file(
@@ -84,6 +92,8 @@ def run(
         chunk=chunk, encoding=encoding, decimal=decimal, sheet=sheet, map=options.changes(map),
         max_bytes=max_model_size << 30, progress=to_stderr(lines=False),
     )  # fmt: skip
+    if record is not None:
+        write_record(record, model, data, found, began=began, command=command_line())
     if as_json:
         print_json(asdict(found))
     else:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from evenhand import checks
-from evenhand.decisions import keeping, lessons
+from evenhand.decisions import keeping, lessons, recording
 from evenhand.decisions.asking import Asking
 from evenhand.decisions.contexts import check_id
 from evenhand.decisions.judging import Bounds, Judgement, judge
@@ -196,9 +196,21 @@ class DecisionLoop(Asking):
         """
         return keeping.erase(self._log, [check_id(id) for id in ids], self.clock())
 
-    def export(self, folder: str | Path) -> list[Path]:
-        """Write the log as Parquet files to a folder, for audits; return them."""
-        return keeping.export(self._log, Path(folder))
+    def export(self, folder: str | Path, preset: str | None = None) -> list[Path]:
+        """Write the log as files to a folder, for audits; return them.
+
+        Parameters
+        ----------
+        folder : path
+            Where to write.
+        preset : {'eu-ai-act-12'}, optional
+            By default, all of the log as Parquet. 'eu-ai-act-12' writes its events in order of time: what was
+            decided, by which version, with the hash of the input in its place; and what they leave out.
+        """
+        if preset is None:
+            return keeping.export(self._log, Path(folder))
+        checks.one_of("preset", preset, [recording.PRESET])
+        return recording.record(self._log, Path(folder), self.clock())
 
     def close(self) -> None:
         """Finish what is being written and close the log."""

@@ -1,0 +1,54 @@
+"""`evenhand export`: a decision log as files, for auditors."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from evenhand.checks import JobFailedError, one_of
+from evenhand.cli import options
+from evenhand.cli.console import on_stdout, print_json
+
+EXAMPLES = (
+    "[bold]Examples[/]\n\n"
+    "evenhand export decisions.db -o audit\n\n"
+    "evenhand export postgresql://me@db/decisions -o record --preset eu-ai-act-12"
+)
+
+
+def run(
+    log: Annotated[str, typer.Argument(help="A SQLite file, or postgresql://…")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="A folder for the files.")],
+    preset: Annotated[
+        str | None,
+        typer.Option(help="eu-ai-act-12: events in order of time, with hashes in place of inputs."),
+    ] = None,
+    as_json: options.Json = False,
+) -> None:
+    """Write a log of `evenhand serve` or of a DecisionLoop as files.
+
+    By default, all of it as Parquet. With a preset, as a record of what was decided, by which version, on
+    what input; record.json says what such a record leaves out.
+    """
+    try:
+        from evenhand.decisions import keeping, recording
+        from evenhand.decisions.log import Log
+    except ModuleNotFoundError as error:
+        raise JobFailedError(f"A log needs {error.name}: pip install 'evenhand[serve]'.") from error
+    if preset is not None:
+        one_of("preset", preset, [recording.PRESET])
+    if "://" not in log and not Path(log).is_file():
+        raise FileNotFoundError(f"There is no file {log}; expected a decision log.")
+    opened = Log(log)
+    try:
+        files = recording.record(opened, output, time.time()) if preset else keeping.export(opened, output)
+    finally:
+        opened.close()
+    if as_json:
+        print_json({"written": [str(path) for path in files]})
+        return
+    for path in files:
+        on_stdout().print(str(path), soft_wrap=True, markup=False)
