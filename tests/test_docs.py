@@ -75,7 +75,7 @@ def assert_alike(printed: str, shown: str) -> None:
     for number, expected in zip(NUMBER.findall(printed), NUMBER.findall(shown), strict=True):
         last = 0.0 if "." not in expected else 10.0 ** -len(expected.partition(".")[2])
         value, want = (float(text.replace(",", "")) for text in (number, expected))
-        assert abs(value - want) <= 1.01 * (last or want / 100), f"printed:\n{printed}"
+        assert abs(value - want) <= 1.01 * (last or abs(want) / 100), f"printed:\n{printed}"
 
 
 def some_lines(printed: str, shown: str) -> str:

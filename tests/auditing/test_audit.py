@@ -351,14 +351,16 @@ def test_decisions_without_labels_are_compared_between_groups(with_sex: Any, tmp
     assert any("subgroups were left out" in note for note in three.notes)
 
 
-def test_scores_need_labels() -> None:
-    for scores, more in (
-        (np.linspace(0, 1, N), {}),
-        (np.arange(N), {}),
-        (np.full((N, 2), 0.5), {}),
-        (Y, {"threshold": 0.5}),
-    ):
-        with pytest.raises(ValueError, match=r"no labels \(y=None\).* Decide at the threshold first"):
-            audit(scores, X, None, sensitive_features="sex", **QUICK, **more)
+def test_scores_need_labels_or_a_threshold() -> None:
+    for scores in (np.linspace(0, 1, N), np.arange(N), np.full((N, 2), 0.5)):
+        with pytest.raises(ValueError, match=r"no labels \(y=None\).* or a threshold for one score"):
+            audit(scores, X, None, sensitive_features="sex", **QUICK)
+    found = audit(np.arange(N), X, None, sensitive_features="sex", threshold=300, **QUICK)
+    assert found.about["decisions"] == {"below 300": 300, "300 or more": N - 300}
+    assert found.about["positive"] == "300 or more"
+    assert found.value("positive_rate") == (N - 300) / N
+    assert found.thresholds.columns.tolist() == ["threshold", "positive_rate", "discrimination"]
+    with pytest.raises(ValueError, match="non-numeric scores"):
+        audit(Y, X, None, sensitive_features="sex", threshold=0.5, **QUICK)
     with pytest.raises(ValueError, match="Got X of 400 people and 2 predictions"):
         audit(Y[:2], X, None, sensitive_features=X["sex"][:2], **QUICK)

@@ -99,6 +99,14 @@ def test_tables_compare_with_the_highest_rate_and_correct_for_all_comparisons():
     assert tests.loc[("f", "a"), "Holm p"] > tests.loc[("f", "a"), "Fisher p"]
 
 
+def test_a_tiny_p_is_not_printed_as_none() -> None:
+    decided = [1] * 90 + [0] * 10 + [1] * 10 + [0] * 90
+    found = audit(decided, None, None, sensitive_features=["a"] * 100 + ["b"] * 100, n_bootstrap=2)
+    texts = found.statutory("four-fifths").texts()
+    assert texts["group: tests"].loc[0, ["z-test p", "Fisher p", "Holm p"]].tolist() == ["<0.0001"] * 3
+    assert texts["group"].loc[1, ["Impact Ratio", "Shortfall"]].tolist() == ["0.111", "40.0"]
+
+
 def test_where_nobody_is_selected_nothing_is_compared():
     found = audit(
         [0] * 40, None, None, sensitive_features=["a"] * 20 + ["b"] * 20, pos_label=1, n_bootstrap=2

@@ -78,3 +78,32 @@ def test_a_saved_model_s_people_of_unknown_group_are_counted(fitted, tmp_path):
     found = json.loads(out.stdout)["statutory"]
     assert "5 people with unknown sex are in no table." in found["notes"][0]
     assert sum(row["People"] for row in found["tables"]["sex"]) == 395
+
+
+def test_scores_without_labels_have_scoring_rates(selected, tmp_path):
+    _, people = selected
+    people = people.iloc[7:].assign(score=np.random.default_rng(0).integers(0, 100, 593))
+    people.drop(columns="selected").to_csv(tmp_path / "p.csv", index=False)
+    options = (
+        "audit",
+        tmp_path / "p.csv",
+        "--sensitive",
+        "sex",
+        "--sensitive",
+        "race",
+        "--predictions",
+        "score",
+    )
+    out = evenhand(*options, "--threshold", 70, "--preset", "nyc-ll144", "--rate", "scoring", "--json")
+    assert out.exit_code == 0, out.output
+    found = json.loads(out.stdout)
+    high = people["score"] > people["score"].median()
+    rates = {row["sex"]: row["Scoring Rate"] for row in found["statutory"]["tables"]["Sex Categories"]}
+    assert rates == pytest.approx(high.groupby(people["sex"]).mean().to_dict())
+    assert found["about"]["positive"] == "70 or more"
+    rows = evenhand(*options, "--threshold", 70, "--preset", "nyc-ll144", "--json")
+    tables = json.loads(rows.stdout)["statutory"]["tables"]
+    assert sum(row["# Selected"] for row in tables["Sex Categories"]) == (people["score"] >= 70).sum()
+    out = evenhand(*options)
+    assert out.exit_code == 2
+    assert "Give the threshold" in out.stderr

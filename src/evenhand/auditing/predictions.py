@@ -34,7 +34,8 @@ def read_predictions(
     in any order. A single column has decisions if all its values are labels of y, or not numbers. Other
     numbers are scores of the positive label, decided at the threshold: 0.5 for numbers from 0 to 1. All
     others need one, and so do 0 and 1 alone, which may stand for either label. Decisions must be labels of y,
-    or `pos_label`; see `check_known` for labels that y may lack. If y is None, only decisions are accepted.
+    or `pos_label`; see `check_known` for labels that y may lack. If y is None, scores need a threshold, and
+    their decisions are called after it.
 
     >>> said = read_predictions([0.2, 0.7], ["no", "yes"], sensitive_features=["f", "m"])
     >>> said.decisions.tolist(), said.how
@@ -79,16 +80,30 @@ def _columns_by_label(predictions: Any, labels: list[Any]) -> list[int]:
 
 
 def _unlabelled(values: Array, sensitive_features: Any, threshold: float | None) -> Answers:
-    """Take decisions as they are. Without the labels' names, what a score decides is not known."""
+    """Take decisions as they are. What a score decides has no name of its own, so the threshold names it."""
+    if threshold is not None and values.ndim == 1:
+        names = decisions_at(threshold)
+        decided, scores, bar = _at_threshold(values, names, names[1], threshold)
+        return replace(_given(names, decided, sensitive_features, scores), threshold=bar)
     some = pd.unique(values.ravel())
     whole = values.dtype.kind != "f" or bool(np.all(values == np.round(values)))
-    if values.ndim != 1 or threshold is not None or not whole or len(some) > MOST_DECISIONS:
+    if values.ndim != 1 or not whole or len(some) > MOST_DECISIONS:
         raise ValueError(
             "Got scores, or probabilities, and no labels (y=None), but without labels expected one decision "
-            f"per person, of at most {MOST_DECISIONS} kinds. Decide at the threshold first, or give labels."
+            f"per person, of at most {MOST_DECISIONS} kinds, or a threshold for one score per person."
         )
     _, decided, labels = encode_labels(values, values)
     return _given(labels, decided, sensitive_features)
+
+
+def decisions_at(threshold: float) -> list[str]:
+    """Return what scores below a threshold, and from it on, are called where no label has a name.
+
+    >>> decisions_at(70)
+    ['below 70', '70 or more']
+    """
+    bar = number("threshold", threshold)
+    return [f"below {bar:g}", f"{bar:g} or more"]
 
 
 def _given(

@@ -114,6 +114,8 @@ def _text(name: str, value: Any) -> str:
         return value
     if pd.isna(value):
         return "–"
+    if name.endswith(" p") and value < 0.0001:
+        return "<0.0001"
     return f"{100 * value:.1f} %" if name in _PERCENT else f"{value:,.{_DIGITS.get(name, 0)}f}"
 
 

@@ -13,6 +13,7 @@ import pandas as pd
 
 from evenhand.arrays import Codes
 from evenhand.auditing import Audit, audit
+from evenhand.auditing.predictions import decisions_at
 from evenhand.checks import MIN_GROUP, did_you_mean, one_of
 from evenhand.code_version import Source
 from evenhand.progress import Progress
@@ -32,6 +33,7 @@ from evenhand.workflow.prediction_column import (
     added_by_predict,
     check_decisions,
     check_predictions,
+    decide_at,
     decided_by,
 )
 from evenhand.workflow.table import NoUsableRowsError, source_of, with_dates
@@ -194,10 +196,15 @@ def _audit_table(
     frame = table.plain()
     if predictions is not None:
         check_predictions(frame, predictions, table.origin, sensitive)
-        frame[predictions] = without_blanks(frame[predictions])
+        said = frame[predictions] = without_blanks(frame[predictions])
         if label is None:
-            check_decisions(frame[predictions])
             label = predictions  # which is no feature, and has the labels' names
+            if settings.threshold is None:
+                check_decisions(frame[predictions])
+            else:
+                said = decide_at(frame, predictions, settings.threshold)
+                positive = decisions_at(settings.threshold)[1]
+                table, columns = replace(table, frame=frame), replace(columns, positive=positive)
     added = [name for name in added_by_predict(frame) if name not in (label, *sensitive)]
     also = [predictions] if predictions and predictions != label else []
     dataset = load_table(
@@ -208,7 +215,7 @@ def _audit_table(
     )  # fmt: skip
     settings.progress.say(repr(dataset))
     rows = dataset.row_numbers
-    asked = held if predictions is None else decided_by(frame[predictions].iloc[rows], dataset)
+    asked = held if predictions is None else decided_by(said.iloc[rows], dataset)
     y = None if columns.label is None and predictions is not None else dataset.label
     found = settings.audit(
         asked, with_dates(dataset.contexts, dataset.dates), y, dataset.sensitive_features, dataset.pos_label,
@@ -216,10 +223,8 @@ def _audit_table(
     )  # fmt: skip
     assessed = True if predictions is None else frame[predictions].notna().to_numpy()
     if found.tally and not dataset.merged:  # of merged groups, nobody's own values are known
-        of_file = found.tally.of_file(
-            dataset.sensitive_features, frame[dataset.sensitive_columns], rows, assessed
-        )
-        found = replace(found, tally=of_file)
+        raw, groups = frame[dataset.sensitive_columns], dataset.sensitive_features
+        found = replace(found, tally=found.tally.of_file(groups, raw, rows, assessed))
     made = [f"Left out as made by `evenhand predict`: {listed(added)}."] if added else []
     found = replace(found, notes=[*found.notes, *dataset.notes, *made])
     return FileAudit(found, str(dataset.label.name), str(dataset.sensitive.columns[0]), source_of(dataset))

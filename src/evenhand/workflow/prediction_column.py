@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from evenhand.auditing.predictions import MOST_DECISIONS
+from evenhand.auditing.predictions import MOST_DECISIONS, decisions_at
 from evenhand.checks import did_you_mean
 from evenhand.tables.dataset import Dataset
 
@@ -50,9 +50,19 @@ def check_decisions(said: pd.Series[Any]) -> None:
     if said.nunique() > MOST_DECISIONS:
         raise ValueError(
             f"Column {said.name!r} holds {said.nunique():,} different values, which are scores rather than "
-            f"decisions (at most {MOST_DECISIONS}). Name the label to decide at a threshold, or give "
-            "decisions."
+            f"decisions (at most {MOST_DECISIONS}). Give the threshold from which on a score is a positive "
+            "decision, or name the label."
         )
+
+
+def decide_at(frame: pd.DataFrame, column: str, threshold: float) -> pd.Series[float]:
+    """Put decisions at the threshold in a column's place; return the scores that it held."""
+    _check_gaps(frame[column])
+    scores = pd.to_numeric(frame[column], errors="coerce")
+    if scores.isna().any():
+        raise ValueError(f"Column {column!r} has {frame[column][scores.isna()].iloc[0]!r}; expected scores.")
+    frame[column] = np.array(decisions_at(threshold), dtype=object)[(scores >= threshold).astype(int)]
+    return scores
 
 
 def _check_gaps(said: pd.Series[Any]) -> None:
