@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from evenhand.version import __version__
 
 if TYPE_CHECKING:  # what type checkers and editors see; at run time, a name is loaded when it is first used
-    from evenhand.auditing import Audit, Twins, audit, twins
+    from evenhand.auditing import Audit, Certificate, Twins, audit, certify, twins
     from evenhand.bandits import CooperativeBandits, GradientBandit, TrainingDivergedError
     from evenhand.bandits.deciding import NoGroupsWarning
     from evenhand.boosting import CooperativeBoosting, CooperativeEnsemble
@@ -41,7 +41,7 @@ if TYPE_CHECKING:  # what type checkers and editors see; at run time, a name is 
     from evenhand.workflow.persistence import load, save
 
 _HOMES = {
-    "evenhand.auditing": ("Audit", "Twins", "audit", "twins"),
+    "evenhand.auditing": ("Audit", "Certificate", "Twins", "audit", "certify", "twins"),
     "evenhand.bandits": ("CooperativeBandits", "GradientBandit", "TrainingDivergedError"),
     "evenhand.boosting": ("CooperativeBoosting", "CooperativeEnsemble"),
     "evenhand.bandits.deciding": ("NoGroupsWarning",),
@@ -73,6 +73,7 @@ __all__ = [
     "KL",
     "Agreement",
     "Audit",
+    "Certificate",
     "CollapseWarning",
     "ConflictError",
     "CooperativeBandits",
@@ -103,6 +104,7 @@ __all__ = [
     "WrongLogError",
     "__version__",
     "audit",
+    "certify",
     "explore",
     "load",
     "save",

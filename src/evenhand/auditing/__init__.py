@@ -1,9 +1,10 @@
 """The audit: any classifier or its predictions in, findings out."""
 
 from evenhand.auditing.audit import audit
+from evenhand.auditing.certificate import Certificate, certify
 from evenhand.auditing.result import Audit
 from evenhand.auditing.statutory import Statutory
 from evenhand.auditing.twin_result import Twins
 from evenhand.auditing.twins import twins
 
-__all__ = ["Audit", "Statutory", "Twins", "audit", "twins"]
+__all__ = ["Audit", "Certificate", "Statutory", "Twins", "audit", "certify", "twins"]

@@ -55,14 +55,10 @@ def summary_of_audit(
     return summary_of("audit", f"Audit of {name}: {label}", [study], how)
 
 
-def write_audit(
-    found: Audit, path: str | Path, *, name: str = "this model", label: str = "label",
-    filled: Statutory | None = None,
-) -> Path:  # fmt: skip
+def write_audit(found: Audit, path: str | Path, *, name: str = "this model", label: str = "label") -> Path:
     """Write the report of an audit as one HTML file; return its path."""
     how = made("evenhand.auditing.audit", seeds=[], data=[])
-    names = {"name": name, "label": label, "sensitive": "group"}
-    return write_html(summary_of_audit(found, **names, how=how, filled=filled), path)
+    return write_html(summary_of_audit(found, name=name, label=label, sensitive="group", how=how), path)
 
 
 def _metrics(findings: dict[str, Any]) -> Metrics:

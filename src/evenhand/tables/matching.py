@@ -32,6 +32,19 @@ def read_contexts(
     )
 
 
+def contexts_of(rows: pd.DataFrame, kinds: dict[str, str], preprocessor: Any) -> pd.DataFrame:
+    """Return the contexts in a table; dates may be days since 1970. Raise where a row can't be read."""
+    check_columns(rows, kinds)
+    reasons = np.full(len(rows), "", dtype=object)
+    as_given = {
+        name: NUMBER if kind != CATEGORY and pd.api.types.is_numeric_dtype(rows[name]) else kind
+        for name, kind in kinds.items()
+    }
+    contexts = read_contexts(rows, as_given, preprocessor, reasons)
+    check_reasons(rows, reasons)
+    return contexts
+
+
 def known_categories(preprocessor: Any, name: str) -> dict[str, str]:
     """Return the categories that training met in a column, by every way of writing them."""
     for _, step, names in preprocessor.transformers_:

@@ -140,6 +140,15 @@ def encode(preprocessor: ColumnTransformer, contexts: pd.DataFrame) -> Any:
     return features if isinstance(features, np.ndarray) else sparse.csr_array(features)
 
 
+def told_missing(preprocessor: ColumnTransformer) -> set[str]:
+    """Return the columns of numbers in which training had gaps: that one is missing is a feature."""
+    for _, step, names in preprocessor.transformers_:
+        if isinstance(step, Pipeline) and len(names):
+            indicator = step[1].indicator_
+            return set() if indicator is None else {names[at] for at in indicator.features_}
+    return set()
+
+
 def computable(features: Any) -> Flags:
     """Return which rows a model can compute with: numbers that overflow after scaling are no features."""
     if isinstance(features, np.ndarray):

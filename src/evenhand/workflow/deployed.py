@@ -15,13 +15,13 @@ from evenhand.checks import number, one_of
 from evenhand.groups import EVERYONE, JOINT, codes_of
 from evenhand.metrics.answers import Answers, decided_at
 from evenhand.metrics.counts import positive_label
-from evenhand.tables.columns import CATEGORY, NUMBER
 from evenhand.tables.files import as_pandas
 from evenhand.tables.grouping import group_positions
 from evenhand.tables.matching import (
     Reasons,
     check_columns,
     check_reasons,
+    contexts_of,
     read_contexts,
     reject,
     unmet,
@@ -122,15 +122,7 @@ class Deployed:
         ValueError
             If a column is missing, or a value is no number or date where training had one.
         """
-        frame = as_pandas(X)
-        check_columns(frame, self.columns)
-        reasons = np.full(len(frame), "", dtype=object)
-        kinds = {
-            name: NUMBER if kind != CATEGORY and pd.api.types.is_numeric_dtype(frame[name]) else kind
-            for name, kind in self.columns.items()
-        }
-        contexts = read_contexts(frame, kinds, self.preprocessor, reasons)
-        check_reasons(frame, reasons)
+        contexts = contexts_of(as_pandas(X), self.columns, self.preprocessor)
         return self._said(encode(self.preprocessor, contexts))
 
     def _said(self, features: Any) -> Floats:

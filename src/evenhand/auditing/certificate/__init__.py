@@ -1,0 +1,6 @@
+"""The worst possible person, and a bound that holds for everybody possible."""
+
+from evenhand.auditing.certificate.certificate import Certificate, Worst
+from evenhand.auditing.certificate.certify import certify
+
+__all__ = ["Certificate", "Worst", "certify"]

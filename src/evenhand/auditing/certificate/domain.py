@@ -1,0 +1,200 @@
+"""All possible people: every column's range or categories, and what each adds to the hidden layers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from evenhand.arrays import Codes, Flags, Floats
+from evenhand.auditing.certificate.relaxation import TwoPolicies
+from evenhand.checks import did_you_mean
+from evenhand.network import Network
+from evenhand.tables.columns import CATEGORY
+from evenhand.wording import listed
+
+Encode = Callable[[pd.DataFrame], Floats]
+_TRIED, _CLOSE = 64, 1e-3  # people for whom columns are checked to add up, and how closely
+
+
+@dataclass(frozen=True)
+class Option:
+    """One value of a column, or the numbers from `low` to `high`."""
+
+    value: Any
+    low: float = 0.0
+    high: float = 0.0
+    whole: bool = False  # whole numbers only
+    amount: bool = False
+
+
+@dataclass(frozen=True)
+class Domain:
+    """Possible people: each has exactly one option of every column."""
+
+    columns: dict[str, list[Option]]
+    kinds: dict[str, str]
+
+    @property
+    def options(self) -> list[Option]:
+        """All columns' options, one after another."""
+        return [option for options in self.columns.values() for option in options]
+
+    @property
+    def first(self) -> Codes:
+        """Where each column's options begin, and where the last one's end."""
+        return np.cumsum([0, *map(len, self.columns.values())])
+
+    def rows(self, chosen: Flags, numbers: Floats) -> pd.DataFrame:
+        """Return people as rows of a table, given their options and numbers."""
+        values: dict[str, Any] = {}
+        for (name, options), begin in zip(self.columns.items(), self.first, strict=False):
+            picked = chosen[:, begin : begin + len(options)].argmax(1)
+            values[name] = [
+                numbers[row, begin + at] if options[at].high > options[at].low else options[at].value
+                for row, at in enumerate(picked.tolist())
+            ]
+        frame = pd.DataFrame(values)
+        return frame.astype({name: float for name in frame.columns if self.kinds[name] != CATEGORY})
+
+    def people(self, frame: pd.DataFrame) -> tuple[Flags, Floats]:
+        """Return rows of a table as options and numbers; what is not possible becomes what is."""
+        shape = len(frame), len(self.options)
+        chosen, numbers = np.zeros(shape, dtype=np.bool_), np.zeros(shape)
+        for (name, options), begin in zip(self.columns.items(), self.first, strict=False):
+            values = frame[name].tolist()
+            at = {option.value: place for place, option in enumerate(options)}
+            amount = next((place for place, option in enumerate(options) if option.amount), None)
+            for row, value in enumerate(values):
+                if amount is None:
+                    chosen[row, begin + at.get(value, 0)] = True
+                elif pd.isna(value):
+                    chosen[row, begin + len(options) - 1] = True
+                else:
+                    chosen[row, begin + amount] = True
+            if amount is not None:
+                ends = options[amount].low, options[amount].high
+                known = np.nan_to_num(np.asarray(values, dtype=float), nan=ends[0])
+                numbers[:, begin + amount] = np.clip(known, *ends)
+        return chosen, numbers
+
+    def in_words(self) -> dict[str, Any]:
+        """Return each column's range, [low, high], or its categories."""
+        words: dict[str, Any] = {}
+        for name, options in self.columns.items():
+            amounts = [[option.low, option.high] for option in options if option.amount]
+            words[name] = amounts[0] if amounts else [option.value for option in options]
+        return words
+
+    def two(self, encode: Encode, policies: Network, one: int, other: int) -> TwoPolicies:
+        """Return two groups' policies with what every option adds to them."""
+        hidden = policies.b1.shape[1]
+        first_layer = np.concatenate([policies.W1[one], policies.W1[other]], axis=1).astype(np.float64)
+        options, first = self.options, self.first
+        at = np.arange(len(options))
+        reference = np.zeros(len(options), dtype=np.bool_)
+        reference[first[:-1]] = True
+        column = np.repeat(np.arange(len(first) - 1), np.diff(first))
+        chosen = np.where(column[:, None] == column, np.eye(len(options), dtype=np.bool_), reference)
+        low, high = (np.array([getattr(option, end) for option in options]) for end in ("low", "high"))
+        at_low, at_high = (
+            encode(self.rows(chosen, np.where(at[:, None] == at, end, low))) @ first_layer
+            for end in (low, high)
+        )
+        start = at_low[0]  # the first option of every column
+        slope = (at_high - at_low) / np.where(high > low, high - low, 1)[:, None]
+        base = at_low - start - slope * low[:, None]
+        biases = np.concatenate([policies.b1[one], policies.b1[other]])
+        output = (policies.W2[:, 1] - policies.W2[:, 0]).astype(np.float64)
+        return TwoPolicies(
+            first, _with_differences(base, hidden), _with_differences(slope, hidden),
+            _with_differences((start + biases)[None], hidden)[0],
+            np.concatenate([output[one], output[other]]),
+            (policies.b2[:, 1] - policies.b2[:, 0]).astype(np.float64)[[one, other]],
+        )  # fmt: skip
+
+
+def _with_differences(both: Floats, hidden: int) -> Floats:
+    return np.concatenate([both, both[:, :hidden] - both[:, hidden:]], axis=1)
+
+
+def possible_people(
+    contexts: pd.DataFrame | None,
+    kinds: dict[str, str],
+    categories: dict[str, list[Any]],
+    gaps: set[str],
+    ranges: Mapping[str, Any],
+) -> Domain:
+    """Return the possible people: `ranges` come first, then the contexts' own, then training's categories.
+
+    `gaps` are the columns of numbers in which a missing value is told apart.
+    """
+    for name in ranges:
+        if name not in kinds:
+            raise ValueError(
+                f"Got a range for {name!r}, but the model has no such column.{did_you_mean(name, kinds)}"
+            )
+    columns = {}
+    for name, kind in kinds.items():
+        if kind == CATEGORY:
+            columns[name] = [Option(value) for value in _chosen(name, categories[name], ranges)]
+            continue
+        known = np.empty(0) if contexts is None else contexts[name].dropna().to_numpy(dtype=np.float64)
+        low, high = _ends(name, known, ranges)
+        whole = len(known) > 0 and bool((known == np.round(known)).all()) and low == round(low)
+        columns[name] = [Option(low, low, high, whole, True)]
+        columns[name] += [Option(float("nan"))] if name in gaps else []
+    return Domain(columns, kinds)
+
+
+def _chosen(name: str, known: list[Any], ranges: Mapping[str, Any]) -> list[Any]:
+    wanted = ranges.get(name, known)
+    wanted = [wanted] if isinstance(wanted, str) else list(wanted)
+    for value in wanted:
+        if value not in known:
+            near = did_you_mean(value, known)
+            raise ValueError(
+                f"Got {value!r} among the categories of {name!r}, but training saw only "
+                f"{listed(known, most=10)}.{near}"
+            )
+    if not wanted:
+        raise ValueError(f"Got no category for {name!r}, but expected at least one.")
+    return wanted
+
+
+def _ends(name: str, known: Floats, ranges: Mapping[str, Any]) -> tuple[float, float]:
+    if name in ranges:
+        try:
+            low, high = (float(end) for end in ranges[name])
+        except (TypeError, ValueError):
+            low, high = np.nan, np.nan
+        if not (np.isfinite([low, high]).all() and low <= high):
+            raise ValueError(
+                f"Got {ranges[name]!r} as the range of {name!r}, but expected two numbers, the lower first."
+            )
+        return low, high
+    if not len(known):
+        raise ValueError(
+            f"Got no range for {name!r}, but a certificate covers ranges: give X, people whose lowest and "
+            f"highest values are taken, or ranges={{{name!r}: (low, high)}}."
+        )
+    return float(known.min()), float(known.max())
+
+
+def check_sums(
+    domain: Domain, encode: Encode, two: TwoPolicies, people: tuple[Flags, Floats], W1: Any
+) -> None:
+    """Raise unless what columns add, one by one, makes up what the policies see of people."""
+    chosen, numbers = people[0][:_TRIED], people[1][:_TRIED]
+    n = two.hidden
+    seen = encode(domain.rows(chosen, numbers)) @ W1
+    summed = chosen @ two.base[:, :n] + (chosen * numbers) @ two.slope[:, :n]
+    seen, summed = seen - seen[:1], summed - summed[:1]
+    if not np.allclose(seen, summed, rtol=_CLOSE, atol=_CLOSE * max(1.0, float(np.abs(seen).max()))):
+        raise ValueError(
+            "Got a model whose preprocessing combines columns, but a certificate needs one that treats each "
+            "by itself, such as that of evenhand.tabular."
+        )

@@ -1,0 +1,206 @@
+"""certify: against every possible person, one by one, where that can be done."""
+
+from itertools import product
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from evenhand import CooperativeBandits, tabular
+from evenhand.auditing.certificate import certify
+from evenhand.network import Network
+from evenhand.workflow.deployed import Deployed
+
+
+def people_and_hired(n=300, seed=0):
+    rng = np.random.default_rng(seed)
+    people = pd.DataFrame(
+        {
+            "age": rng.integers(18, 40, n),
+            "grade": rng.integers(1, 6, n),
+            "job": rng.choice(["cook", "clerk", "smith"], n),
+        }
+    )
+    sex = rng.choice(["f", "m"], n)
+    hired = np.where(people["age"] + 12 * (sex == "m") + 3 * people["grade"] > 42, "yes", "no")
+    return people, sex, hired
+
+
+@pytest.fixture(scope="module")
+def model():
+    people, sex, hired = people_and_hired()
+    return tabular(CooperativeBandits(2.0, hidden=4, epochs=20, random_state=0)).fit(
+        people, hired, sensitive_features=sex
+    )
+
+
+def everybody(columns):
+    return pd.DataFrame(list(product(*columns.values())), columns=list(columns))
+
+
+def possible(people):
+    numbers = {name: range(people[name].min(), people[name].max() + 1) for name in ("age", "grade")}
+    return everybody({**numbers, "job": ["clerk", "cook", "smith"]})
+
+
+def largest(model, people, *, flips=False):
+    said = model.probabilities_by_group(people)[:, :, 1]
+    gaps = np.abs(said[:, 0] - said[:, 1])
+    return gaps[(said >= 0.5).any(1) & (said < 0.5).any(1)].max() if flips else gaps.max()
+
+
+def test_a_certificate_is_what_asking_about_everybody_finds(model):
+    people, *_ = people_and_hired()
+    found = certify(model, people, tolerance=1e-4)
+    for worst, flips in ((found.worst, False), (found.flip, True)):
+        true = largest(model, possible(people), flips=flips)
+        assert worst.certified
+        assert true - 1.1e-4 <= worst.gap <= true + 1e-9 <= worst.bound + 2e-6 <= true + 3e-4
+    assert len(set(found.flip.decisions.values())) == 2
+
+
+def test_the_worst_person_is_what_predict_says(model):
+    people, *_ = people_and_hired()
+    found = certify(model, people)
+    row = found.worst.person.to_frame().T
+    for group, probability in found.worst.probabilities.items():
+        assert model.predict_proba(row, sensitive_features=[group])[0, 1] == pytest.approx(probability)
+        assert model.predict(row, sensitive_features=[group])[0] == found.worst.decisions[group]
+    assert isinstance(found.worst.person["age"], int)
+    assert "Certified: nobody's probabilities differ by more than" in found.summary()
+    assert found.to_dict()["worst"]["person"]["job"] == found.worst.person["job"]
+
+
+def test_without_time_the_bound_still_holds(model):
+    people, *_ = people_and_hired()
+    found = certify(model, people, time_limit=0, tolerance=1e-6)
+    assert not found.certified
+    assert found.worst.bound >= largest(model, possible(people))
+    assert "Proven: nobody's differ" in found.summary()
+
+
+def test_narrower_ranges_and_fewer_categories(model):
+    people, *_ = people_and_hired()
+    found = certify(model, people, ranges={"age": (30, 31), "job": "cook"}, tolerance=1e-4)
+    some = everybody({"age": [30, 31], "grade": range(1, 6), "job": ["cook"]})
+    assert found.worst.gap == pytest.approx(largest(model, some), abs=2e-4)
+    assert found.ranges["age"] == [30, 31]
+    assert found.worst.person["job"] == "cook"
+
+
+def test_a_missing_number_is_possible_where_training_had_gaps():
+    people, sex, hired = people_and_hired()
+    rng = np.random.default_rng(1)
+    gaps = rng.random(len(people)) < 0.3
+    people["age"] = people["age"].astype(float).mask(gaps)
+    hired = np.where(gaps & (sex == "m"), "yes", hired)  # of the missing, the sexes differ most
+    model = tabular(CooperativeBandits(1.0, hidden=3, epochs=20, random_state=0)).fit(
+        people, hired, sensitive_features=sex
+    )
+    found = certify(model, people, tolerance=1e-4)
+    known = people["age"].dropna()
+    ages = [*range(int(known.min()), int(known.max()) + 1), np.nan]
+    every = everybody({"age": ages, "grade": range(1, 6), "job": ["clerk", "cook", "smith"]})
+    assert found.worst.gap == pytest.approx(largest(model, every), abs=2e-4)
+    assert np.isnan(found.worst.person["age"])
+
+
+def test_ranges_alone_are_enough_for_numbers(model):
+    found = certify(model, ranges={"age": (18, 39), "grade": (1, 5)}, tolerance=1e-4)
+    people, *_ = people_and_hired()
+    assert found.worst.bound >= largest(model, possible(people))
+    with pytest.raises(ValueError, match=r"Got no range for 'age', but a certificate covers ranges"):
+        certify(model)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_bounds_hold_for_random_policies(seed):
+    """Any weights, large ones too; numbers that are not whole, checked at many points."""
+    rng = np.random.default_rng(seed)
+    X = np.column_stack([rng.uniform(-2, 2, 200), rng.integers(0, 3, 200)])
+    model = CooperativeBandits(hidden=3, epochs=1, random_state=seed)
+    model.fit(X, np.arange(200) % 2, sensitive_features=np.arange(200) // 2 % 3)
+    size = float(rng.choice([0.3, 1, 3]))
+    model._training.policies = model.policies_ = Network(
+        *(rng.normal(scale=size, size=part.shape).astype(np.float32) for part in model.policies_)
+    )
+    found = certify(model, X, tolerance=1e-3, time_limit=20)
+    grid = everybody({"x": np.linspace(X[:, 0].min(), X[:, 0].max(), 2001), "count": [0, 1, 2]}).to_numpy()
+    said = model.probabilities_by_group(grid)[:, :, 1]
+    true = (said.max(1) - said.min(1)).max()
+    assert found.certified
+    assert found.worst.bound >= true - 1e-6
+    assert found.worst.gap >= true - 1.1e-3
+    some = certify(model, X, groups=[0, 2])
+    assert some.worst.bound >= np.abs(said[:, 0] - said[:, 2]).max() - 1e-6
+    assert set(some.worst.probabilities) == {0, 2}
+
+
+def test_equal_policies_decide_nobody_differently():
+    people, sex, hired = people_and_hired()
+    model = tabular(CooperativeBandits(2.0, hidden=3, epochs=1, random_state=0)).fit(
+        people, hired, sensitive_features=sex
+    )
+    inner = model.estimator_
+    inner._training.policies = inner.policies_ = Network(
+        *(np.stack([part[0]] * 2) for part in inner.policies_)
+    )
+    found = certify(model, people)
+    assert found.certified
+    assert found.worst.bound <= 1e-3 + 2e-6
+    assert found.flip.person is None
+
+
+def test_where_all_get_the_same_decision_no_flip_is_proven(model):
+    people, *_ = people_and_hired()
+    rich = {"age": (39, 39), "grade": (5, 5)}
+    assert (
+        model.probabilities_by_group(
+            pd.DataFrame({"age": [39] * 3, "grade": [5] * 3, "job": ["cook", "clerk", "smith"]})
+        )[:, :, 1]
+        > 0.5
+    ).all()
+    found = certify(model, people, ranges=rich)
+    assert found.flip.person is None
+    assert found.flip.certified
+    assert found.flip.bound == 0
+    assert "Certified: no possible person gets different decisions" in found.summary()
+
+
+def test_a_deployed_model_decides_at_its_threshold(model):
+    people, *_ = people_and_hired()
+    held = Deployed(
+        model.preprocessor_,
+        model.estimator_,
+        model.columns_,
+        "hired",
+        ["sex"],
+        pos_label="yes",
+        threshold=0.8,
+    )
+    found = certify(held, people, tolerance=1e-4)
+    said = held.probabilities_by_group(possible(people))[:, :, 1]
+    flips = (said >= 0.8).any(1) & (said < 0.8).any(1)
+    assert found.flip.gap == pytest.approx(np.abs(said[flips, 0] - said[flips, 1]).max(), abs=2e-4)
+    assert sorted(found.flip.decisions.values()) == ["no", "yes"]
+
+
+def test_errors_say_what_is_missing(model):
+    people, sex, _ = people_and_hired()
+    with pytest.raises(
+        ValueError, match=r"Got a range for 'aeg', but the model has no such column. Did you mean 'age'"
+    ):
+        certify(model, people, ranges={"aeg": (1, 2)})
+    with pytest.raises(ValueError, match=r"Got 'baker' among the categories of 'job', but training saw only"):
+        certify(model, people, ranges={"job": ["baker"]})
+    with pytest.raises(ValueError, match=r"as the range of 'age', but expected two numbers, the lower first"):
+        certify(model, people, ranges={"age": (40, 30)})
+    with pytest.raises(ValueError, match=r"Got 1 group, but a certificate compares"):
+        certify(model, people, groups=["f"])
+    with pytest.raises(TypeError, match=r"Got GradientBandit, but expected a fitted CooperativeBandits"):
+        certify(model.compress("f"), people)
+    three = CooperativeBandits(epochs=1, random_state=0).fit(
+        people[["age", "grade"]], np.arange(300) % 3, sensitive_features=sex
+    )
+    with pytest.raises(ValueError, match=r"Got a model of 3 labels, but a certificate compares two"):
+        certify(three, people[["age", "grade"]])
