@@ -64,6 +64,9 @@ def test_which_column_is_the_sex_can_be_said(selected, tmp_path):
     assert "expected one that is the sex" in out.stderr
     out = evenhand(*options, "--preset", "nyc-ll144", "--sex", "x", "--race", "y", "--json")
     assert set(json.loads(out.stdout)["statutory"]["tables"]["Sex Categories"][0]) >= {"x", "Impact Ratio"}
+    out = evenhand(*options, "--sex", "x")
+    assert out.exit_code == 2
+    assert "no effect without --preset nyc-ll144" in out.stderr
     out = evenhand(*options, "--preset", "nyc", "--json")
     assert out.exit_code == 2
     assert "expected one of 'nyc-ll144', 'four-fifths'" in out.stderr

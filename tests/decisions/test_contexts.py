@@ -101,7 +101,7 @@ def test_a_bad_context_among_others_is_refused(model, bad):
 
 def test_draws_are_the_same_for_ever():
     rules = make_rules(
-        ["a", "b"], seed="0f" * 16, explore=0.1, held_out=0.3, reveals=None, unrevealed=0.0, within=None,
+        ["a", "b"], seed="0f" * 16, explore=0.1, explore_per_day=None, held_out=0.3, reveals=None, unrevealed=0.0, within=None,
         overdue=None, earns=None, reward_range=None,
     )  # fmt: skip
     ids = ["a", "person é", "x" * 200, *map(str, range(200))]

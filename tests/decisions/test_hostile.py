@@ -121,3 +121,13 @@ def test_a_note_that_postgresql_cannot_hold(begin, database, crowd):
         assert (refused.status_code, loop.version) == (422, 1)
         assert "NUL" in refused.json()["detail"]
         assert client.post("/promote", json={"force": True, "note": "a b"}).status_code == 200
+
+
+def test_a_forgotten_header_is_named(client):
+    said = client.post("/decide", content=json.dumps(PERSON), headers={"Content-Type": "text/plain"})
+    assert said.status_code == 422
+    assert said.json()["detail"] == (
+        "Got a body of text/plain, but expected JSON with the header 'Content-Type: application/json'."
+    )
+    assert "Field required" in client.post("/decide").text
+    assert client.post("/promote").json() == {"detail": "There is no candidate."}

@@ -20,7 +20,7 @@ from evenhand.decisions.status import Status
 
 WITHIN = 10.0
 RULES = {
-    "seed": "0" * 32, "explore": 0.1, "held_out": 0.0, "unrevealed": 0.25, "within": WITHIN, "overdue": -1.0,
+    "seed": "0" * 32, "explore": 0.1, "explore_per_day": None, "held_out": 0.0, "unrevealed": 0.25, "within": WITHIN, "overdue": -1.0,
     "reward_range": (-2, 1), "reveals": {"grant"}, "earns": {"grant": {"repaid": 1.0, "defaulted": -2.0}},
 }  # fmt: skip
 LABELS = [None, "repaid", "defaulted"]
@@ -37,7 +37,7 @@ STEPS = strategies.one_of(
 def row(number, *, at=0.0, granted=True):
     return {
         "id": f"{number}", "at": at, "group": "f", "context": "[0]", "by_group": "[[0.5,0.5]]", "version": 1,
-        "action": "grant" if granted else "refuse", "probability": 0.5, "revealed": granted, "held_out": False,
+        "action": "grant" if granted else "refuse", "probability": 0.5, "revealed": granted, "held_out": False, "floor": 0.1, "explored": False,
     }  # fmt: skip
 
 
@@ -197,7 +197,8 @@ def test_a_log_of_the_first_version_goes_on(where, begin, crowd):
     )
     with engine.begin() as connection:  # as that version had it
         for change in (
-            "DROP INDEX decisions_at", "DROP INDEX lessons_in_order",
+            "DROP INDEX decisions_at",
+            "ALTER TABLE decisions DROP COLUMN floor", "ALTER TABLE decisions DROP COLUMN explored", "DROP INDEX lessons_in_order",
             "CREATE INDEX ix_lessons_sitting ON lessons (sitting)",
             "CREATE TABLE older (id VARCHAR(200) PRIMARY KEY, at DOUBLE PRECISION NOT NULL, "
             "received DOUBLE PRECISION NOT NULL, reward DOUBLE PRECISION, label TEXT)",

@@ -21,10 +21,15 @@ def counted(loop):
     for row in rows:
         cell = (row.version, row.group, row.action)
         known = row.number in earned
-        cells.update({(cell, "decisions"): 1, (cell, "known"): known, (cell, "revealed"): row.revealed})
         cells.update(
-            {(cell, "explored"): row.probability < 0.3501, (cell, "earned"): earned.get(row.number, 0)}
+            {
+                (cell, "floors"): row.floor,
+                (cell, "decisions"): 1,
+                (cell, "known"): known,
+                (cell, "revealed"): row.revealed,
+            }
         )
+        cells.update({(cell, "explored"): row.explored, (cell, "earned"): earned.get(row.number, 0)})
     waiting = sum(row.revealed and row.number not in earned for row in rows)
     return cells, [
         len(rows), len(loop._log.all(select(outcomes))), len(loop._log.all(select(contradictions))), waiting,
@@ -38,7 +43,7 @@ def assert_counts(status, loop):
     assert [found["counts"][name] for name in names] == pytest.approx(counts)
     for row in found["cells"]:
         cell = (row["version"], row["group"], row["action"])
-        for name in ("decisions", "known", "revealed", "explored", "earned"):
+        for name in ("decisions", "known", "revealed", "explored", "floors", "earned"):
             assert row[name] == pytest.approx(cells[cell, name]), (cell, name)
     assert len(found["cells"]) == len({cell for cell, _ in cells})
 

@@ -53,6 +53,14 @@ def test_a_sheet_is_part_of_the_summary_and_of_its_schema(summaries):
         check_summary(whole | {"studies": [broken]})
 
 
+def test_an_audit_s_page_in_python_takes_filled_tables(tmp_path):
+    people = pd.DataFrame({"sex": ["f", "m"] * 20, "race": ["a"] * 20 + ["b"] * 20})
+    found = audit([0, 1, 1, 1] * 10, None, None, sensitive_features=people, n_bootstrap=2)
+    page = found.to_html(tmp_path / "a.html", filled=found.statutory("nyc-ll144")).read_text(encoding="utf-8")
+    assert "Tables to file" in page
+    assert "Tables to file" not in found.to_html(tmp_path / "b.html").read_text(encoding="utf-8")
+
+
 @pytest.mark.browser
 @pytest.mark.parametrize("preset", ["nyc-ll144", "four-fifths"])
 def test_the_tables_are_printed_on_one_sheet(browser, summaries, tmp_path, preset):  # noqa: F811

@@ -153,7 +153,7 @@ class Audit:
         >>> found.statutory("nyc-ll144").tables["Sex Categories"]["Impact Ratio"].to_dict()
         {'f': 0.5, 'm': 1.0}
         """
-        from evenhand.auditing.presets import fill
+        from evenhand.auditing.presets import fill  # with SciPy's tests, which few audits need
 
         return fill(self, preset, sex=sex, race=race, rate=rate, selected=selected, small=small)
 
@@ -189,7 +189,10 @@ class Audit:
             Path(path).write_text(text, encoding="utf-8")
         return text
 
-    def to_html(self, path: str | Path, *, name: str = "this model", label: str = "label") -> Path:
+    def to_html(
+        self, path: str | Path, *, name: str = "this model", label: str = "label",
+        filled: Statutory | None = None,
+    ) -> Path:  # fmt: skip
         """Write the findings as one page that opens offline.
 
         Parameters
@@ -200,11 +203,13 @@ class Audit:
             What was audited, for the title.
         label : str
             What it decides, for the title.
+        filled : Statutory, optional
+            The tables of a rule, for a section that is printed on one sheet.
         """
         # The report stands above the audit and is needed only here.
         from evenhand.report.from_audit import write_audit
 
-        return write_audit(self, path, name=name, label=label)
+        return write_audit(self, path, name=name, label=label, filled=filled)
 
     def _repr_html_(self) -> str:
         words = "".join(f"<li>{escape(line)}</li>" for line in self.summary().splitlines())

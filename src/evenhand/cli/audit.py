@@ -104,6 +104,8 @@ def run(
     check_written(report, summary, inputs=(data, model))
     if preset is not None:
         one_of("preset", preset, PRESETS)
+    elif sex or race or rate != "selection":
+        raise ValueError("Got --sex, --race or --rate, which have no effect without --preset nyc-ll144.")
     done = audit_file(
         data, model=model, predictions=predictions, label=label, sensitive=sensitive, positive=positive,
         drop=drop, categorical=categorical, threshold=threshold, epsilon=epsilon, n_listed=MOST_PERSONS,

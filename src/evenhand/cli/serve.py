@@ -45,6 +45,9 @@ def run(
     ] = None,
     earns: Annotated[str | None, typer.Option(help='JSON: {"grant": {"repaid": 1, "defaulted": -1}}')] = None,
     explore: Annotated[float, typer.Option(help="The least probability of every action.")] = 0.02,
+    explore_per_day: Annotated[
+        int | None, typer.Option(min=0, help="How many decisions a day that may change. Default: no limit")
+    ] = None,
     max_discrimination: Annotated[float | None, typer.Option(help="A bound for promotions.")] = None,
     max_flip: Annotated[float | None, typer.Option(help="A bound for promotions.")] = None,
     learn_every: Annotated[float, typer.Option(min=0, help="Seconds between candidates; 0 is never.")] = 0.0,
@@ -78,8 +81,8 @@ def run(
     loaded = None if model is None else load(model, max_bytes=int(max_model_size * (1 << 30)))
     loop = DecisionLoop(
         loaded, log, reveals=reveals, unrevealed=unrevealed, overdue=overdue, earns=paid, explore=explore,
-        within=None if within is None else within * 86_400, max_discrimination=max_discrimination,
-        max_flip=max_flip,
+        explore_per_day=explore_per_day, within=None if within is None else within * 86_400,
+        max_discrimination=max_discrimination, max_flip=max_flip,
     )  # fmt: skip
     return _serve(loop, host, port, tokens=tokens, learn_every=learn_every, promotes=promote)
 

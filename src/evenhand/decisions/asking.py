@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Any
 
 from evenhand import checks
+from evenhand.decisions.budget import Budget
 from evenhand.decisions.contexts import check_id
 from evenhand.decisions.deciding import Asked, Decision, Row, Told, as_decision, ask, decide, take_outcomes
 from evenhand.decisions.log import Log
@@ -23,6 +24,7 @@ class Asking:
     clock: Callable[[], float]
     _log: Log
     _versions: Versions
+    _budget: Budget
 
     @property
     def policy(self) -> Policy:
@@ -74,7 +76,7 @@ class Asking:
         return [as_decision(row, self._versions.policy) for row in rows]
 
     def _decide(self, jobs: list[Asked]) -> list[Any]:
-        results, promotion = decide(self._log, self._versions.policy, self.rules, jobs)
+        results, promotion = decide(self._log, self._versions.policy, self.rules, jobs, self._budget)
         if promotion > self._versions.promotion:  # by another process
             self._versions.reload()
         return results

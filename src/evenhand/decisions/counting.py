@@ -9,40 +9,39 @@ from sqlalchemy import case, func, literal, select
 
 from evenhand.decisions.lessons import SITTING
 from evenhand.decisions.log import Log
-from evenhand.decisions.rules import Rules
 from evenhand.decisions.schema import contradictions, decisions, erasures, lessons, outcomes
 from evenhand.decisions.settling import settled
 
-Sums = dict[Any, tuple[int, float]]
+Sums = dict[Any, tuple[int, float, float]]
 
 
 class Counts:
     """Goes on counting at each look; the first looks at everything, and so does one after an erasure."""
 
-    def __init__(self, log: Log, rules: Rules) -> None:
+    def __init__(self, log: Log) -> None:
         self._log, self._lock = log, threading.Lock()
+        explored = func.sum(case((decisions.c.explored, 1), else_=0))
         cell = (decisions.c.version, decisions.c.group, decisions.c.action)
-        least = decisions.c.probability <= rules.explore * (1 + 1e-9)
-        # What the rows of each are numbered by, and a query of two sums by cell. Lessons come first, or there
-        # might be some of decisions that were not there yet when those were counted.
+        # What the rows of each are numbered by, and a query of three sums by cell. Lessons come first, or
+        # there might be some of decisions that were not there yet when those were counted.
         self._kinds: dict[str, tuple[Any, Any]] = {
             "lessons": (
                 lessons.c.sitting,
-                select(func.count(), func.sum(lessons.c.reward), *cell)
+                select(func.count(), func.sum(lessons.c.reward), literal(0), *cell)
                 .join(decisions, decisions.c.number == lessons.c.decision)
                 .group_by(*cell),
             ),
             "decisions": (
                 decisions.c.number,
-                select(func.count(), func.sum(case((least, 1), else_=0)), *cell).group_by(*cell),
+                select(func.count(), explored, func.sum(decisions.c.floor), *cell).group_by(*cell),
             ),
-            "outcomes": (outcomes.c.number, select(func.count(), literal(0))),
-            "contradictions": (contradictions.c.number, select(func.count(), literal(0))),
+            "outcomes": (outcomes.c.number, select(func.count(), literal(0), literal(0))),
+            "contradictions": (contradictions.c.number, select(func.count(), literal(0), literal(0))),
         }
         self._erasure = -1
 
     def look(self) -> dict[str, Sums]:
-        """Return, by version, group and action, decisions with those explored, and lessons with their sum.
+        """Return, by version, group and action, decisions, explored ones and floors; lessons and rewards.
 
         `outcomes` and `contradictions` are counted under an empty key.
         """
@@ -70,7 +69,7 @@ class Counts:
 
 def _sum(sums: Sums, rows: list[Any]) -> Sums:
     found = dict(sums)
-    for count, total, *cell in rows:
-        before = found.get(tuple(cell), (0, 0))
-        found[tuple(cell)] = before[0] + count, before[1] + (total or 0)
+    for count, one, other, *cell in rows:
+        before = found.get(tuple(cell), (0, 0, 0.0))
+        found[tuple(cell)] = before[0] + count, before[1] + (one or 0), before[2] + (other or 0)
     return found

@@ -14,9 +14,10 @@ from sqlalchemy import Connection, Dialect, func, insert, select
 from sqlalchemy.exc import IntegrityError
 
 from evenhand.arrays import Floats
+from evenhand.decisions.budget import Budget
 from evenhand.decisions.contexts import check_id, parsed
 from evenhand.decisions.errors import ConflictError
-from evenhand.decisions.exploration import draw
+from evenhand.decisions.exploration import draw, with_floor
 from evenhand.decisions.log import Log
 from evenhand.decisions.policy import Policy
 from evenhand.decisions.rules import Rules
@@ -80,6 +81,8 @@ class Row(NamedTuple):
     version: int
     revealed: bool
     held_out: bool
+    floor: float
+    explored: bool | None  # None in logs of an earlier version
 
 
 COLUMNS = [decisions.c[name] for name in Row._fields]
@@ -124,25 +127,37 @@ def as_decision(row: Any, policy: Policy) -> Decision:
     return Decision(row.id, action, row.probability, named, row.group, row.version, row.at)
 
 
-def answers(policy: Policy, rules: Rules, people: Asked) -> list[Row | str]:
-    """Return the row that the log gets for each person, or the reason why there is none."""
+def answers(policy: Policy, rules: Rules, people: Asked, floors: Sequence[float] | Budget) -> list[Row | str]:
+    """Return the row that the log gets for each person, or the reason why there is none.
+
+    `floors` has each person's, as the log has them, or is what may be spent today.
+    """
     read = policy.features(people.values, people.groups)
     good = [at for at, reason in enumerate(read.reasons) if not reason]
     numbers, held_out = rules.draws(people.ids)
-    said = policy.probabilities(read.features, rules.explore)
-    own = said[np.arange(len(good)), read.groups]
-    taken = draw(own, numbers[good])
+    plain = policy.probabilities(read.features)
+    own = (np.arange(len(good)), read.groups)
+    unexplored = draw(with_floor(plain[own], 0.0), numbers[good])
+    if isinstance(floors, Budget):
+        floor = np.full(len(good), rules.explore)
+        taken = draw(with_floor(plain[own], floor), numbers[good])
+        floor *= floors.allows(taken != unexplored, np.array(people.times)[good])
+    else:
+        floor = np.array(floors)[good]
+    said = with_floor(plain, floor)
+    taken = draw(said[own], numbers[good])
     actions = [policy.actions[at] for at in taken.tolist()]
     shows = {action: rules.shows(action) for action in policy.actions}
     made: list[Sequence[Any]] = [
-        actions, own[np.arange(len(good)), taken].tolist(), _texts(said), [policy.version] * len(good),
-        [shows[action] for action in actions],
+        actions, said[(*own, taken)].tolist(), _texts(said), [policy.version] * len(good),
+        [shows[action] for action in actions], [held_out[at] for at in good], floor.tolist(),
+        (taken != unexplored).tolist(),
     ]  # fmt: skip
     if len(good) == len(numbers):
-        return list(map(Row, *people[:4], *made, held_out))
+        return list(map(Row, *people[:4], *made))
     found: list[Row | str] = list(read.reasons)
     for at, *answer in zip(good, *made, strict=True):
-        found[at] = Row._make([*(column[at] for column in people[:4]), *answer, held_out[at]])
+        found[at] = Row._make([*(column[at] for column in people[:4]), *answer])
     return found
 
 
@@ -153,11 +168,11 @@ def _texts(said: Floats) -> list[str]:
 
 
 def decide(
-    log: Log, policy: Policy, rules: Rules, jobs: Sequence[Asked]
+    log: Log, policy: Policy, rules: Rules, jobs: Sequence[Asked], budget: Budget
 ) -> tuple[list[list[Row] | Exception], int]:
     """Answer each job's people, all of a job or none; return the rows, and the newest promotion's number."""
     people = jobs[0] if len(jobs) == 1 else Asked(*([*chain(*column)] for column in zip(*jobs, strict=True)))
-    made = answers(policy, rules, people)
+    made = answers(policy, rules, people, budget)
     ends = [0, *accumulate(len(job.ids) for job in jobs)]
     # Most are new, once each, and can be decided about. Where one is known, the database refuses the write.
     new: Any = None if len({*people.ids}) < len(made) or any(type(row) is str for row in made) else made
@@ -171,7 +186,9 @@ def decide(
                     new = list(new.values())
                 if new:
                     connection.exec_driver_sql(_text(_INSERT, connection.dialect), new)
-                return results, connection.exec_driver_sql(_text(_NEWEST, connection.dialect)).scalar() or 0
+                newest = connection.exec_driver_sql(_text(_NEWEST, connection.dialect)).scalar() or 0
+            budget.note(new)
+            return results, newest
         except IntegrityError:
             if not left:
                 raise

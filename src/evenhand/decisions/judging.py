@@ -10,7 +10,7 @@ from sqlalchemy import select
 
 from evenhand.arrays import Floats
 from evenhand.decisions.confidence import DiscriminationSequence, difference_sequence, flip_sequence
-from evenhand.decisions.exploration import flips_of
+from evenhand.decisions.exploration import flips_of, with_floor
 from evenhand.decisions.log import Log
 from evenhand.decisions.policy import Policy
 from evenhand.decisions.rules import Rules
@@ -74,7 +74,8 @@ class _Seen:
         # person, is narrower once there are many. Both hold, so what both contain does.
         self._gain = ConfidenceSequence(sixth, low - high, high - low, least**-0.5)
         farthest = (high - low) / 2.0 / least
-        self._paired = ConfidenceSequence(sixth, -farthest, farthest) if rules.explore >= least else None
+        limited = rules.explore >= least and rules.explore_per_day is None
+        self._paired = ConfidenceSequence(sixth, -farthest, farthest) if limited else None
         self.flips = ConfidenceSequence(third)
         n_actions, groups = len(candidate.actions), list(candidate.groups)
         each = 1.0 - risk / 3.0 / n_actions
@@ -128,7 +129,7 @@ def judge(
     query = (
         select(
             decisions.c.id, decisions.c.at, decisions.c.context, decisions.c.group, decisions.c.action,
-            decisions.c.probability, lessons.c.reward,
+            decisions.c.probability, decisions.c.floor, lessons.c.reward,
         )
         .outerjoin(lessons, lessons.c.decision == decisions.c.number)
         .where(decisions.c.held_out)
@@ -154,9 +155,10 @@ def _look(
 ) -> None:
     read = candidate.read([row.context for row in piece], [row.group for row in piece])
     everyone = np.arange(len(piece))
-    new = candidate.probabilities(read.features, rules.explore)
+    floors = [row.floor for row in piece]
+    new = with_floor(candidate.probabilities(read.features), floors)
     own = new[everyone, read.groups]
-    old = incumbent.probabilities(read.features, rules.explore)[everyone, read.groups]
+    old = with_floor(incumbent.probabilities(read.features), floors)[everyone, read.groups]
     numbers = rules.draws([row.id for row in piece])[0]
     flip_sequence(flips_of(new, numbers), onto=seen.flips)
     for action, sequence in enumerate(seen.rates):

@@ -13,6 +13,7 @@ from typing import Any, Self
 from evenhand import checks
 from evenhand.decisions import keeping, lessons, recording
 from evenhand.decisions.asking import Asking
+from evenhand.decisions.budget import Budget
 from evenhand.decisions.contexts import check_id
 from evenhand.decisions.judging import Bounds, Judgement, judge
 from evenhand.decisions.log import Log
@@ -37,6 +38,10 @@ class DecisionLoop(Asking):
     explore : float
         The least probability of every action, for everybody. Without any, a log teaches nothing about
         actions that the policy does not take.
+    explore_per_day : int, optional
+        How many decisions of a day (UTC) may differ from the policy's own because of `explore`. Once they
+        have, nobody has a least probability until midnight, whatever their group. Each process that shares a
+        log has this budget.
     held_out : float
         The share of people whose decisions are never learned from: candidates are judged on them.
     reveals : set, optional
@@ -84,6 +89,7 @@ class DecisionLoop(Asking):
         log: str | Path = "decisions.db",
         *,
         explore: float = 0.02,
+        explore_per_day: int | None = None,
         held_out: float = 0.3,
         reveals: Collection[Any] | None = None,
         unrevealed: float = 0.0,
@@ -106,14 +112,16 @@ class DecisionLoop(Asking):
         self._log = Log(log)
         try:
             told = partial(
-                make_rules, seed=seed, explore=explore, held_out=held_out, reveals=reveals,
-                unrevealed=unrevealed, within=within, overdue=overdue, earns=earns, reward_range=reward_range,
+                make_rules, seed=seed, explore=explore, explore_per_day=explore_per_day, held_out=held_out,
+                reveals=reveals, unrevealed=unrevealed, within=within, overdue=overdue, earns=earns,
+                reward_range=reward_range,
             )  # fmt: skip
             self._versions = Versions.open(self._log, model, told, clock())
         except BaseException:
             self._log.close()
             raise
         self.rules = self._versions.rules
+        self._budget = Budget(self._log, self.rules.explore_per_day)
 
     # Policies ------------------------------------------------------------------------------------------
 

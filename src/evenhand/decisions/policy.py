@@ -13,7 +13,6 @@ import pandas as pd
 
 from evenhand.arrays import Array, Codes, Floats
 from evenhand.decisions.contexts import as_texts, parsed, plain, plain_rows, shown
-from evenhand.decisions.exploration import with_floor
 from evenhand.decisions.fingerprint import fingerprint
 from evenhand.groups import EVERYONE, codes_of
 from evenhand.tables.preprocessing import computable, encode
@@ -163,8 +162,8 @@ class Policy:
 
     # Answers and learning ------------------------------------------------------------------------------
 
-    def probabilities(self, features: Any, floor: float) -> Floats:
-        """Return every group's probabilities, (people, groups, actions), none below the floor."""
+    def probabilities(self, features: Any) -> Floats:
+        """Return every group's probabilities, (people, groups, actions), without exploration."""
         if features.shape[0] == 0:
             return np.zeros((0, len(self.groups), len(self.actions)))
         inner = self.model.model if isinstance(self.model, Deployed) else self.model
@@ -172,7 +171,7 @@ class Policy:
             said = np.asarray(inner.probabilities_by_group(features), dtype=np.float64)
         else:
             said = np.asarray(inner.predict_proba(features), dtype=np.float64)[:, None]
-        return with_floor(said / said.sum(axis=2, keepdims=True), floor)
+        return np.asarray(said / said.sum(axis=2, keepdims=True))
 
     def learner(self) -> Any:
         """Return the part of a copy of the model that learns, and that copy."""

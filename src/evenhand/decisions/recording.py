@@ -67,22 +67,20 @@ def record(log: Log, folder: Path, now: float) -> list[Path]:
 
 def events(log: Log) -> Iterator[tuple[float, dict[str, Any]]]:
     """Return what happened, the earliest first, with its time."""
-    marks = {
-        row.version: row.fingerprint for row in log.all(select(policies.c.version, policies.c.fingerprint))
-    }
+    names = ("number", "id", "action", "probability", "version", "fingerprint", "held_out")
 
     def decided(row: Any) -> dict[str, Any]:
-        kept = {name: getattr(row, name) for name in ("number", "id", "action", "probability", "version")}
-        told = {"fingerprint": marks[row.version], "input_sha256": input_hash(row.context, row.group)}
-        return kept | told | {"held_out": row.held_out}
+        told = {name: getattr(row, name) for name in names}
+        return told | {"input_sha256": input_hash(row.context, row.group)}
 
     def plain(row: Any) -> dict[str, Any]:
         kept = {name: value for name, value in row._asdict().items() if name not in ("at", "received")}
         return kept | ({"evidence": json.loads(row.evidence)} if "evidence" in kept else {})
 
     about = [column for column in policies.c if column.name != "model"]
+    made = select(decisions, policies.c.fingerprint).join(policies, policies.c.version == decisions.c.version)
     kinds = [
-        ("decision", select(decisions).order_by(decisions.c.at), "at", decided),
+        ("decision", made.order_by(decisions.c.at, decisions.c.number), "at", decided),
         ("outcome", select(outcomes).order_by(outcomes.c.received), "received", plain),
         (
             "contradicting outcome",

@@ -35,6 +35,7 @@ class Rules:
     overdue: float | None
     earns: dict[str, dict[str, float]] | None  # action → label → reward
     reward_range: tuple[float, float]
+    explore_per_day: int | None = None
 
     def draws(self, ids: Sequence[str]) -> tuple[Floats, list[bool]]:
         """Return each person's number in [0, 1), which picks the action, and whether they are held out.
@@ -100,6 +101,7 @@ def make_rules(
     *,
     seed: str | None,
     explore: float,
+    explore_per_day: int | None,
     held_out: float,
     reveals: Collection[Any] | None,
     unrevealed: float,
@@ -141,4 +143,7 @@ def make_rules(
         overdue=None if overdue is None else float(overdue),
         earns=paid or None,
         reward_range=(float(low), float(high)),
+        explore_per_day=None
+        if explore_per_day is None
+        else checks.integer("explore_per_day", explore_per_day, low=0),
     )

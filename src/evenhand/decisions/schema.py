@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 
 from sqlalchemy import (
@@ -49,6 +50,8 @@ decisions = Table(
     Column("version", Integer, nullable=False),
     Column("revealed", Boolean, nullable=False),
     Column("held_out", Boolean, nullable=False),
+    Column("floor", Double, nullable=False),  # the least probability of every action
+    Column("explored", Boolean),  # whether the policy alone would have decided otherwise; None: not known
     sqlite_autoincrement=True,  # the number of an erased decision is never given again
 )
 
@@ -138,8 +141,18 @@ def _number_outcomes(connection: Connection) -> None:
         index.create(connection)
 
 
+def _tell_floors(connection: Connection) -> None:
+    """Write down each decision's floor, which was the same for everybody."""
+    told = connection.scalar(select(settings.c.value).where(settings.c.name == "rules"))
+    floor = json.loads(told)["explore"] if told else 0.0
+    connection.execute(
+        text(f"ALTER TABLE decisions ADD COLUMN floor DOUBLE PRECISION NOT NULL DEFAULT {floor!r}")
+    )
+    connection.execute(text("ALTER TABLE decisions ADD COLUMN explored BOOLEAN"))
+
+
 # The n-th brings a log from version n to n + 1; a new log needs none. None is changed once it was released.
-MIGRATIONS: list[Callable[[Connection], None]] = [_number_outcomes]
+MIGRATIONS: list[Callable[[Connection], None]] = [_number_outcomes, _tell_floors]
 
 
 def migrate(connection: Connection) -> None:

@@ -21,17 +21,18 @@ class Status:
 
     def __init__(self, loop: DecisionLoop) -> None:
         self._loop = loop
-        self._counts, self._watch = Counts(loop._log, loop.rules), Watch(loop)
+        self._counts, self._watch = Counts(loop._log), Watch(loop)
 
     def look(self) -> dict[str, Any]:
         """Return the log as plain data.
 
-        `explored` counts decisions whose action had no more than the least probability.
+        `explored` counts decisions that the policy alone would have made otherwise, with the same draw;
+        `floors` is the sum of their least probabilities.
         """
         found, shows = self._counts.look(), self._loop.rules.shows
         cells = []
-        for (version, group, action), (made, explored) in sorted(found["decisions"].items()):
-            known, earned = found["lessons"].get((version, group, action), (0, 0.0))
+        for (version, group, action), (made, explored, floors) in sorted(found["decisions"].items()):
+            known, earned, _ = found["lessons"].get((version, group, action), (0, 0.0, 0))
             cells.append(
                 {
                     "version": version,
@@ -42,6 +43,7 @@ class Status:
                     "known": known,
                     "earned": earned,
                     "explored": explored,
+                    "floors": floors,
                 }
             )
         counts = {
@@ -58,6 +60,7 @@ class Status:
             "counts": counts,
             "cells": cells,
             "explore": self._loop.rules.explore,
+            "explore_per_day": self._loop.rules.explore_per_day,
             "policies": self._loop.policies(),
             "treated": self._watch.look(),
         }

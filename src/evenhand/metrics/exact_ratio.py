@@ -15,7 +15,7 @@ from evenhand.arrays import Array, Floats
 from evenhand.metrics.shares import ratio_limits, score, share_limits
 
 MOST_PEOPLE = 5_000  # in a group; of more, the score limits are the same to three digits
-_GRID = 50  # rates that are tried for the least favourable one
+_GRID = (50, 500)  # how many rates are tried for the least favourable one: more in small groups
 _UNTRIED = 1e-3  # of the risk, for the rates that are not
 _FAR = 30.0  # log of the largest ratio that is looked at
 
@@ -60,7 +60,7 @@ def chance(
 ) -> float:
     """Return the largest chance, over rates of this ratio, of a sample as far above it (sign 1) or below."""
     low, high = np.clip(share_limits(of_hits, of_people, 1 - _UNTRIED * tail), 0, min(1.0, 1 / ratio))
-    rates = np.linspace(low, high, _GRID)
+    rates = np.linspace(low, high, int(np.clip(20_000 // of_people, *_GRID)))
     others = np.arange(_few(of_people, rates[0])[0], _few(of_people, rates[-1])[1] + 1)
     seen = sign * float(score(hits, people, of_hits, of_people, ratio)) - 1e-9
     # For every number of hits in the other group, the first that is as far above, or is not as far below.

@@ -146,8 +146,7 @@ def impact_ratios(
     {'f': 1.0, 'm': 0.5}
     """
     given = {"sensitive_features": sensitive_features, "pos_label": pos_label, "sample_weight": sample_weight}
-    found = positive_rates(y_true, y_pred, **given)
-    of = _reference_rate(found, reference)
+    found, of = _to_reference(positive_rates(y_true, y_pred, **given), reference)
     return {name: rate / of if of else float("nan") for name, rate in found.items()}
 
 
@@ -165,17 +164,14 @@ def parity_differences(
     {'f': 0.5, 'm': 0.0}
     """
     given = {"sensitive_features": sensitive_features, "pos_label": pos_label, "sample_weight": sample_weight}
-    found = positive_rates(y_true, y_pred, **given)
-    of = _reference_rate(found, reference)
+    found, of = _to_reference(positive_rates(y_true, y_pred, **given), reference)
     return {name: rate - of for name, rate in found.items()}
 
 
-def _reference_rate(found: dict[Any, float], reference: Any) -> float:
-    if reference is None:
-        return max(found.values())
-    if reference not in found:
+def _to_reference(found: dict[Any, float], reference: Any) -> tuple[dict[Any, float], float]:
+    if reference is not None and reference not in found:
         raise ValueError(f"Got reference={reference!r}, but the groups are {listed(found)}.")
-    return found[reference]
+    return found, max(found.values()) if reference is None else found[reference]
 
 
 def delta(

@@ -55,10 +55,14 @@ def summary_of_audit(
     return summary_of("audit", f"Audit of {name}: {label}", [study], how)
 
 
-def write_audit(found: Audit, path: str | Path, *, name: str = "this model", label: str = "label") -> Path:
+def write_audit(
+    found: Audit, path: str | Path, *, name: str = "this model", label: str = "label",
+    filled: Statutory | None = None,
+) -> Path:  # fmt: skip
     """Write the report of an audit as one HTML file; return its path."""
     how = made("evenhand.auditing.audit", seeds=[], data=[])
-    return write_html(summary_of_audit(found, name=name, label=label, sensitive="group", how=how), path)
+    names = {"name": name, "label": label, "sensitive": "group"}
+    return write_html(summary_of_audit(found, **names, how=how, filled=filled), path)
 
 
 def _metrics(findings: dict[str, Any]) -> Metrics:

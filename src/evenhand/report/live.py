@@ -11,6 +11,8 @@ from markupsafe import Markup
 
 from evenhand.report.render import _environment, _source, visible
 
+_SUMMED = ("decisions", "explored", "floors")
+
 
 def live_page(status: dict[str, Any]) -> str:
     """Return the page of a service's status; it brings itself up to date every few seconds."""
@@ -42,9 +44,9 @@ def _by_group(status: dict[str, Any]) -> list[dict[str, Any]]:
     """Return each group's counts over all policies."""
     found: dict[str, dict[str, Any]] = {}
     for cell in status["cells"]:
-        row = found.setdefault(cell["group"], {"group": cell["group"], "decisions": 0, "explored": 0})
-        row["decisions"] += cell["decisions"]
-        row["explored"] += cell["explored"]
+        row = found.setdefault(cell["group"], {"group": cell["group"], **dict.fromkeys(_SUMMED, 0)})
+        for name in _SUMMED:
+            row[name] += cell[name]
     return list(found.values())
 
 

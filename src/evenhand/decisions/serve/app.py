@@ -37,6 +37,7 @@ _PROBLEMS: dict[int | str, dict[str, Any]] = {
         503: "The log can't be written now; ask again with the same id.",
     }.items()
 }
+_JSON = "JSON with the header 'Content-Type: application/json'"
 _HELD = "There is no candidate, or it is not surely better and within the bounds."
 
 
@@ -84,9 +85,12 @@ def _answer_problems(app: FastAPI, deciding: Deciding) -> None:
         app.add_exception_handler(kind, lambda request, error: deciding.problem(error))
 
     @app.exception_handler(RequestValidationError)
-    def misshapen(request: Request, error: RequestValidationError) -> JSONResponse:
+    async def misshapen(request: Request, error: RequestValidationError) -> JSONResponse:
         """Say what is wrong where, without sending back what came."""
         deciding.meters.failures.labels("422").inc()
+        kind = request.headers.get("content-type", "no type")[:100]
+        if await request.body() and "json" not in kind:  # what curl does by itself
+            return JSONResponse({"detail": f"Got a body of {kind}, but expected {_JSON}."}, 422)
         wrong = [
             {"where": ".".join(map(str, one["loc"]))[:200], "what": one["msg"][:200]}
             for one in error.errors()[:20]
@@ -140,9 +144,9 @@ def _add_administering(
         return JSONResponse(as_plain({"candidate": None if found is None else found.as_dict()}))
 
     @app.post("/promote", responses={409: {"description": _HELD}}, tags=["administering"])
-    def promote(how: shapes.Promote) -> Any:
+    def promote(how: shapes.Promote | None = None) -> Any:
         """Put the candidate in force if it is surely better and within the bounds; 409 if it is not."""
-        found = loop.promote(force=how.force, note=how.note)
+        found = loop.promote(**(how or shapes.Promote()).model_dump())
         if found is None:
             return JSONResponse({"detail": "There is no candidate."}, 409)
         return JSONResponse(as_plain(found.as_dict()), 200 if found.promoted else 409)

@@ -53,7 +53,7 @@ class ManyTold(_Strict):
 class Promote(_Strict):
     """Put the candidate in force."""
 
-    force: bool = Field(False, description="Also if it is not proved to be better; the log says so.")
+    force: bool = Field(default=False, description="Also if it is not proved to be better; the log says so.")
     note: Annotated[str, Field(max_length=1000)] = ""
 
 
