@@ -5,6 +5,7 @@
     python experiments/elsewhere.py && python experiments/published_ends.py && python experiments/authors_files.py
     python experiments/table2_explained.py && python experiments/figure_convergence.py
     python experiments/tiny_groups.py && python experiments/selective_labels.py && python experiments/strangers.py && python experiments/boosted_choices.py
+    python experiments/planted_proxies.py
     python benchmarks/training.py --json results/benchmarks/training.json
     python experiments/boosted.py && python experiments/boosted_elsewhere.py
     python experiments/fairgbm_peer.py --python … && python benchmarks/boosting.py --json results/benchmarks/boosting.json
@@ -335,7 +336,20 @@ def strangers() -> str:
     return f"{markdown(table)}\n\n{note}"
 
 
+def planted_proxies() -> str:
+    table = pd.read_csv(RESULTS / "planted_proxies" / "tables.csv")
+    found = table.groupby(["asked", "people", "strength"], sort=False)[["found", "recall", "alarm"]].mean()
+    found.loc[found.index.get_level_values("strength") == 0, "recall"] = float("nan")  # nothing was planted
+    text = found.map(lambda value: "–" if pd.isna(value) else f"{100 * value:.0f} %").reset_index()
+    text = text.rename(
+        columns={"strength": "shift of the proxies", "recall": "proxies named", "alarm": "false alarms"}
+    )
+    command = f"python experiments/planted_proxies.py --seeds {table['seed'].nunique()}"
+    return f"{markdown(text)}\n\nMeans over {table['seed'].nunique()} tables each. Command: `{command}`."
+
+
 PAGES: dict[str, Callable[[], str]] = {
+    "planted-proxies": planted_proxies,
     "tiny_groups": tiny_groups,
     "strangers": strangers,
     "delta": delta,

@@ -8,10 +8,9 @@ import numpy as np
 import pandas as pd
 
 from evenhand.arrays import Codes, Flags, Floats
-from evenhand.auditing.counterparts import Direction, Found, chance, sample
+from evenhand.auditing.counterparts import Direction, Found, chance, sample, share_interval
 from evenhand.auditing.hybrids import Ask, Carriers, Pairs, asked
 from evenhand.metrics.answers import as_array
-from evenhand.metrics.bootstrap import mean_interval
 
 
 def shapley(ask: Ask, carriers: Carriers, pairs: Pairs, *, n_orders: int, rng: np.random.Generator) -> Floats:
@@ -109,7 +108,7 @@ class Search(NamedTuple):
         return means.reshape(draws, len(clear), k) * self.found.null[:, clear, None]
 
     def _ranked(self, direction: Direction, row: int, values: Floats, **resampling: Any) -> pd.DataFrame:
-        intervals = [mean_interval(one, random_state=self.rng, **resampling) for one in values.T]
+        intervals = [share_interval(one, random_state=self.rng, **resampling) for one in values.T]
         table = pd.DataFrame(intervals, columns=["share", "low", "high"])
         a, b = (self.groups[code] for code in direction)
         table = table.assign(column=self.carriers.names, row=row, carrier=np.arange(len(intervals)))

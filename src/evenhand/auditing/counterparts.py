@@ -13,7 +13,7 @@ import pandas as pd
 from evenhand.arrays import Codes, Flags, Floats
 from evenhand.auditing.hybrids import Pairs
 from evenhand.auditing.transport import Matched, transport
-from evenhand.metrics.bootstrap import mean_interval
+from evenhand.metrics.bootstrap import Interval, mean_interval
 
 Direction = tuple[int, int]  # from people of this group to counterparts in that one
 
@@ -140,15 +140,22 @@ def chance(observed: Floats, null: Floats) -> Floats:
     return np.asarray((1 + (largest[1:, None] >= far[0] - 1e-9).sum(axis=0)) / len(every))
 
 
+def share_interval(values: Floats, **resampling: Any) -> Interval:
+    """Return the mean with its interval; of zeros and ones an exact one, which has a width even if all agree.
+
+    >>> [round(end, 2) for end in share_interval(np.ones(50), n=10, confidence=0.95, random_state=0)]
+    [1.0, 0.93, 1.0]
+    """
+    whole = bool(np.isin(values, (0, 1)).all())
+    return mean_interval(values > 0 if whole else values, **resampling)
+
+
 def flips_table(found: Found, names: list[Any], *, confidence: float, n: int, rng: Any) -> pd.DataFrame:
     """Return one row per direction: how many people, the share with its interval, and that of chance."""
     probability = chance(found.shares, found.null)
     rows = []
     for at, ((a, b), values) in enumerate(zip(found.directions, found.per_person, strict=True)):
-        exact = values == np.round(values)  # one counterpart each: True and False have exact limits
-        interval = mean_interval(
-            values > 0 if exact.all() else values, n=n, confidence=confidence, random_state=rng
-        )
+        interval = share_interval(values, n=n, confidence=confidence, random_state=rng)
         rows.append(
             {
                 "group": names[a],

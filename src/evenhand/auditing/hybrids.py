@@ -18,10 +18,12 @@ from evenhand.metrics.group_columns import one_hot_features
 
 ROWS = 50_000  # that a model is asked about at once
 FOLDS = 3
+_ARRAYS = ("own", "other", "people", "counterparts", "reached")
 MOST_CATEGORIES = 250  # of a column, that a surrogate tells apart
 
 
-class Pairs(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class Pairs:
     """People and their counterparts, row by row, with what the counterpart was decided."""
 
     mine: pd.DataFrame
@@ -37,15 +39,17 @@ class Pairs(NamedTuple):
 
     def take(self, at: Any) -> Pairs:
         """Return some of the pairs."""
-        mine, theirs = (frame.iloc[at].reset_index(drop=True) for frame in self[:2])
-        return Pairs(mine, theirs, *(part[at] for part in self[2:]))
+        frames = (frame.iloc[at].reset_index(drop=True) for frame in (self.mine, self.theirs))
+        return Pairs(*frames, *(getattr(self, name)[at] for name in _ARRAYS))
 
     @classmethod
     def joined(cls, parts: Sequence[Pairs]) -> Pairs:
         """Return the pairs of all parts."""
-        mine, theirs, *rest = (list(of_part) for of_part in zip(*parts, strict=True))
-        frames = (pd.concat(part, ignore_index=True) for part in (mine, theirs))
-        return cls(*frames, *(np.concatenate(part) for part in rest))
+        frames = (
+            pd.concat([getattr(part, name) for part in parts], ignore_index=True)
+            for name in ("mine", "theirs")
+        )
+        return cls(*frames, *(np.concatenate([getattr(part, name) for part in parts]) for name in _ARRAYS))
 
 
 class Carriers(NamedTuple):

@@ -147,7 +147,7 @@ def _carried(columns: pd.DataFrame, row: dict[Any, Any]) -> str:
     clear = of_row[of_row["clear"]].to_dict("records")
     if not clear:
         return " No single column stands clear of chance in carrying it."
-    told = [f"{one['column']!r} ({_points(one, 0)})" for one in clear[:_NAMED]]
+    told = [f"{one['column']!r} {_points(one, 0)}" for one in clear[:_NAMED]]
     return f" The columns that carry it, with their shares: {', '.join(told)}."
 
 
