@@ -32,8 +32,10 @@ class Service:
 
     def start(self, seconds: float = 120.0) -> Self:
         """Start it, and wait until it answers."""
+        # A pipe that nobody reads would stop the service.
+        self._errors = tempfile.TemporaryFile()  # noqa: SIM115
         self.process = subprocess.Popen(
-            self._command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, env=self._environment
+            self._command, stdout=subprocess.DEVNULL, stderr=self._errors, env=self._environment
         )
         until = time.monotonic() + seconds
         while self.process.poll() is None and time.monotonic() < until:
@@ -49,8 +51,11 @@ class Service:
         """End it by a signal; return its exit code. `said` is what it wrote to stderr."""
         assert self.process is not None
         self.process.send_signal(how)
-        self.said += self.process.communicate()[1]
-        return self.process.returncode
+        code = self.process.wait()
+        with self._errors as errors:
+            errors.seek(0)
+            self.said = errors.read()
+        return code
 
     def ask(self, path: str, body: Any = None, **headers: str) -> tuple[int, Any]:
         """Return the status and the JSON of an answer; POST if there is a body."""

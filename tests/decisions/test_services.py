@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -10,9 +11,10 @@ from service_kills import kill_services
 from small_disk import NoDiskError, filled, small_disk
 from sqlalchemy import select
 
-from evenhand import load
+from evenhand import LogUnavailableError, load
 from evenhand.decisions.schema import decisions
 from evenhand.decisions.serve.app import make_app
+from evenhand.decisions.serve.beside import Beside
 from evenhand.report.live import live_page
 
 HERE = {"base_url": "http://127.0.0.1"}
@@ -144,3 +146,22 @@ def test_groups_and_categories_never_met(begin, fitted, tmp_path):
         assert (lacking.status_code, "'born'" in lacking.json()["detail"]) == (422, True)
         assert ids_in(loop) == ["a", "b", "c"]
         assert loop.replay().same
+
+
+def test_work_beside_goes_on_whatever_happens_and_a_log_that_is_away_is_one_line(caplog):
+    happens = [LogUnavailableError("no room"), ZeroDivisionError("a bug")]
+    done = threading.Event()
+
+    def work():
+        if happens:
+            raise happens.pop(0)
+        done.set()
+
+    beside = Beside("learner", 0.01, work)
+    beside.start()
+    assert done.wait(30)
+    beside.stop()
+    away, bug = caplog.records
+    assert (away.levelname, away.exc_info) == ("WARNING", None)
+    assert away.message == "evenhand-learner waits 0.01 seconds: no room"
+    assert (bug.levelname, bug.exc_info[0]) == ("ERROR", ZeroDivisionError)
