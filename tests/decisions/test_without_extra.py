@@ -53,3 +53,12 @@ def test_the_command_names_the_extra(hidden, more, tmp_path):
     assert found.returncode == 1
     assert f"The service needs {hidden}: pip install 'evenhand[serve]'." in " ".join(found.stderr.split())
     assert not (tmp_path / "log.db").exists()
+
+
+def test_an_export_names_the_extra(begin, tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    with pytest.raises(
+        ImportError, match=r"decisions.parquet needs pyarrow: pip install 'evenhand\[parquet\]'"
+    ):
+        begin(tmp_path / "log.db").export(tmp_path / "audit")
+    assert not (tmp_path / "audit").exists()

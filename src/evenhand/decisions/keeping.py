@@ -20,6 +20,7 @@ from evenhand.decisions.schema import (
     policies,
     promotions,
 )
+from evenhand.tables.files import pyarrow_for
 
 
 def erase(log: Log, ids: Sequence[str], now: float) -> int:
@@ -51,9 +52,7 @@ def erased(log: Log) -> int:
 
 def export(log: Log, folder: Path) -> list[Path]:
     """Write the log as Parquet files: decisions with their outcomes, policies, promotions and erasures."""
-    import pyarrow
-    from pyarrow import parquet
-
+    pyarrow = pyarrow_for(folder / "decisions.parquet")
     joined = (
         select(
             decisions,
@@ -79,7 +78,10 @@ def export(log: Log, folder: Path) -> list[Path]:
         schema = pyarrow.schema(
             [(column.name, types[column.type.python_type]) for column in query.selected_columns]
         )
-        with replacing(folder / f"{name}.parquet") as partial, parquet.ParquetWriter(partial, schema) as file:
+        with (
+            replacing(folder / f"{name}.parquet") as partial,
+            pyarrow.parquet.ParquetWriter(partial, schema) as file,
+        ):
             for piece in log.pieces(query):
                 rows = [row._asdict() for row in piece]
                 file.write_table(pyarrow.Table.from_pylist(rows, schema=schema))
