@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 from scipy.stats import fisher_exact
 from statsmodels.stats.multitest import multipletests
-from statsmodels.stats.proportion import proportions_ztest
+from statsmodels.stats.proportion import confint_proportions_2indep, proportions_ztest
 
 from evenhand import audit
 from evenhand.auditing.four_fifths import compare, fisher, holm
@@ -27,6 +27,11 @@ def test_the_tests_are_scipy_s_and_statsmodels_s(pair):
     table = [[hits, people - hits], [of_hits, of_people - of_hits]]
     assert found["Fisher p"] == pytest.approx(fisher_exact(table).pvalue, rel=1e-9)
     assert found["Difference"] == pytest.approx(hits / people - of_hits / of_people)
+    assert found["From"] <= found["Difference"] <= found["To"]
+    theirs = confint_proportions_2indep(*pair, compare="diff", method="newcomb")
+    assert (found["From"], found["To"]) == pytest.approx(
+        theirs, abs=0.09
+    )  # theirs begins with Wilson's limits
     if hits < people:
         z, p = proportions_ztest([hits, of_hits], [people, of_people])
         assert (found["z"], found["z-test p"]) == pytest.approx((z, p))

@@ -46,6 +46,15 @@ def test_a_preset_fills_a_rule_s_tables(selected, tmp_path):
     assert kept["statutory"]["notes"][0] == found["notes"][0]
 
 
+def test_how_small_a_category_may_be_can_be_said(selected):
+    path, _ = selected
+    options = ("audit", path, "--sensitive", "sex", "--sensitive", "race", "--predictions", "selected")
+    for small, left in (("0", 0), ("0.4", 3)):
+        out = evenhand(*options, "--preset", "nyc-ll144", "--small", small, "--json")
+        rows = json.loads(out.stdout)["statutory"]["tables"]["Race/Ethnicity Categories"]
+        assert sum(row["Impact Ratio"] is None for row in rows) == left
+
+
 def test_which_column_is_the_sex_can_be_said(selected, tmp_path):
     _, people = selected
     people.rename(columns={"sex": "x", "race": "y"}).to_csv(tmp_path / "p.csv", index=False)
@@ -66,7 +75,7 @@ def test_which_column_is_the_sex_can_be_said(selected, tmp_path):
     assert set(json.loads(out.stdout)["statutory"]["tables"]["Sex Categories"][0]) >= {"x", "Impact Ratio"}
     out = evenhand(*options, "--sex", "x")
     assert out.exit_code == 2
-    assert "no effect without --preset nyc-ll144" in out.stderr
+    assert "no effect without --preset" in out.stderr
     out = evenhand(*options, "--preset", "nyc", "--json")
     assert out.exit_code == 2
     assert "expected one of 'nyc-ll144', 'four-fifths'" in out.stderr

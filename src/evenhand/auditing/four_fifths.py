@@ -10,10 +10,11 @@ from evenhand.arrays import Array, Floats
 from evenhand.auditing.statutory import NOTE, Statutory, highest, left_out, on_unknown, on_weights, rated
 from evenhand.auditing.tally import Tally
 from evenhand.metrics.exact_ratio import exact_ratio_limits
+from evenhand.metrics.shares import difference_limits
 
 RULE, RISK = 0.8, 0.05
 _RATIOS = ["Impact Ratio", "Low", "High", "Shortfall", "To Cross 4/5"]
-_TESTS = ["Difference", "z", "z-test p", "Fisher p", "Holm p", "To Cross 0.05"]
+_TESTS = ["Difference", "From", "To", "z", "z-test p", "Fisher p", "Holm p", "To Cross 0.05"]
 
 
 def four_fifths(
@@ -74,6 +75,7 @@ def compare(
     rate, other, pooled = hits / people, of_hits / of_people, (hits + of_hits) / (people + of_people)
     error = np.sqrt(pooled * (1 - pooled) * (1 / people + 1 / of_people))
     z = float((rate - other) / error) if error else 0.0
+    least, most = difference_limits(of_hits, of_people, hits, people, confidence)
     selected, p = fisher(people, of_people, hits + of_hits)
     at = int(hits - selected[0])
     with np.errstate(divide="ignore"):
@@ -84,6 +86,8 @@ def compare(
         "Shortfall": people * pooled - hits,
         "To Cross 4/5": moves(ratios < RULE, at),
         "Difference": rate - other,
+        "From": -float(most),
+        "To": -float(least),
         "z": z,
         "z-test p": float(2 * norm.sf(abs(z))),
         "Fisher p": float(p[at]),
@@ -135,10 +139,11 @@ def _notes(known: Tally, selected: object, small: float, confidence: float, comp
         *on_weights(known),
         "Each category is compared with the one of the highest rate in its table, which is itself chosen by "
         f"looking; categories with fewer than {100 * small:g} % of the people are not compared.",
-        f"Low and High: exact {100 * confidence:g} % limits of the impact ratio (Chan and Zhang), each by "
-        "itself. Shortfall: how many more would have been selected at the two groups' common rate. To Cross "
-        "4/5 and To Cross 0.05: how many selections would have to go from one group to the other for the "
-        "ratio to cross 0.8, or Fisher's p to cross 0.05 (the flip-flop rule); – if no number would.",
+        f"Low and High: exact {100 * confidence:g} % limits of the impact ratio (Chan and Zhang). From and "
+        "To: Newcombe's limits of the difference. Each holds by itself. Shortfall: how many more would have "
+        "been selected at the two groups' common rate. To Cross 4/5 and To Cross 0.05: how many selections "
+        "would have to go from one group to the other for the ratio to cross 0.8, or Fisher's p to cross "
+        "0.05 (the flip-flop rule); – if no number would.",
         "Fisher's exact test and the pooled two-proportion z-test, both two-sided. Comparisons made: "
         f"{comparisons}, some of which differ by chance. Holm p is Fisher's, corrected for all of them.",
         "A ratio below 0.8 is a rule of thumb for a closer look. The tables don't show why rates differ, "

@@ -14,7 +14,7 @@ from evenhand.wording import as_plain, people
 
 SMALL = 0.02  # a category with a smaller share of the people may be left out of comparisons
 NOTE = "Note"
-_PERCENT = ("Selection Rate", "Scoring Rate", "Difference")
+_PERCENT = ("Selection Rate", "Scoring Rate", "Difference", "From", "To")
 _DIGITS = {  # after the point, of numbers that are not counts
     "Impact Ratio": 3, "Low": 3, "High": 3, "z": 2, "z-test p": 4, "Fisher p": 4, "Holm p": 4, "Shortfall": 1
 }  # fmt: skip

@@ -62,6 +62,10 @@ def run(
     rate: Annotated[
         str, typer.Option(help="Of nyc-ll144: 'selection', or 'scoring' above the median.")
     ] = "selection",
+    small: Annotated[
+        float,
+        typer.Option(min=0, max=1, help="Of --preset: categories of fewer people are shown, not compared."),
+    ] = 0.02,
     report: options.Report = None,
     summary: options.Summary = None,
     encoding: options.Encoding = "utf-8",
@@ -91,6 +95,7 @@ def run(
     they give no verdict.
     """
     from evenhand.auditing.presets import PRESETS
+    from evenhand.auditing.statutory import SMALL
     from evenhand.checks import one_of
     from evenhand.code_version import made
     from evenhand.report.from_audit import summary_of_audit
@@ -104,8 +109,8 @@ def run(
     check_written(report, summary, inputs=(data, model))
     if preset is not None:
         one_of("preset", preset, PRESETS)
-    elif sex or race or rate != "selection":
-        raise ValueError("Got --sex, --race or --rate, which have no effect without --preset nyc-ll144.")
+    elif sex or race or rate != "selection" or small != SMALL:
+        raise ValueError("Got --sex, --race, --rate or --small, which have no effect without --preset.")
     done = audit_file(
         data, model=model, predictions=predictions, label=label, sensitive=sensitive, positive=positive,
         drop=drop, categorical=categorical, threshold=threshold, epsilon=epsilon, n_listed=MOST_PERSONS,
@@ -114,7 +119,7 @@ def run(
         merge_small=merge_small, part=part, weight=weight, progress=Notes(),
         twins={"edges": edges} if edges else twins,
     )  # fmt: skip
-    filled = done.audit.statutory(preset, sex=sex, race=race, rate=rate) if preset else None
+    filled = done.audit.statutory(preset, sex=sex, race=race, rate=rate, small=small) if preset else None
     whole = summary_of_audit(
         done.audit, name=bare_name(data), label=done.label, sensitive=done.sensitive,
         how=made(command_line(), seeds=[seed], data=[done.source]),
