@@ -29,11 +29,11 @@ def loop(tmp_path):
     loop.close()
 
 
-def decide(loop, n, begin=0):
+def decide(loop, n, begin=0, shift=0.0):
     rng = np.random.default_rng(begin)
     groups = rng.choice([HOSTILE, "m"], n)
     return loop.decide_many(
-        (f"{HOSTILE} {begin + at}", rng.normal(size=3), groups[at]) for at in range(n)
+        (f"{HOSTILE} {begin + at}", rng.normal([0, shift, 0]), groups[at]) for at in range(n)
     )  # fmt: skip
 
 
@@ -139,3 +139,16 @@ def test_it_says_that_the_service_is_away(loop, page):
     assert "300 decisions" in page.locator(".sentence").inner_text()
     page.context.set_offline(False)
     expect(page.locator("#state")).to_have_text("live", timeout=15_000)
+
+
+@pytest.mark.browser
+def test_it_says_when_other_people_come(loop, page):
+    from playwright.sync_api import expect
+
+    expect(page.locator("#drift p")).to_contain_text("no column has shifted beyond chance")
+    decide(loop, 300, begin=1000, shift=1.5)
+    expect(page.locator("#drift p")).to_contain_text("number 2 has shifted", timeout=15_000)
+    assert page.locator("#drift tbody tr").count() == 4
+    assert page.locator("#drift tr.chosen").count() == 1
+    assert "half of them from" in page.locator("#drift tr.chosen").inner_text()
+    assert not page.wrong

@@ -9,6 +9,7 @@ from sqlalchemy import select
 
 from evenhand.decisions.counting import Counts
 from evenhand.decisions.deciding import COLUMNS, Decision, Row
+from evenhand.decisions.drifting import drift_of
 from evenhand.decisions.exploration import draw
 from evenhand.decisions.keeping import erased
 from evenhand.decisions.loop import DecisionLoop
@@ -17,7 +18,7 @@ from evenhand.decisions.watching import Watch
 
 
 class Status:
-    """A log as it is at each look: its counts, how groups are treated, and its policies."""
+    """A log as it is at each look: its counts, how groups are treated, who comes, and its policies."""
 
     def __init__(self, loop: DecisionLoop) -> None:
         self._loop = loop
@@ -63,6 +64,7 @@ class Status:
             "explore_per_day": self._loop.rules.explore_per_day,
             "policies": self._loop.policies(),
             "treated": self._watch.look(),
+            "drift": drift_of(self._loop),
         }
 
 
