@@ -45,6 +45,7 @@ def test_dict_json_and_frame_hold_the_same(found: Audit, tmp_path: Path) -> None
         "subgroups",
         "thresholds",
         "twins",
+        "worst",
     ]
     frame = found.to_frame()
     assert list(frame.columns) == ["metric", "group", "value", "low", "high", "people"]

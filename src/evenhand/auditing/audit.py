@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from evenhand.arrays import Array, Codes
+from evenhand.auditing.certificate.certify import worst_possible
 from evenhand.auditing.near_copies import near_copies
 from evenhand.auditing.people import PAIR_COLUMNS, neighbour_pairs, people_apart
 from evenhand.auditing.predictions import MOST_DECISIONS, check_known, read_predictions
@@ -56,6 +57,7 @@ def audit(
     n_bootstrap: int = 1000,
     confidence: float = 0.95,
     twins: bool | Mapping[str, Any] = False,
+    certify: bool | Mapping[str, Any] = False,
     random_state: Any = 0,
 ) -> Audit:
     """Measure how a model treats people, groups, and people as members of other groups.
@@ -111,6 +113,9 @@ def audit(
     twins : bool or mapping
         True also finds people whose counterpart in another group is decided differently, and the columns that
         carry it; a mapping does so with options of `evenhand.twins`, like {'edges': ['sex->hours']}.
+    certify : bool or mapping
+        True also looks for the worst possible person, and bounds how far apart two groups' policies can be;
+        a mapping does so with options of `evenhand.certify`, like {'time_limit': 300}.
     random_state : int, RandomState, Generator or None
         The same seed gives the same audit.
 
@@ -177,7 +182,8 @@ def audit(
         options |= {"n_listed": min(n_listed, MOST_PAIRS), "min_group": min_group, "confidence": confidence}
         settings = settings_of(options, {} if twins is True else twins)
         found = replace(found, twins=find_twins(model_or_predictions, X, answers, groups, settings, rng))
-    return replace(found, tally=tally(answers, groups))
+    worst = worst_possible(model_or_predictions, X, certify, rng)
+    return replace(found, tally=tally(answers, groups), worst=worst)
 
 
 def _without(X: Any, column: str) -> tuple[pd.DataFrame, Any]:

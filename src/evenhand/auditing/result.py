@@ -10,6 +10,7 @@ from typing import Any, NotRequired, TypedDict
 
 import pandas as pd
 
+from evenhand.auditing.certificate import Certificate
 from evenhand.auditing.people import as_records, plain
 from evenhand.auditing.sentences import describe, groups_here
 from evenhand.auditing.statutory import SMALL, Statutory
@@ -77,6 +78,8 @@ class Audit:
         People counted by their sensitive values and decisions, for `statutory`.
     twins : Twins
         People and their counterparts in other groups; None unless the audit was asked for them.
+    worst : Certificate
+        The worst possible person, and what is proven of everybody; None unless the audit was asked for it.
     """
 
     metrics: pd.DataFrame
@@ -88,6 +91,7 @@ class Audit:
     thresholds: pd.DataFrame = field(default_factory=pd.DataFrame)
     tally: Tally | None = None
     twins: Twins | None = None
+    worst: Certificate | None = None
 
     def value(self, metric: str, group: Any = None) -> float:
         """Return one metric's value, over everybody or for a group.
@@ -180,6 +184,7 @@ class Audit:
             "subgroups": as_records(self.subgroups),
             "thresholds": as_records(self.thresholds),
             "twins": None if self.twins is None else self.twins.to_dict(),
+            "worst": None if self.worst is None else self.worst.to_dict(),
         }
 
     def to_json(self, path: str | Path | None = None) -> str:

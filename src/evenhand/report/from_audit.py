@@ -46,7 +46,7 @@ def summary_of_audit(
         "groups": _groups(findings),
         "persons": _persons(found, findings),
         "sheet": None if filled is None else _sheet(filled),
-        "tables": _tables(findings),
+        "tables": _tables(findings) + _worst(found),
         "twins": None if found.twins is None else twins_shown(found.twins),
         "widest": about["widest"] and {key: str(value) for key, value in about["widest"].items()},
         "trained_on": about.get("trained_on"),
@@ -160,6 +160,16 @@ def _tables(findings: dict[str, Any]) -> list[Table]:
         for part, (title, caption) in titles.items()
         if findings[part]
     ]
+
+
+def _worst(found: Audit) -> list[Table]:
+    if found.worst is None:
+        return []
+    told = found.worst.to_frame()
+    title = "The worst possible person"
+    words = "Of all people possible within the columns' ranges and categories, whether or not there is one."
+    rows = [[str(name), *cells] for name, cells in zip(told.index, told.to_numpy().tolist(), strict=True)]
+    return [{"title": title, "caption": words, "columns": ["", *told.columns], "rows": rows, "numeric": True}]
 
 
 def _sheet(filled: Statutory) -> Sheet:

@@ -18,7 +18,7 @@ from evenhand.arrays import Array, Floats
 from evenhand.frames import as_pandas
 from evenhand.tables.columns import kinds_of_columns, tidy_columns
 from evenhand.tables.files import read_table
-from evenhand.tables.matching import check_columns, check_reasons, read_contexts
+from evenhand.tables.matching import contexts_of
 from evenhand.tables.preprocessing import check_preprocessor, encode, make_preprocessor
 from evenhand.tables.roles import named_columns
 
@@ -139,12 +139,7 @@ class TabularClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def encode(self, X: Any) -> Any:
         """Return the features that `estimator_` takes: an array, or a sparse one."""
         check_is_fitted(self, "estimator_")
-        frame = _as_frame(X)
-        check_columns(frame, self.columns_)
-        reasons = np.full(len(frame), "", dtype=object)
-        contexts = read_contexts(frame, self.columns_, self.preprocessor_, reasons)
-        check_reasons(frame, reasons)
-        return encode(self.preprocessor_, contexts)
+        return encode(self.preprocessor_, contexts_of(_as_frame(X), self.columns_, self.preprocessor_))
 
     def predict(self, X: Any, *, sensitive_features: Any = None) -> Array:
         """Return each person's decision, under their own group's policy where there is one per group."""

@@ -95,6 +95,7 @@ class _Settings:
     min_group: int
     seed: int
     twins: bool | dict[str, Any]
+    certify: bool | dict[str, Any]
     progress: Progress
 
     def audit(
@@ -112,6 +113,7 @@ class _Settings:
                 sensitive_features=groups, pos_label=pos_label, epsilon=self.epsilon,
                 threshold=self.threshold, n_listed=self.n_listed, random_state=self.seed, k=_NEIGHBOURS,
                 min_group=self.min_group, sample_weight=weights, twins=self.twins,
+                certify=self.certify,
             )  # fmt: skip
         pairs = {
             name: rows[found.neighbours[name].to_numpy(dtype=np.int64)] for name in ("person", "neighbour")
@@ -146,13 +148,14 @@ def audit_file(
     part: str = "all",
     weight: str | None = None,
     twins: bool | dict[str, Any] = False,
+    certify: bool | dict[str, Any] = False,
     progress: Progress | None = None,
 ) -> FileAudit:
     """Audit the people of a file with a model, or with the decisions in one of its columns.
 
     `predictions` may hold scores if there is a label. Columns and groups are those of `load_table`, of which
-    a model of `evenhand fit` knows most; `threshold`, `epsilon`, `n_listed`, `min_group` and `twins` are
-    those of `evenhand.audit`, and `max_bytes` is that of `evenhand.load`.
+    a model of `evenhand fit` knows most; `threshold`, `epsilon`, `n_listed`, `min_group`, `twins`
+    and `certify` are those of `evenhand.audit`, and `max_bytes` is that of `evenhand.load`.
     """
     if (model is None) == (predictions is None):
         raise ValueError(
@@ -163,18 +166,12 @@ def audit_file(
     if held is not None and threshold is not None:
         raise ValueError("Got a threshold, which has no effect with a model: the model decides by itself.")
     columns = _Columns(
-        label,
-        sensitive,
-        positive,
-        drop or (),
-        categorical or (),
-        unknown,
-        merge_small,
-        one_of("part", part, PARTS),
-        map or {},
-        weight,
+        label, sensitive, positive, drop or (), categorical or (), unknown, merge_small,
+        one_of("part", part, PARTS), map or {}, weight,
+    )  # fmt: skip
+    settings = _Settings(
+        threshold, epsilon, n_listed, min_group, seed, twins, certify, progress or Progress()
     )
-    settings = _Settings(threshold, epsilon, n_listed, min_group, seed, twins, progress or Progress())
     if part != "all" and not isinstance(held, Deployed):
         raise ValueError(f"Got part={part!r}, but only a model of `evenhand fit` knows its parts.")
     if isinstance(held, Deployed):

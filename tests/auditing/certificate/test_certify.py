@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from evenhand import CooperativeBandits, tabular
+from evenhand import CooperativeBandits, audit, tabular
 from evenhand.auditing.certificate import certify
 from evenhand.network import Network
 from evenhand.workflow.deployed import Deployed
@@ -204,3 +204,28 @@ def test_errors_say_what_is_missing(model):
     )
     with pytest.raises(ValueError, match=r"Got a model of 3 labels, but a certificate compares two"):
         certify(three, people[["age", "grade"]])
+
+
+def test_an_audit_shows_the_worst_person(model, tmp_path):
+    people, sex, hired = people_and_hired()
+    found = audit(model, people, hired, sensitive_features=sex, n_bootstrap=2, certify={"time_limit": 30})
+    assert found.worst.certified
+    assert "Certified: nobody's probabilities differ" in found.summary()
+    told = found.to_dict()["worst"]
+    assert told["worst"]["person"]["job"] == found.worst.worst.person["job"]
+    page = found.to_html(tmp_path / "audit.html").read_text(encoding="utf-8")
+    assert "The worst possible person" in page
+    assert f"{found.worst.worst.gap * 100:.2f} points" in page
+    without = audit(model, people, hired, sensitive_features=sex, n_bootstrap=2)
+    assert without.worst is None
+    assert without.to_dict()["worst"] is None
+    with pytest.raises(TypeError, match=r"Got ndarray, but expected a fitted CooperativeBandits"):
+        audit(hired, people, hired, sensitive_features=sex, n_bootstrap=2, certify=True)
+
+
+def test_dates_are_possible_days():
+    people, sex, hired = people_and_hired()
+    people["since"] = pd.Timestamp("2020-01-01") + pd.to_timedelta(people.pop("age") * 10, unit="D")
+    model = tabular(CooperativeBandits(2.0, hidden=3, epochs=5, random_state=0))
+    found = certify(model.fit(people, hired, sensitive_features=sex), people, tolerance=1e-2)
+    assert people["since"].min() <= found.worst.person["since"] <= people["since"].max()

@@ -8,8 +8,8 @@ from typing import Any
 
 import pandas as pd
 
-from evenhand.auditing.people import in_words
-from evenhand.wording import as_plain, listed
+from evenhand.auditing.people import in_words, plain
+from evenhand.wording import listed
 
 
 @dataclass(frozen=True)
@@ -111,26 +111,40 @@ class Certificate:
         said = ", ".join(f"{value:.3f} as {group}" for group, value in worst.probabilities.items())
         return f"The probability of {self.label!r} is {said}."
 
+    def to_frame(self) -> pd.DataFrame:
+        """Return both findings as columns of texts: the person, what is said about them, and the bound."""
+        columns = {}
+        for title, worst in (("farthest apart", self.worst), ("decided differently", self.flip)):
+            cells = (
+                {}
+                if worst.person is None
+                else {name: in_words(value) for name, value in worst.person.items()}
+            )
+            cells |= {
+                f"P({self.label}) as {name}": f"{value:.4f}" for name, value in worst.probabilities.items()
+            }
+            cells |= {f"decided as {name}": str(value) for name, value in worst.decisions.items()}
+            found = "nobody found" if worst.person is None else f"{100 * worst.gap:.2f} points"
+            cells |= {"apart": found, "nobody possible is more apart than": f"{_points(worst.bound)} points"}
+            columns[title] = pd.Series(
+                cells | {"certified": "yes" if worst.certified else "no"}, dtype=object
+            )
+        order = dict.fromkeys([*columns["farthest apart"].index, *columns["decided differently"].index])
+        return pd.DataFrame(columns).reindex(list(order)).fillna("")
+
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain Python, with None for NaN."""
-        found = {name: _plain(getattr(self, name)) for name in ("worst", "flip")}
+        found = {name: _as_dict(getattr(self, name)) for name in ("worst", "flip")}
         rest = ("label", "groups", "ranges", "tolerance", "seconds", "boxes")
-        return {**found, **{name: as_plain(getattr(self, name)) for name in rest}}
+        return {**found, **{name: plain(getattr(self, name)) for name in rest}}
 
     def __repr__(self) -> str:
         return f"<Certificate for {listed(self.groups, most=5)}>\n{self.summary()}"
 
 
-def _plain(worst: Worst) -> dict[str, Any]:
-    person = None if worst.person is None else {name: as_plain(value) for name, value in worst.person.items()}
-    return {
-        "person": person,
-        "probabilities": as_plain(worst.probabilities),
-        "decisions": as_plain(worst.decisions),
-        "gap": as_plain(worst.gap),
-        "bound": worst.bound,
-        "certified": worst.certified,
-    }
+def _as_dict(worst: Worst) -> dict[str, Any]:
+    person = None if worst.person is None else worst.person.to_dict()
+    return {name: plain(value) for name, value in {**vars(worst), "person": person}.items()}
 
 
 def _person(worst: Worst) -> str:

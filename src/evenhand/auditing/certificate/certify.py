@@ -112,6 +112,16 @@ def certify(
     )  # fmt: skip
 
 
+def worst_possible(
+    model: Any, X: Any, asked: bool | Mapping[str, Any], random_state: Any
+) -> Certificate | None:
+    """Return the certificate that an audit was asked for: with options of `certify`, or with none."""
+    if asked is False:
+        return None
+    options = {} if asked is True else dict(asked)
+    return certify(model, X, **{"random_state": random_state, **options})
+
+
 class _Held(NamedTuple):
     """What a certificate needs of a model."""
 
@@ -130,7 +140,8 @@ def _held(model: Any, X: Any) -> _Held:
     if not hasattr(policies, "groups_") or not isinstance(getattr(policies, "policies_", None), Network):
         raise TypeError(
             f"Got {type(policies).__name__}, but expected a fitted CooperativeBandits, or a Deployed or "
-            "tabular model around one: only its policies can be bounded."
+            "tabular model around one: only policies that are networks can be bounded. `evenhand fit "
+            "--policies networks` makes one."
         )
     labels = policies.classes_.tolist()
     if len(labels) != 2:
@@ -231,9 +242,11 @@ def _finding(trees: list[Tree], domain: Domain, held: _Held, model: Any, toleran
     shown = {name: float(said[place, held.positive]) for name, place in zip(best.groups, at, strict=True)}
     gap = abs(shown[best.groups[0]] - shown[best.groups[1]])
     bound = max(bound + _ROUNDING, gap)
-    person = row.iloc[0]
-    for name, options in domain.columns.items():
-        if options[0].whole and not pd.isna(person[name]):
+    person = row.astype(object).iloc[0]
+    for name, kind in domain.kinds.items():
+        if kind not in (NUMBER, CATEGORY) and not pd.isna(person[name]):
+            person[name] = np.datetime64(round(person[name] * 86_400e3), "ms").item()  # days since 1970
+        elif domain.columns[name][0].whole and not pd.isna(person[name]):
             person[name] = int(person[name])
     decisions = {name: labels[decided[place]] for name, place in zip(best.groups, at, strict=True)}
     return Worst(person, shown, decisions, gap, bound, bound - gap <= tolerance + 10 * _ROUNDING)
