@@ -192,6 +192,15 @@ def test_wrong_wishes_are_messages():
 
 
 @pytest.mark.parametrize("preset", ["nyc-ll144", "four-fifths"])
+def test_nobody_known_and_nobody_selected(preset):
+    table = people({("a", "f"): (30, 0), ("a", "m"): (30, 0)}, unknown=4)
+    tables = audited(table).statutory(preset).tables
+    assert all(found["Impact Ratio"].isna().all() for found in tables.values() if "Impact Ratio" in found)
+    with pytest.raises(ValueError, match="Got nobody with a known sex and race"):
+        audited(table.assign(sex="unknown")).statutory(preset)
+
+
+@pytest.mark.parametrize("preset", ["nyc-ll144", "four-fifths"])
 def test_as_text_as_data_and_in_a_notebook(preset):
     table = people({("a", "f"): (60, 30), ("a", "m"): (60, 20), ("<b>", "f"): (60, 15), ("<b>", "m"): (3, 1)})
     found = audited(table, sample_weight=np.arange(len(table)) + 1.0).statutory(preset)

@@ -46,6 +46,24 @@ def test_a_preset_fills_a_rule_s_tables(selected, tmp_path):
     assert kept["statutory"]["notes"][0] == found["notes"][0]
 
 
+def test_codes_are_written_as_in_the_file(selected, tmp_path):
+    """A gap makes floats of whole numbers; but what is 1 in the file is not to be called 1.0."""
+    _, people = selected
+    people.assign(sex=people["sex"].map({"f": "1", "m": "2"})).to_csv(tmp_path / "p.csv", index=False)
+    options = (
+        "--sensitive",
+        "sex",
+        "--sensitive",
+        "race",
+        "--predictions",
+        "selected",
+        "--preset",
+        "nyc-ll144",
+    )
+    found = json.loads(evenhand("audit", tmp_path / "p.csv", *options, "--json").stdout)["statutory"]
+    assert [row["sex"] for row in found["tables"]["Sex Categories"]] == ["1", "2"]
+
+
 def test_how_small_a_category_may_be_can_be_said(selected):
     path, _ = selected
     options = ("audit", path, "--sensitive", "sex", "--sensitive", "race", "--predictions", "selected")

@@ -77,7 +77,7 @@ def _roles(columns: list[str], sex: str | None, race: str | None) -> list[str]:
     if one is None or other is None or one == other:
         raise ValueError(
             f"Got the sensitive columns {listed(columns)}, but expected one that is the sex and another that "
-            "is the race/ethnicity. Audit with both as sensitive features, and name them as sex= and race= "
-            "(--sex, --race) if they have other names."
+            "is the race/ethnicity. Audit with both as sensitive features, no groups merged, and name them "
+            "as sex= and race= (--sex, --race) if they have other names."
         )
     return [one, other]

@@ -13,6 +13,7 @@ from evenhand.arrays import Codes
 from evenhand.groups import as_columns
 from evenhand.metrics.answers import Answers
 from evenhand.tables.grouping import UNKNOWN, has_no_group
+from evenhand.tables.matching import plain_number, text_of
 
 
 @dataclass(frozen=True)
@@ -49,6 +50,10 @@ class Tally:
         lacking = np.zeros(len(self.decided), dtype=bool)
         for name in columns:
             lacking |= has_no_group(self.decided.index.get_level_values(name).to_series())
+        if lacking.all():
+            raise ValueError(
+                f"Got nobody with a known {' and '.join(columns)}, but expected some to compare."
+            )
         more = int(self.decided.to_numpy()[lacking].sum())
         above = None if self.above is None else self.above[~lacking]
         return replace(self, decided=self.decided[~lacking], above=above, unknown=self.unknown + more)
@@ -94,7 +99,8 @@ def tally(answers: Answers, groups: Any) -> Tally:
 def _categories(columns: pd.DataFrame) -> pd.MultiIndex:
     """Return the names of categories; one that is unknown is called so, however it is written."""
     texts = [
-        columns[name].astype(str).str.strip().where(~has_no_group(columns[name]), UNKNOWN) for name in columns
+        text_of(columns[name]).map(plain_number).where(~has_no_group(columns[name]), UNKNOWN)
+        for name in columns
     ]
     names = [name if isinstance(name, str) else f"group {number}" for number, name in enumerate(columns, 1)]
     return pd.MultiIndex.from_arrays(texts, names=names if len(names) > 1 else [names[0].removesuffix(" 1")])
