@@ -15,6 +15,7 @@ from evenhand.arrays import Array, Codes, Floats
 from evenhand.decisions.contexts import as_texts, parsed, plain, plain_rows, shown
 from evenhand.decisions.fingerprint import fingerprint
 from evenhand.groups import EVERYONE, codes_of
+from evenhand.tables.plain_rows import PlainRows
 from evenhand.tables.preprocessing import computable, encode
 from evenhand.wording import listed
 from evenhand.workflow.deployed import Deployed
@@ -49,6 +50,7 @@ class Policy:
         self.actions: list[str] = list(self.classes)
         self._order: list[str] = list(self.groups)
         self._place = {name: at for at, name in enumerate(self._order)}
+        self._plain_rows: PlainRows | None = None
         self._met: dict[str, str] = {}  # how groups were written, with their names
         self._names = np.array([*self.groups.values(), None], dtype=object)[:-1]
 
@@ -136,10 +138,8 @@ class Policy:
         """Return plain contexts as features, those that can be computed with."""
         codes = np.array([self._place[group] for group in groups], dtype=np.int64)
         if isinstance(self.model, Deployed):
-            frame = pd.DataFrame(contexts, columns=list(self.model.columns), dtype=object)
-            rows, _, reasons = self.model.read(frame, need_group=False)
+            features, reasons = self._encoded(contexts)
             scored = reasons == ""
-            features = encode(self.model.preprocessor, rows[scored]) if scored.any() else np.zeros((0, 0))
         else:
             reasons = self._misshapen(contexts)
             scored = reasons == ""
@@ -149,6 +149,17 @@ class Policy:
         for at in np.flatnonzero(scored)[~good]:
             reasons[at] = "a number too large to compute with"
         return Read(features[good], codes[reasons == ""], [str(why)[:_MOST_TOLD] for why in reasons])
+
+    def _encoded(self, contexts: Sequence[Any]) -> tuple[Any, Array]:
+        if self._plain_rows is None:
+            self._plain_rows = PlainRows(self.model.columns, self.model.preprocessor)
+        features = self._plain_rows.encode(contexts)
+        if features is not None:
+            return features, np.full(len(contexts), "", dtype=object)
+        frame = pd.DataFrame(contexts, columns=list(self.model.columns), dtype=object)
+        rows, _, reasons = self.model.read(frame, need_group=False)
+        scored = reasons == ""
+        return encode(self.model.preprocessor, rows[scored]) if scored.any() else np.zeros((0, 0)), reasons
 
     def _misshapen(self, contexts: Sequence[Any]) -> Array:
         wanted, gaps = self.model.n_features_in_, self.model.__sklearn_tags__().input_tags.allow_nan
