@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from evenhand import CooperativeBandits, LogUnavailableError
-from evenhand.decisions.deciding import answers, as_decision, ask
+from evenhand.decisions.deciding import answers, as_decisions, ask
 from evenhand.decisions.policy import Policy
 from evenhand.decisions.serve import shapes
 from evenhand.decisions.serve.quick import Answers, plainly
@@ -91,6 +91,6 @@ def test_answers_have_every_name_and_number_as_it_is(client, labels):
     policy = Policy(fitted.fit(X, np.array(labels)[(X[:, 0] > 0).astype(int)], sensitive_features=s))
     asked = ask(policy, [f'"{at}"' for at in range(60)], X.tolist(), s.tolist(), 0.1)
     rows = answers(policy, client.loop.rules, asked)
-    wanted = [as_plain(shapes.Answer.of(as_decision(row, policy))) for row in rows]
+    wanted = [as_plain(shapes.Answer.of(one)) for one in as_decisions(rows, policy)]
     assert json.loads(Answers(policy).body(rows, several=True)) == {"decisions": wanted}
     assert json.loads(Answers(policy).body(rows[:1], several=False)) == wanted[0]

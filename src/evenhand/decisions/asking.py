@@ -10,7 +10,7 @@ from typing import Any
 from evenhand import checks
 from evenhand.decisions.budget import Budget
 from evenhand.decisions.contexts import check_id
-from evenhand.decisions.deciding import Asked, Decision, Row, Told, as_decision, ask, decide, take_outcomes
+from evenhand.decisions.deciding import Asked, Decision, Row, Told, as_decisions, ask, decide, take_outcomes
 from evenhand.decisions.log import Log
 from evenhand.decisions.policy import Policy
 from evenhand.decisions.rules import Rules
@@ -73,7 +73,7 @@ class Asking:
 
     def answered(self, rows: list[Row]) -> list[Decision]:
         """Return the result of `submit` as decisions."""
-        return [as_decision(row, self._versions.policy) for row in rows]
+        return as_decisions(rows, self._versions.policy)
 
     def _decide(self, jobs: list[Asked]) -> list[Any]:
         results, promotion = decide(self._log, self._versions.policy, self.rules, jobs, self._budget)

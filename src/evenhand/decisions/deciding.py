@@ -10,7 +10,7 @@ from itertools import accumulate, chain, pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
-from sqlalchemy import Connection, Dialect, func, insert, select
+from sqlalchemy import Connection, Dialect, Insert, func, insert, select
 from sqlalchemy.exc import IntegrityError
 
 from evenhand.arrays import Floats
@@ -86,7 +86,9 @@ class Row(NamedTuple):
 
 
 COLUMNS = [decisions.c[name] for name in Row._fields]
-_INSERT = insert(decisions).inline()
+_ASKED = [decisions.c.id, decisions.c.at, decisions.c.revealed]
+_KEPT = [outcomes.c.id, outcomes.c.reward, outcomes.c.label]
+_DECIDED, _HEARD = insert(decisions).inline(), insert(outcomes).inline()
 _NEWEST = select(func.max(promotions.c.number))
 
 
@@ -116,15 +118,14 @@ def ask_again(rows: Sequence[Any]) -> Asked:
     return Asked(ids, times, groups, contexts, parsed(contexts))
 
 
-def as_decision(row: Any, policy: Policy) -> Decision:
-    """Return a row of the log as it was answered."""
-    actions = policy.classes.values()
-    named = {
-        group: dict(zip(actions, chances, strict=True))
-        for group, chances in zip(policy.groups, json.loads(row.by_group), strict=True)
-    }
-    action = policy.classes[row.action]
-    return Decision(row.id, action, row.probability, named, row.group, row.version, row.at)
+def as_decisions(rows: Sequence[Row], policy: Policy) -> list[Decision]:
+    """Return rows of the log as they were answered."""
+    actions, groups, found = list(policy.classes.values()), list(policy.groups), []
+    for row, said in zip(rows, parsed([row.by_group for row in rows]), strict=True):
+        named = [dict(zip(actions, chances, strict=True)) for chances in said]
+        action, by_group = policy.classes[row.action], dict(zip(groups, named, strict=True))
+        found.append(Decision(row.id, action, row.probability, by_group, row.group, row.version, row.at))
+    return found
 
 
 def answers(policy: Policy, rules: Rules, people: Asked, floors: Sequence[float] | Budget) -> list[Row | str]:
@@ -185,8 +186,8 @@ def decide(
                     results = [_settle(people, range(*ends), made, known, new) for ends in pairwise(ends)]
                     new = list(new.values())
                 if new:
-                    connection.exec_driver_sql(_text(_INSERT, connection.dialect), new)
-                newest = connection.exec_driver_sql(_text(_NEWEST, connection.dialect)).scalar() or 0
+                    _write(connection, _DECIDED, new)
+                newest = connection.exec_driver_sql(_sql(_NEWEST, connection.dialect)).scalar() or 0
             budget.note(new)
             return results, newest
         except IntegrityError:
@@ -222,19 +223,18 @@ def _settle(
 def take_outcomes(log: Log, rules: Rules, jobs: Sequence[Sequence[Told]]) -> list[list[str] | Exception]:
     """Write each job's outcomes; return what became of each (see `DecisionLoop.outcome`)."""
     told = [one for job in jobs for one in job]
+    ids = [one.id for one in told]
+    first = len({*ids}) == len(ids)  # probably; where one is known, the database refuses the write
     for left in reversed(range(_TRIES)):
         try:
             with log.write() as connection:
-                ids = [one.id for one in told]
-                known = _rows(connection, [outcomes.c.id, outcomes.c.reward, outcomes.c.label], ids)
-                made = _rows(connection, COLUMNS, ids)
-                new, against = [], []
-                status = []
+                known = {} if first else _rows(connection, _KEPT, ids)
+                made = _rows(connection, _ASKED, ids)
+                new, against, status = [], [], []
                 for one in told:
-                    before = known.get(one.id)
-                    if before is None:
-                        known[one.id] = one
-                        new.append(one._asdict())
+                    before = known.setdefault(one.id, one)
+                    if before is one:
+                        new.append(one)
                         status.append(_standing(rules, one, made.get(one.id)))
                     elif (before.reward, before.label) == (one.reward, one.label):
                         status.append("repeated")
@@ -242,17 +242,18 @@ def take_outcomes(log: Log, rules: Rules, jobs: Sequence[Sequence[Told]]) -> lis
                         against.append(one)
                         status.append("contradicting")
                 if new:
-                    connection.execute(insert(outcomes), new)
+                    _write(connection, _HEARD, new)
                 _keep_contradictions(connection, against)
             found = iter(status)
             return [[next(found) for _ in job] for job in jobs]
         except IntegrityError:
             if not left:
                 raise
+            first = False
     raise AssertionError
 
 
-def _standing(rules: Rules, told: Told, decision: Row | None) -> str:
+def _standing(rules: Rules, told: Told, decision: Any) -> str:
     if decision is None:
         return "early"
     if not decision.revealed:
@@ -271,15 +272,19 @@ def _keep_contradictions(connection: Connection, against: list[Told]) -> None:
         connection.execute(insert(contradictions), rows)
 
 
-def _rows(connection: Connection, columns: Any, ids: Sequence[str]) -> dict[str, Any]:
+def _rows(connection: Connection, columns: list[Any], ids: Sequence[str]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for at in range(0, len(ids), _AT_ONCE):
-        query = select(*columns).where(next(iter(columns)).in_(ids[at : at + _AT_ONCE]))
+        query = select(*columns).where(columns[0].in_(ids[at : at + _AT_ONCE]))
         found |= {row.id: row for row in connection.execute(query)}
     return found
 
 
+def _write(connection: Connection, statement: Insert, rows: Sequence[Any]) -> None:
+    connection.exec_driver_sql(_sql(statement, connection.dialect, rows[0]._fields), rows)
+
+
 @cache
-def _text(statement: Any, dialect: Dialect) -> str:
-    """Return a statement as the driver reads it: SQLAlchemy looks it up for longer than SQLite runs it."""
-    return str(statement.compile(dialect=dialect, column_keys=Row._fields))
+def _sql(statement: Any, dialect: Dialect, columns: Sequence[str] = ()) -> str:
+    """Return what the driver reads: SQLAlchemy looks at each value, which takes longer than to write it."""
+    return str(statement.compile(dialect=dialect, column_keys=columns))
