@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from scipy import sparse
 
 
 def as_pandas(given: Any) -> Any:
@@ -16,7 +17,8 @@ def as_pandas(given: Any) -> Any:
     >>> as_pandas([1, 2]), as_pandas(pd.Series([1, 2])).tolist()
     ([1, 2], [1, 2])
     """
-    if given is None or isinstance(given, (pd.DataFrame, pd.Series, np.ndarray, str, list, tuple, dict)):
+    usual = (pd.DataFrame, pd.Series, np.ndarray, str, list, tuple, dict)
+    if given is None or isinstance(given, usual) or sparse.issparse(given):
         return given
     import narwhals as nw  # only where there is another frame
 

@@ -90,7 +90,7 @@ def test_answers_have_every_name_and_number_as_it_is(client, labels):
     fitted = CooperativeBandits(epochs=1, random_state=0)
     policy = Policy(fitted.fit(X, np.array(labels)[(X[:, 0] > 0).astype(int)], sensitive_features=s))
     asked = ask(policy, [f'"{at}"' for at in range(60)], X.tolist(), s.tolist(), 0.1)
-    rows = answers(policy, client.loop.rules, asked)
+    rows = answers(policy, client.loop.rules, asked, [0.02] * 60)
     wanted = [as_plain(shapes.Answer.of(one)) for one in as_decisions(rows, policy)]
     assert json.loads(Answers(policy).body(rows, several=True)) == {"decisions": wanted}
     assert json.loads(Answers(policy).body(rows[:1], several=False)) == wanted[0]

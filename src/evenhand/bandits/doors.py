@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
@@ -45,18 +46,20 @@ class Doors(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         name_bad_columns(X)
         return validate_data(self, X, accept_sparse="csr", dtype=np.float32, order="C", reset=reset)
 
-    def _ready(self, X: Any) -> Any:
+    def _ready(self, X: Any, *, gaps: bool = False) -> Any:
         """Return what `validate_data` makes of a few rows in order, in a tenth of its time, or None."""
-        usual = (
-            type(X) is np.ndarray
-            and X.dtype in (np.float32, np.float64)
-            and not hasattr(self, "feature_names_in_")
-        )
-        if not usual or X.ndim != 2 or not 1 <= len(X) <= _FEW or X.shape[1] != self.n_features_in_:
+        values = X.data if type(X) is sparse.csr_array else X
+        if type(values) is not np.ndarray or hasattr(self, "feature_names_in_"):
+            return None
+        if X.ndim != 2 or not 1 <= X.shape[0] <= _FEW or X.shape[1] != self.n_features_in_:
+            return None
+        if X.dtype != np.float32 and (X is not values or X.dtype != np.float64):
             return None
         with np.errstate(over="ignore"):
-            ready = np.ascontiguousarray(X, dtype=np.float32)
-        return ready if np.isfinite(ready).all() else None
+            ready = X if X is not values else np.ascontiguousarray(X, dtype=np.float32)
+        check_sparse(ready)
+        values = ready.data if X is not values else ready
+        return None if (np.isinf(values) if gaps else ~np.isfinite(values)).any() else ready
 
     def _contexts_and_labels(self, X: Any, y: Any, *, reset: bool) -> tuple[Any, Any]:
         X, y = as_pandas(X), as_pandas(y)

@@ -242,8 +242,9 @@ class CooperativeBoosting(GroupPolicies):
     def _by_group(self, X: Any) -> Floats:
         check_is_fitted(self, "policies_")
         self.check_loaded()
-        X = validate_data(self, self._numbers(X), **_ACCEPTED, reset=False)
-        return self.policies_.probabilities(X)
+        if (ready := self._ready(X, gaps=True)) is None:
+            ready = validate_data(self, self._numbers(X), **_ACCEPTED, reset=False)
+        return self.policies_.probabilities(ready)
 
     def _regressors(self, X: Any) -> Any:
         """Return contexts with the mean where a value is missing: a regression takes no gaps."""

@@ -23,6 +23,7 @@ from evenhand.workflow.persistence import load, save
 
 _MOST_MET = 10_000  # ways of writing a group that are remembered
 _MANY = 8  # people for whom arrays are quicker than lists
+_PLAIN = {int, bool, type(None)}
 _MOST_TOLD = 300  # characters of an error: what came may be a megabyte
 
 
@@ -91,7 +92,12 @@ class Policy:
         lacking = [name for name in self.model.columns if name not in context]
         if lacking:
             raise ValueError(f"Got a context without {listed(lacking, most=5)}, but the model needs it.")
-        return {name: plain(context[name], name) for name in self.model.columns}
+        return {
+            name: value
+            if type(value) in _PLAIN or (type(value) is str and value.isascii())
+            else plain(value, name)
+            for name, value in ((name, context[name]) for name in self.model.columns)
+        }
 
     def group(self, group: Any, context: Any) -> str:
         """Return the name of a person's group; if it isn't given, the context's sensitive columns say it."""
