@@ -16,6 +16,7 @@ from evenhand.decisions.schema import decisions
 from evenhand.decisions.serve.app import make_app
 from evenhand.decisions.serve.beside import Beside
 from evenhand.report.live import live_page
+from factories import evenhand
 
 HERE = {"base_url": "http://127.0.0.1"}
 
@@ -165,3 +166,26 @@ def test_work_beside_goes_on_whatever_happens_and_a_log_that_is_away_is_one_line
     assert (away.levelname, away.exc_info) == ("WARNING", None)
     assert away.message == "evenhand-learner waits 0.01 seconds: no room"
     assert (bug.levelname, bug.exc_info[0]) == ("ERROR", ZeroDivisionError)
+
+
+@pytest.mark.parametrize(
+    ("log", "said"),
+    [
+        ("nowhere/log.db", "log='nowhere/log.db', which can't be opened: unable to open database file."),
+        ("text.db", "log='text.db', which is no log: file is not a database."),
+        ("mysql://me:secret@db/x", "log='mysql://me:***@db/x', but expected a file, or"),
+        (
+            "postgresql://me:secret@127.0.0.1:1/x",
+            "log='postgresql+psycopg://me:***@127.0.0.1:1/x', which can't",
+        ),
+    ],
+)
+def test_a_log_that_cannot_be_opened_is_one_sentence(log, said, fitted, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "text.db").write_text("no database")
+    threads = threading.active_count()
+    ran = evenhand("serve", fitted.model, "--log", log)
+    assert (ran.exit_code > 0, said in " ".join(ran.output.split())) == (True, True), ran.output
+    assert "Traceback" not in ran.output
+    assert "same id" not in ran.output
+    assert threading.active_count() == threads

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from evenhand.checks import JobFailedError
+
 
 class ConflictError(ValueError):
     """The log holds something else, such as another context under this id. In the service, 409."""
 
 
-class LogUnavailableError(RuntimeError):
+class LogUnavailableError(JobFailedError):
     """The log can't be written now: no room, or no connection. Nothing was decided. In the service, 503."""
 
 

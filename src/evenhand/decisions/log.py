@@ -33,11 +33,23 @@ class Log:
             url = url.set(drivername="postgresql+psycopg")
         if url.get_backend_name() == "sqlite" and url.database in (None, "", ":memory:"):
             raise ValueError(f"Got log={str(where)!r}, but expected a file: a log in memory is not durable.")
+        shown = repr(url.render_as_string() if "://" in str(where) else str(where))  # without a password
+        if url.get_backend_name() not in ("sqlite", "postgresql"):
+            raise ValueError(f"Got log={shown}, but expected a file, or 'postgresql://user@host/name'.")
         self.engine = _engine(url)
         self._writer = self.engine.execution_options(writes=True)
         self.commits = GroupCommit()
         self.learning = threading.Lock()  # one at a time in this process
-        self._migrate()
+        try:
+            self._migrate()
+        except BaseException as error:
+            self.close()
+            if isinstance(error, LogUnavailableError):
+                reason = _reason(error.__cause__)
+                if "not a database" in reason:
+                    raise WrongLogError(f"Got log={shown}, which is no log: {reason}.") from error
+                raise LogUnavailableError(f"Got log={shown}, which can't be opened: {reason}.") from error
+            raise
 
     def _migrate(self) -> None:
         for attempt in range(3):  # another process may begin the same log at this moment
@@ -48,10 +60,6 @@ class Log:
             except (IntegrityError, ProgrammingError):
                 if attempt == 2:
                     raise
-            except LogUnavailableError as error:
-                if "not a database" in str(error):
-                    raise WrongLogError(f"Got a file that is no log: {error}") from error
-                raise
 
     @contextmanager
     def write(self) -> Iterator[Connection]:
@@ -121,7 +129,11 @@ def _unavailable(engine: Engine) -> Iterator[None]:
         if isinstance(error, (IntegrityError, ProgrammingError)):
             raise
         engine.dispose()  # whatever state its connections are in
-        reason = str(error.orig).strip().splitlines()[0] if str(error.orig).strip() else type(error).__name__
         raise LogUnavailableError(
-            f"The log can't be used now ({reason}); nothing was written. Ask again with the same id."
+            f"The log can't be used now ({_reason(error)}); nothing was written. Ask again with the same id."
         ) from error
+
+
+def _reason(error: Any) -> str:
+    """Return what a database said, in one line."""
+    return next(iter(str(error.orig).strip().splitlines()), type(error).__name__)
