@@ -1,7 +1,7 @@
 """Hostile requests to a decision service: which of them it fails on, or answers against its own schema.
 
     python experiments/reliability.py requests      # 10,000, one row of docs/generated/reliability.md
-    python experiments/reliability.py schemathesis  # as many, made by Schemathesis of the service's OpenAPI document
+    python experiments/reliability.py schemathesis  # 5,000 made by Schemathesis of the service's OpenAPI document
 
 Requests are bytes on a socket, so that they may break HTTP as well as JSON: wrong lengths, chunks, encodings and types,
 packed bodies, a client that stops half-way, deep nesting, numbers of 5,000 digits, megabytes of text. Half of them go to

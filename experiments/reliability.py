@@ -289,7 +289,7 @@ KINDS: dict[str, tuple[Callable[[int, int], Counter[str] | str], int]] = {
     "tables": (try_tables, 3_000),
     "summaries": (try_summaries, 2_000),
     "requests": (try_requests, 10_000),
-    "schemathesis": (run_schemathesis, 10_000),
+    "schemathesis": (run_schemathesis, 5_000),
     "kills": (try_kills, 40),
     "deciders": (kill_deciders, 100),
     "services": (kill_services, 100),
