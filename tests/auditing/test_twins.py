@@ -158,8 +158,8 @@ def test_one_hot_columns_and_those_put_together_go_together() -> None:
     assert not found.steps["changed"][found.steps["column"] == "c"].any()
     step = found.steps[(found.steps["column"] == "job") & found.steps["changed"]].iloc[0]
     assert step["counterpart_value"] == "job_carter"
-    with pytest.raises(ValueError, match="Got 'aa' in together"):
-        twins(model, X, sensitive_features=sex, together=[["aa"]], **QUICK)
+    with pytest.raises(ValueError, match="Got 'aa' in together"):  # also where nothing is found
+        twins(Rule(lambda rows: rows["c"] - 8), X, sensitive_features=sex, together=[["aa"]], **QUICK)
 
 
 def test_mixed_columns_with_gaps_and_three_groups() -> None:

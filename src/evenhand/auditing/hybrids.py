@@ -11,7 +11,6 @@ import numpy as np
 import pandas as pd
 
 from evenhand.arrays import Array, Codes, Flags, Floats
-from evenhand.checks import did_you_mean
 from evenhand.metrics.answers import positions
 from evenhand.metrics.classifiers import as_fitted, ask, model_columns, takes_group
 from evenhand.metrics.group_columns import one_hot_features
@@ -167,10 +166,6 @@ def carriers_of(
     ask: Ask, frame: pd.DataFrame, sensitive: Sequence[Any], name: str, together: Sequence[Sequence[Any]] = ()
 ) -> Carriers:
     """Return the carriers: one-hot columns, and those that are to stay `together`, are one."""
-    for column in (column for columns in together for column in columns):
-        if column not in frame.columns:
-            near = did_you_mean(column, frame.columns)
-            raise ValueError(f"Got {column!r} in together, but X has no such column.{near}")
     seen = [column for column in ask.seen if column not in sensitive]
     given = [[column for column in columns if column in seen] for columns in together]
     taken = {column for columns in given for column in columns}

@@ -21,7 +21,7 @@ from evenhand.auditing.counterparts import by_transport, find_flips, flips_table
 from evenhand.auditing.hybrids import Ask, Model, Surrogate, carriers_of
 from evenhand.auditing.predictions import read_predictions
 from evenhand.auditing.twin_result import AboutTwins, Twins
-from evenhand.checks import MIN_GROUP, integer, number, one_of
+from evenhand.checks import MIN_GROUP, did_you_mean, integer, number, one_of
 from evenhand.frames import as_pandas
 from evenhand.groups import Groups, encode_groups, groups_by_name
 from evenhand.metrics.answers import Answers
@@ -192,6 +192,10 @@ def find_twins(
     groups = encode_groups(given, len(frame))
     sensitive = sensitive_columns(frame, given, groups.codes)
     others = frame.drop(columns=sensitive)
+    for column in (column for columns in settings.together for column in columns):
+        if column not in frame.columns:
+            near = did_you_mean(column, frame.columns)
+            raise ValueError(f"Got {column!r} in together, but X has no such column.{near}")
     compared, notes = _compared(groups, settings.min_group)
     called, names = _called(given), groups.names.tolist()
     ask: Ask | None = None
