@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-import json
-import os
 import signal
-import socket
-import subprocess
-import sys
 import time
-import urllib.request
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from fastapi.testclient import TestClient
+from service import Service
 
 from evenhand import DecisionLoop, LogUnavailableError
 from evenhand.decisions.serve.app import make_app
@@ -169,41 +164,12 @@ def test_learning_beside_deciding(model, tmp_path, crowd):
 
 
 def test_the_command_serves_and_ends_gracefully(fitted, tmp_path):
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    command = [
-        sys.executable,
-        "-m",
-        "evenhand",
-        "serve",
-        fitted.model,
-        "--log",
-        tmp_path / "log.db",
-        "--port",
-        port,
-    ]
-    with subprocess.Popen([str(part) for part in command], stdout=subprocess.PIPE, env=os.environ) as process:
-        assert b"Deciding at" in process.stdout.readline()
-        person = {"skill": 0.3, "born": "01.02.1980", "job": "clerk", "branch": 2, "sex": "f"}
-
-        def ask(at):
-            body = json.dumps({"id": f"{at}", "context": person}).encode()
-            request = urllib.request.Request(
-                f"http://127.0.0.1:{port}/decide", body, {"Content-Type": "application/json"}
-            )
-            for _ in range(100):
-                try:
-                    return json.load(urllib.request.urlopen(request, timeout=30))
-                except urllib.error.URLError:
-                    time.sleep(0.1)
-            raise AssertionError("no answer")
-
-        ask(0)
-        with ThreadPoolExecutor(8) as threads:
-            found = list(threads.map(ask, range(40)))
-        process.send_signal(signal.SIGTERM)
-        process.wait(60)
+    person = {"skill": 0.3, "born": "01.02.1980", "job": "clerk", "branch": 2, "sex": "f"}
+    with Service(str(tmp_path / "log.db"), str(fitted.model)) as service, ThreadPoolExecutor(8) as threads:
+        asked = [{"id": f"{at}", "context": person} for at in range(40)]
+        found = [answer for _, answer in threads.map(lambda body: service.ask("/decide", body), asked)]
+        assert service.end(signal.SIGTERM) in (0, -signal.SIGTERM)
+        assert service.said == b""
     with DecisionLoop(None, tmp_path / "log.db") as loop:
         assert loop.replay().decisions == 40
         assert all(loop.decide(one["id"], person).probability == one["probability"] for one in found)
