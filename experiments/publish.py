@@ -7,6 +7,7 @@
     python experiments/tiny_groups.py && python experiments/selective_labels.py && python experiments/strangers.py && python experiments/boosted_choices.py
     python experiments/planted_proxies.py
     python benchmarks/training.py --json results/benchmarks/training.json
+    python benchmarks/serving.py --json results/benchmarks/serving.json
     python experiments/boosted.py && python experiments/boosted_elsewhere.py
     python experiments/fairgbm_peer.py --python … && python benchmarks/boosting.py --json results/benchmarks/boosting.json
     evenhand reproduce
@@ -383,9 +384,15 @@ PAGES: dict[str, Callable[[], str]] = {
 def main() -> None:
     import boosted_pages  # these need this file's functions
     import selective_pages
+    import serving_pages
 
     GENERATED.mkdir(parents=True, exist_ok=True)
-    for name, make in {**PAGES, **boosted_pages.PAGES, **selective_pages.PAGES}.items():
+    for name, make in {
+        **PAGES,
+        **boosted_pages.PAGES,
+        **selective_pages.PAGES,
+        **serving_pages.PAGES,
+    }.items():
         try:
             text = make()
         except FileNotFoundError as error:
