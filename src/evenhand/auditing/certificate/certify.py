@@ -97,7 +97,7 @@ def certify(
     held = _held(model, X)
     names = _groups(held.policies, groups)
     domain = possible_people(held.contexts, held.kinds, held.categories, held.gaps, ranges or {})
-    trees = _trees(domain, held, names, generator(random_state))
+    trees = _trees(domain, held, names, generator(random_state), began + time_limit / 4)
     # Half of the time for everybody, the other half for those decided differently, and what is left.
     for which, share in ((0, 0.5), (1, 1.0), (0, 1.0)):
         _grow(trees[which], tolerance, began + share * time_limit)
@@ -188,7 +188,7 @@ def _groups(policies: Any, groups: Sequence[Any] | None) -> list[Any]:
 
 
 def _trees(
-    domain: Domain, held: _Held, names: list[Any], rng: np.random.Generator
+    domain: Domain, held: _Held, names: list[Any], rng: np.random.Generator, until: float
 ) -> tuple[list[Tree], list[Tree]]:
     """Return a tree for each pair of groups, and one for those decided differently, with people to start."""
     ends = [[getattr(option, end) for option in domain.options] for end in ("low", "high", "whole")]
@@ -210,7 +210,7 @@ def _trees(
         for kind, line in zip(trees, (None, boundary), strict=True):
             tree = Tree(two, low, high, whole, line, (one, other))
             for chosen, numbers in starts:
-                climb(tree, chosen.copy(), numbers.copy())
+                climb(tree, chosen.copy(), numbers.copy(), until=until)
             kind.append(tree)
     return trees
 
@@ -231,7 +231,7 @@ def _finding(trees: list[Tree], domain: Domain, held: _Held, model: Any, toleran
     bound = max(0.0, *(max(tree.bound, tree.dropped) for tree in trees))
     if best.person is None:
         nobody = bound <= 0
-        return Worst(None, {}, {}, float("nan"), 0.0 if nobody else bound + _ROUNDING, nobody)
+        return Worst(None, {}, {}, float("nan"), 0.0 if nobody else min(1.0, bound + _ROUNDING), nobody)
     chosen, numbers = best.person
     row = domain.rows(chosen[None], numbers[None])
     asked: Any = row.to_numpy() if model is held.policies and not _named(model) else row
@@ -241,7 +241,7 @@ def _finding(trees: list[Tree], domain: Domain, held: _Held, model: Any, toleran
     at = [every.index(name) for name in best.groups]
     shown = {name: float(said[place, held.positive]) for name, place in zip(best.groups, at, strict=True)}
     gap = abs(shown[best.groups[0]] - shown[best.groups[1]])
-    bound = max(bound + _ROUNDING, gap)
+    bound = min(1.0, max(bound + _ROUNDING, gap))
     person = row.astype(object).iloc[0]
     for name, kind in domain.kinds.items():
         if kind not in (NUMBER, CATEGORY) and not pd.isna(person[name]):

@@ -182,7 +182,7 @@ def bound(
     enough = difference_for(nearest(boxes.middle), target)
     best, largest = np.full(len(boxes), np.inf), np.full(len(boxes), -1.0)
     who, what = np.zeros_like(boxes.allowed), np.zeros_like(boxes.low)
-    mix = _Mix(two, boxes)
+    mix = Mix(two, boxes)
     for _ in range(steps):
         constant, weights = mix.weights()
         value, chosen, numbers, units = best_people(two, weights, boxes)
@@ -209,7 +209,7 @@ def bound(
     return largest, who, what
 
 
-class _Mix:
+class Mix:
     """A mix of lines above D for every box, and how it moves."""
 
     def __init__(self, two: TwoPolicies, boxes: Boxes) -> None:

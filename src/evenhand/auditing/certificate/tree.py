@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
@@ -184,14 +185,18 @@ def _cut(middle: Floats) -> Floats:
     return np.where((low < -1) & (high > 1), 0, half)
 
 
-def climb(tree: Tree, chosen: Flags, numbers: Floats, *, sweeps: int = 5, points: int = 9) -> None:
-    """Improve people one column at a time, and offer the best to the tree."""
+def climb(
+    tree: Tree, chosen: Flags, numbers: Floats, *, until: float, sweeps: int = 5, points: int = 9
+) -> None:
+    """Improve people one column at a time, until then at most, and offer the best to the tree."""
     two, rows = tree.two, np.arange(len(chosen))
     columns = list(pairwise(two.first.tolist()))
     best = _score(tree, units_of(two, chosen, numbers))
     for _ in range(sweeps):
         before = best.copy()
         for begin, end in columns:
+            if time.monotonic() > until:
+                break
             for option in range(begin, end):
                 low, high = tree.low[option], tree.high[option]
                 tried = np.linspace(low, high, points if high > low else 1)
