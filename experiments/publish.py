@@ -10,6 +10,7 @@
     python benchmarks/serving.py --json results/benchmarks/serving.json
     python experiments/boosted.py && python experiments/boosted_elsewhere.py
     python experiments/fairgbm_peer.py --python … && python benchmarks/boosting.py --json results/benchmarks/boosting.json
+    python experiments/certificates.py --time-limit 300
     evenhand reproduce
     python experiments/publish.py
 
@@ -20,6 +21,7 @@ What has no results is left as it is, and said.
 from __future__ import annotations
 
 import json
+import math
 import re
 import shutil
 from collections.abc import Callable
@@ -349,7 +351,37 @@ def planted_proxies() -> str:
     return f"{markdown(text)}\n\nMeans over {table['seed'].nunique()} tables each. Command: `{command}`."
 
 
+def certificates() -> str:
+    """What was found and proven, in percentage points; a bound is rounded up."""
+    table = pd.read_csv(RESULTS / "certificates" / "certificates.csv")
+
+    def proven(bound: float, closed: bool) -> str:
+        return f"{math.ceil(1e4 * bound) / 100:.2f}" + ("" if closed else " (open)")
+
+    shown = pd.DataFrame(
+        {
+            "dataset": table["dataset"].map(TITLES),
+            "λ": table["lambda"].map("{:g}".format),
+            "hidden units": table["hidden"],
+            "test people": (100 * table["largest_of_test"]).map("{:.2f}".format),
+            "found": (100 * table["found"]).map("{:.2f}".format),
+            "bound": [proven(*pair) for pair in zip(table["bound"], table["certified"], strict=True)],
+            "decided differently: found": (100 * table["flip_found"]).map("{:.2f}".format),
+            "bound ": [
+                proven(*pair) for pair in zip(table["flip_bound"], table["flip_certified"], strict=True)
+            ],
+            "seconds": table["seconds"].map("{:.0f}".format),
+        }
+    )
+    limit = table["time_limit"].iloc[0]
+    return (
+        f"{markdown(shown)}\n\nThe largest difference of two policies' probabilities, in percentage points. Open: not certified "
+        f"when the time was over. Command: `python experiments/certificates.py --time-limit {limit:g}`, one thread on a busy machine."
+    )
+
+
 PAGES: dict[str, Callable[[], str]] = {
+    "certificates": certificates,
     "planted-proxies": planted_proxies,
     "tiny_groups": tiny_groups,
     "strangers": strangers,
