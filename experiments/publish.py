@@ -7,6 +7,7 @@
     python experiments/tiny_groups.py && python experiments/selective_labels.py && python experiments/strangers.py && python experiments/boosted_choices.py
     python experiments/planted_proxies.py
     python benchmarks/training.py --json results/benchmarks/training.json
+    python benchmarks/learning.py --json results/benchmarks/learning.json
     python benchmarks/serving.py --json results/benchmarks/serving.json
     python experiments/boosted.py && python experiments/boosted_elsewhere.py
     python experiments/fairgbm_peer.py --python … && python benchmarks/boosting.py --json results/benchmarks/boosting.json
@@ -380,7 +381,26 @@ def certificates() -> str:
     )
 
 
+def learning() -> str:
+    rows, clock, worked = [], 0.0, 0.0
+    for one in json.loads((RESULTS / "benchmarks" / "learning.json").read_text()):
+        row = {"outcomes in the log": f"{one['n']:,}"}
+        for name in ("join", "learn", "judge", "status", "again_join", "again_learn", "again_status"):
+            took = one.get(f"{name}_processor_seconds")
+            row[name.replace("again_", "1,000 more: ")] = "–" if took is None else f"{took:.3g} s"
+            clock, worked = clock + one.get(f"{name}_seconds", 0.0), worked + (took or 0.0)
+        most = max(value for name, value in one.items() if name.endswith("added_mb"))
+        rows.append({**row, "memory added, at most": f"{most:.0f} MB"})
+    note = (
+        "Processor seconds in one thread; SQLite, 8 columns, two groups, ids in random order. `judge` is `candidate`, `status` "
+        f"the first look at `/status`. By the clock it took {clock / worked:.1f} times as long, on two cores that other work "
+        "used, too. Command: `python benchmarks/learning.py`."
+    )
+    return f"{markdown(pd.DataFrame(rows))}\n\n{note}"
+
+
 PAGES: dict[str, Callable[[], str]] = {
+    "learning": learning,
     "certificates": certificates,
     "planted-proxies": planted_proxies,
     "tiny_groups": tiny_groups,

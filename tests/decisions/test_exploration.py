@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evenhand.decisions.exploration import Explorer, Novelty, explored, settled, with_floor
+from evenhand.decisions.exploration import Explorer, Novelty, explored, with_floor
 
 
 @given(st.integers(2, 5), st.floats(0, 1), st.integers(0, 10_000))
@@ -79,28 +79,6 @@ def test_a_budget_is_never_exceeded_and_begins_anew_each_day():
     assert explorer.report()["all"].explored == 15
 
 
-def test_what_an_outcome_earns_and_when():
-    nan = np.nan
-    actions = ["grant", "refuse", "grant", "grant", "grant"]
-    known, earned = settled(
-        actions, [1, nan, nan, nan, 0.5], [9, 1, 9, 1, 1], reveals={"grant"}, unrevealed=0.1, within=6
-    )
-    np.testing.assert_array_equal(known, [True, True, False, False, False])
-    np.testing.assert_array_equal(earned, [1, 0.1, nan, nan, nan])
-    overdue = settled(
-        actions, [1, nan, nan, nan, 0.5], [9, 1, 9, 1, 1], reveals={"grant"}, within=6, overdue=-1
-    )
-    np.testing.assert_array_equal(overdue[1], [1, 0, -1, nan, nan])
-    at_once = settled(actions, [1, nan, nan, nan, 0.5], [9, 1, 9, 1, 1], reveals={"grant"})
-    np.testing.assert_array_equal(at_once[0], [True, True, False, False, True])
-
-
-def test_rules_that_can_not_be_kept_are_refused():
-    with pytest.raises(ValueError, match="expected at least one action after which an outcome is seen"):
-        settled(["no"], [np.nan], [1], reveals=set())
-    with pytest.raises(ValueError, match="Got a reward of 'no', but expected none: only 'yes' reveal"):
-        settled(["no"], [1.0], [1], reveals={"yes"})
-    with pytest.raises(ValueError, match="Got 1 actions, 2 rewards and 1 ages"):
-        settled(["no"], [1.0, 2.0], [1], reveals={"yes"})
+def test_a_floor_that_can_not_be_kept_is_refused():
     with pytest.raises(ValueError, match="Got floor=0.7"):
         Explorer(0.7)

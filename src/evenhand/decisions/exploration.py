@@ -16,7 +16,6 @@ import numpy.typing as npt
 from evenhand import checks
 from evenhand.arrays import Codes, Flags, Floats
 from evenhand.bandits.offpolicy import finite
-from evenhand.wording import listed
 
 
 def with_floor(probabilities: npt.ArrayLike, floor: npt.ArrayLike) -> Floats:
@@ -204,60 +203,3 @@ class Explorer:
             group: Spent(n, self.floors_given.get(group, 0.0) / n, self.times.get(group, 0))
             for group, n in self.people.items()
         }
-
-
-def settled(
-    actions: Collection[Any],
-    rewards: npt.ArrayLike,
-    ages: npt.ArrayLike,
-    *,
-    reveals: Collection[Any],
-    unrevealed: float = 0.0,
-    within: float = np.inf,
-    overdue: float | None = None,
-) -> tuple[Flags, Floats]:
-    """Return whose outcome can be learned from now, and what each earned; NaN where it can't.
-
-    Parameters
-    ----------
-    actions : list
-        What was done for each person.
-    rewards : array of shape (people,)
-        What it earned, NaN where no outcome has come.
-    ages : array of shape (people,)
-        How long ago each decision was made, in the unit of `within`.
-    reveals : set
-        The actions after which an outcome is seen.
-    unrevealed : float
-        What an action earns that reveals none: known at once.
-    within : float
-        How long an outcome may take. Nobody's counts before: among younger decisions, those whose outcome has
-        come already are not like the others.
-    overdue : float, optional
-        What an action earned whose outcome has not come by then; without it, such people are left out.
-
-    Examples
-    --------
-    >>> actions, rewards = ["grant", "refuse", "grant"], [1, np.nan, np.nan]
-    >>> known, earned = settled(actions, rewards, ages=[9, 9, 2], reveals={"grant"}, within=6)
-    >>> known, earned
-    (array([ True,  True, False]), array([ 1.,  0., nan]))
-    """
-    if not len(reveals):
-        raise ValueError("Got reveals=∅, but expected at least one action after which an outcome is seen.")
-    taken, paid, old = list(actions), np.array(rewards, dtype=np.float64), np.asarray(ages, dtype=np.float64)
-    if not len(taken) == len(paid) == len(old):
-        raise ValueError(
-            f"Got {len(taken)} actions, {len(paid)} rewards and {len(old)} ages, but expected one of each."
-        )
-    shows = np.array([action in reveals for action in taken], dtype=np.bool_)
-    hidden = ~shows & ~np.isnan(paid)
-    if hidden.any():
-        action = taken[int(np.argmax(hidden))]
-        raise ValueError(f"Got a reward of {action!r}, but expected none: only {listed(reveals)} reveal one.")
-    ripe = old >= within if np.isfinite(within) else ~np.isnan(paid)
-    late = shows & ripe & np.isnan(paid)
-    paid[late] = np.nan if overdue is None else overdue
-    paid[~shows] = unrevealed
-    paid[shows & ~ripe] = np.nan
-    return ~np.isnan(paid), paid

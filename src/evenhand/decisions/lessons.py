@@ -48,15 +48,17 @@ def join(log: Log, rules: Rules, now: float) -> int:
         settled(log, outcomes, before.outcomes),
         now - (rules.within or 0.0) if waits else None,
     )
-    written = 0
-    for table, ranges in (
-        (decisions, [(before.decisions, after.decisions), _silent(log, before, after)]),
-        (outcomes, [(before.outcomes, after.outcomes)]),
+    known, written = _known(rules, after), 0
+    # Whoever was decided about since the last time is met by their decision; others by a new outcome.
+    others = known.where(decisions.c.number <= before.decisions)
+    for query, table, low, high in (
+        (known, decisions, before.decisions, after.decisions),
+        (known, decisions, *_silent(log, before, after)),
+        (others, outcomes, before.outcomes, after.outcomes if before.decisions else 0),
     ):
-        for low, high in ranges:
-            for at in range(low, high, _WRITTEN):
-                piece = and_(table.c.number > at, table.c.number <= min(at + _WRITTEN, high))
-                written += _write(log, _known(rules, after).where(piece))
+        for at in range(low, high, _WRITTEN):
+            piece = and_(table.c.number > at, table.c.number <= min(at + _WRITTEN, high))
+            written += _write(log, query.where(piece))
     if after != before:
         _set_joined(log, before, after)
     return written
