@@ -142,6 +142,23 @@ def test_bare_decisions_are_explained_by_a_surrogate_that_says_how_good_it_is() 
     )
 
 
+def test_a_surrogate_names_no_column_that_carries_less_than_its_error() -> None:
+    rng = np.random.default_rng(1)
+    last, common = rng.random(600) < 0.5, rng.normal(size=600)
+    X = pd.DataFrame(
+        {
+            name: 0.7 * common + rng.normal(size=600) + shift * last
+            for name, shift in (("used", 1), ("idle", 1), ("plain", 0))
+        }
+    )
+    decided = np.where(X["used"] + X["plain"] + 0.7 * rng.normal(size=600) > 0.5, "yes", "no")
+    found = twins(decided, X, sensitive_features=np.where(last, "b", "a"), **QUICK)
+    assert clear_columns(found, "a") == ["used"]
+    idle = found.columns[found.columns["column"] == "idle"].iloc[0]
+    assert idle["p_value"] <= 0.05, "by chance alone it would be named"
+    assert idle["low"] < 1 - found.about["surrogate"]
+
+
 def test_one_hot_columns_and_those_put_together_go_together() -> None:
     rng = np.random.default_rng(0)
     n = 300

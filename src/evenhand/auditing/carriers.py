@@ -9,7 +9,7 @@ import pandas as pd
 
 from evenhand.arrays import Codes, Flags, Floats
 from evenhand.auditing.counterparts import Direction, Found, chance, sample, share_interval
-from evenhand.auditing.hybrids import Ask, Carriers, Pairs, asked
+from evenhand.auditing.hybrids import Ask, Carriers, Pairs, Surrogate, asked
 from evenhand.metrics.answers import as_array
 
 
@@ -85,10 +85,12 @@ class Search(NamedTuple):
         table = pd.concat(columns, ignore_index=True) if columns else pd.DataFrame(columns=["row", "carrier"])
         null = self._null(clear)
         probability = chance(points.ravel(), null.reshape(len(null), -1)).reshape(points.shape)
+        # A surrogate errs, and in its errors it leans on columns that only go with those that decide.
+        floor = 1 - self.ask.fidelity if isinstance(self.ask, Surrogate) else -np.inf
         at = table["row"].to_numpy(dtype=int), table["carrier"].to_numpy(dtype=int)
         table = table.assign(
             points=points[at], by_chance=null.mean(axis=0)[at], p_value=probability[at],
-            clear=probability[at] <= 1 - confidence + 1e-9,
+            clear=(probability[at] <= 1 - confidence + 1e-9) & (table["low"] > floor),
         ).drop(columns=["row", "carrier"])  # fmt: skip
         return table, _stacked(people), _stacked(steps)
 
