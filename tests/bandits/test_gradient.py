@@ -195,6 +195,15 @@ def test_history_accumulates(cancer):
     np.testing.assert_allclose(np.cumsum(history["mean_reward"] * widths), history["reward"])
 
 
+def test_learning_without_end_keeps_the_end_of_its_history():
+    X, actions, rewards, propensities, _ = bandit_world(700)
+    bandit = GradientBandit(checkpoint_every=1, random_state=0)
+    for _ in range(2):
+        bandit.update(X, actions, rewards, propensities, classes=[0, 1, 2])
+    assert bandit.history_["step"].tolist() == [*range(401, 1401)]
+    assert bandit.history_["reward"][0] != bandit.history_["mean_reward"][0]
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [

@@ -68,7 +68,8 @@ class GradientBandit(PolicyLearner):
     policies_ : Network
         The parameters, stacked over one group.
     history_ : dict of ndarray
-        Step, accumulated reward, mean reward and mean divergence of each interval.
+        Step, accumulated reward, mean reward and mean divergence of each interval; of learning without
+        end (`partial_fit`, `update`), of the last 1,000.
     n_steps_ : int
         How many people were met.
 

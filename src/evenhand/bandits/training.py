@@ -17,6 +17,7 @@ from evenhand.network import Network
 from evenhand.rewards.rates import Rates
 
 HISTORY = ("step", "reward", "mean_reward", "mean_divergence")
+MOST_ROWS = 1000  # of its history that learning without end keeps: a model must not grow with every lesson
 
 
 class TrainingDivergedError(JobFailedError, ArithmeticError):
@@ -149,6 +150,9 @@ class Training:
             self.step += done
             if checkpoint is not None and checkpoint(self.step):
                 break
+        if not options.horizon:
+            for column in self.history.values():
+                del column[:-MOST_ROWS]
 
     def _write_down(self, history: Any) -> None:
         accumulated = self.history["reward"][-1] if self.history["reward"] else 0.0
