@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import gc
 import itertools
 import json
 import os
@@ -147,6 +148,8 @@ async def at_a_rate(port: int, contexts: list[str], seconds: float) -> dict[str,
         failed += not answer.startswith(b"HTTP/1.1 200")
         free.put_nowait(connection)
 
+    gc.collect()
+    gc.freeze()  # else the load itself would stop now and then, to go through all that is imported here
     began = time.perf_counter()
     asking = []
     for number in range(int(seconds * RATE)):

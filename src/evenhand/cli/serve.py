@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import signal
@@ -113,6 +114,9 @@ def _serve(loop: Any, host: str, port: int, **how: Any) -> None:
     on_stdout().print(f"Deciding at http://{host}:{port}/ with version {loop.version}; its API: /docs")
     # The thread that writes must not keep the one that answers waiting for Python's usual 5 ms.
     sys.setswitchinterval(0.0005)
+    # What is loaded by now stays: the collector need not go through it again and again.
+    gc.collect()
+    gc.freeze()
     uvicorn.run(app, host=host, port=port, log_level="warning", access_log=False, server_header=False)
 
 

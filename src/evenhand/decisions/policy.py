@@ -190,6 +190,11 @@ class Policy:
             said = np.asarray(inner.predict_proba(features), dtype=np.float64)[:, None]
         return np.asarray(said / said.sum(axis=2, keepdims=True))
 
+    def warm_up(self) -> None:
+        """Load the compiled code, which takes a while, before anybody waits for it."""
+        inner = self.model.model if isinstance(self.model, Deployed) else self.model
+        self.probabilities(np.zeros((1, inner.n_features_in_)))
+
     def learner(self) -> Any:
         """Return the part of a copy of the model that learns, and that copy."""
         model = copy.deepcopy(self.model)

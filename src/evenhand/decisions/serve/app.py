@@ -61,6 +61,7 @@ def make_app(
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        await asyncio.to_thread(loop.policy.warm_up)
         for one in running:
             one.start()
         yield
