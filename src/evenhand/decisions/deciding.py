@@ -79,10 +79,10 @@ class Row(NamedTuple):
     probability: float
     by_group: str
     version: int
-    revealed: bool
-    held_out: bool
+    revealed: int  # of these, SQLite knows numbers only, and its driver takes long over anything else
+    held_out: int
     floor: float
-    explored: bool | None  # None in logs of an earlier version
+    explored: int | None  # None in logs of an earlier version
 
 
 COLUMNS = [decisions.c[name] for name in Row._fields]
@@ -148,11 +148,11 @@ def answers(policy: Policy, rules: Rules, people: Asked, floors: Sequence[float]
     said = with_floor(plain, floor)
     taken = draw(said[own], numbers[good])
     actions = [policy.actions[at] for at in taken.tolist()]
-    shows = {action: rules.shows(action) for action in policy.actions}
+    shows = {action: int(rules.shows(action)) for action in policy.actions}
     made: list[Sequence[Any]] = [
         actions, said[(*own, taken)].tolist(), _texts(said), [policy.version] * len(good),
-        [shows[action] for action in actions], [held_out[at] for at in good], floor.tolist(),
-        (taken != unexplored).tolist(),
+        [shows[action] for action in actions], held_out[good].astype(int).tolist(), floor.tolist(),
+        (taken != unexplored).astype(int).tolist(),
     ]  # fmt: skip
     if len(good) == len(numbers):
         return list(map(Row, *people[:4], *made))
@@ -186,7 +186,7 @@ def decide(
                     results = [_settle(people, range(*ends), made, known, new) for ends in pairwise(ends)]
                     new = list(new.values())
                 if new:
-                    _write(connection, _DECIDED, new)
+                    _write(connection, _DECIDED, _typed(new, connection.dialect))
                 newest = connection.exec_driver_sql(_sql(_NEWEST, connection.dialect)).scalar() or 0
             budget.note(new)
             return results, newest
@@ -195,6 +195,14 @@ def decide(
                 raise
             new = None
     raise AssertionError
+
+
+def _typed(rows: Sequence[Row], dialect: Dialect) -> Sequence[Row]:
+    """Return rows as a database takes them: PostgreSQL tells numbers from booleans."""
+    if dialect.name == "sqlite":
+        return rows
+    flags = ("revealed", "held_out", "explored")
+    return [row._replace(**{flag: bool(getattr(row, flag)) for flag in flags}) for row in rows]
 
 
 def _settle(

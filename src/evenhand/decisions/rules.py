@@ -14,7 +14,7 @@ from typing import Any, Self
 import numpy as np
 
 from evenhand import checks
-from evenhand.arrays import Floats
+from evenhand.arrays import Flags, Floats
 from evenhand.decisions.contexts import shown
 from evenhand.decisions.errors import WrongLogError
 from evenhand.wording import listed
@@ -37,7 +37,7 @@ class Rules:
     reward_range: tuple[float, float]
     explore_per_day: int | None = None
 
-    def draws(self, ids: Sequence[str]) -> tuple[Floats, list[bool]]:
+    def draws(self, ids: Sequence[str]) -> tuple[Floats, Flags]:
         """Return each person's number in [0, 1), which picks the action, and whether they are held out.
 
         Both depend on the log's seed and the id alone: not on the order of people, nor on the policy.
@@ -45,7 +45,7 @@ class Rules:
         seed, mix = bytes.fromhex(self.seed), hashlib.blake2b
         mixed = b"".join([mix(id.encode(), key=seed, digest_size=16).digest() for id in ids])
         numbers: Floats = (np.frombuffer(mixed, dtype=">u8").reshape(-1, 2) >> 11) * np.float64(_ABOUT_ONE)
-        return numbers[:, 0], (numbers[:, 1] < self.held_out).tolist()
+        return numbers[:, 0], numbers[:, 1] < self.held_out
 
     def shows(self, action: str) -> bool:
         """Return whether an action reveals its outcome."""
