@@ -66,7 +66,8 @@ class Tally:
         """
         lacking = np.any([has_no_group(columns[name]) for name in columns], axis=0) & assessed
         lacking[rows] = False
-        first = pd.Series(rows).groupby(np.asarray(groups)).first()
+        named = _categories(as_columns(groups)).get_level_values(0)
+        first = pd.Series(rows).groupby(np.asarray(named)).first()
         index = _categories(columns.iloc[first[self.decided.index.get_level_values(0)]])
         above = None if self.above is None else self.above.set_axis(index)
         decided = self.decided.set_axis(index)

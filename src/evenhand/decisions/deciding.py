@@ -201,8 +201,10 @@ def _typed(rows: Sequence[Row], dialect: Dialect) -> Sequence[Row]:
     """Return rows as a database takes them: PostgreSQL tells numbers from booleans."""
     if dialect.name == "sqlite":
         return rows
-    flags = ("revealed", "held_out", "explored")
-    return [row._replace(**{flag: bool(getattr(row, flag)) for flag in flags}) for row in rows]
+    return [
+        row._replace(revealed=bool(row.revealed), held_out=bool(row.held_out), explored=bool(row.explored))
+        for row in rows
+    ]
 
 
 def _settle(
