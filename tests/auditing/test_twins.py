@@ -196,6 +196,9 @@ def test_mixed_columns_with_gaps_and_three_groups() -> None:
     assert len(found.flips) == 6
     assert set(found.columns["column"][found.columns["clear"]]) == {"pay"}
     assert found.to_dict()["people"][0]["person"] == found.people["person"][0] + 1
+    told = found.summary().splitlines()
+    assert sum("have a counterpart in c" in line for line in told) == 2
+    assert "4 of 6 such shares, from one group to another, do not stand clear of chance." in told
 
 
 def test_without_a_positive_label_any_other_decision_counts() -> None:

@@ -14,6 +14,7 @@ from evenhand.wording import people
 
 _NAMED = 5  # columns in a sentence
 _NUMBERED = ("person", "counterpart")
+_FEW = 4  # shares that are all put into words; of more, those that stand clear of chance
 
 
 class AboutTwins(TypedDict):
@@ -71,9 +72,14 @@ class Twins:
 
     def summary(self) -> str:
         """Return the findings in plain words: what was measured, never a verdict."""
-        lines = [how(self.about)]
-        for row in self.flips.to_dict("records"):
-            lines.append(_flips(row, self.about) + _carried(self.columns, row))
+        rows = self.flips.to_dict("records")
+        told = [row for row in rows if row["clear"] or len(rows) <= _FEW]
+        lines = [how(self.about), *(_flips(row, self.about) + _carried(self.columns, row) for row in told)]
+        if len(told) < len(rows):
+            lines.append(
+                f"{len(rows) - len(told)} of {len(rows)} such shares, from one group to another, do not "
+                "stand clear of chance."
+            )
         return "\n".join([*lines, *(f"Note: {note}" for note in self.notes)])
 
     def numbered(self, rows: Codes) -> Twins:
