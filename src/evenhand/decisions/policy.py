@@ -39,7 +39,7 @@ class Policy:
     """A fitted model, either one of our estimators or a `Deployed`, as the loop uses it."""
 
     def __init__(self, model: Any, version: int = 1) -> None:
-        inner = model.model if isinstance(model, Deployed) else model
+        inner = _inside(model)
         if not hasattr(inner, "classes_") or not hasattr(inner, "predict_proba"):
             raise ValueError(
                 f"Got a {type(model).__name__}, but expected a fitted model of evenhand's that decides: "
@@ -183,7 +183,7 @@ class Policy:
         """Return every group's probabilities, (people, groups, actions), without exploration."""
         if features.shape[0] == 0:
             return np.zeros((0, len(self.groups), len(self.actions)))
-        inner = self.model.model if isinstance(self.model, Deployed) else self.model
+        inner = _inside(self.model)
         if hasattr(inner, "probabilities_by_group"):
             said = np.asarray(inner.probabilities_by_group(features), dtype=np.float64)
         else:
@@ -192,13 +192,12 @@ class Policy:
 
     def warm_up(self) -> None:
         """Load the compiled code, which takes a while, before anybody waits for it."""
-        inner = self.model.model if isinstance(self.model, Deployed) else self.model
-        self.probabilities(np.zeros((1, inner.n_features_in_)))
+        self.probabilities(np.zeros((1, _inside(self.model).n_features_in_)))
 
     def learner(self) -> Any:
         """Return the part of a copy of the model that learns, and that copy."""
         model = copy.deepcopy(self.model)
-        inner = model.model if isinstance(model, Deployed) else model
+        inner = _inside(model)
         part = getattr(inner, "bandits_", inner)  # of an ensemble the networks learn, the trees stay
         if not hasattr(part, "update"):
             raise ValueError(
@@ -214,6 +213,11 @@ class Policy:
     def fingerprint(self) -> str:
         """Return the model's fingerprint."""
         return fingerprint(self.model)
+
+
+def _inside(model: Any) -> Any:
+    """Return the estimator, without the preprocessing that a `Deployed` has around it."""
+    return model.model if isinstance(model, Deployed) else model
 
 
 def _computable(features: Any) -> Any:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 from evenhand.atomic import write_text
+from evenhand.tables.files import sha256_of
 from evenhand.version import __version__
 from evenhand.workflow.deciding import Outcome
 
@@ -33,7 +32,10 @@ def write_record(path: Path, model: Path, data: Path, found: Outcome, *, began: 
         "ended": now(),
         "evenhand": __version__,
         "command": command,
-        "files": {what: None if file is None else _hashed(file) for what, file in files.items()},
+        "files": {
+            what: None if file is None else {"name": str(file), "sha256": sha256_of(file)}
+            for what, file in files.items()
+        },
         "decided": found.decided,
         "rejected": found.rejected,
         "would_flip": found.would_flip,
@@ -42,8 +44,3 @@ def write_record(path: Path, model: Path, data: Path, found: Outcome, *, began: 
         "not_recorded": NOT_RECORDED,
     }
     return write_text(path, json.dumps(told, ensure_ascii=False, indent=1))
-
-
-def _hashed(path: Path) -> dict[str, Any]:
-    with path.open("rb") as file:
-        return {"name": str(path), "sha256": hashlib.file_digest(file, "sha256").hexdigest()}
