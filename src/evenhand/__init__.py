@@ -12,6 +12,7 @@ if TYPE_CHECKING:  # what type checkers and editors see; at run time, a name is 
     from evenhand.auditing import Audit, Certificate, Twins, audit, certify, twins
     from evenhand.bandits import CooperativeBandits, GradientBandit, TrainingDivergedError
     from evenhand.bandits.deciding import NoGroupsWarning
+    from evenhand.bandits.many import fit_many
     from evenhand.boosting import CooperativeBoosting, CooperativeEnsemble
     from evenhand.decisions.deciding import Decision
     from evenhand.decisions.errors import ConflictError, LogUnavailableError, WrongLogError
@@ -45,6 +46,7 @@ _HOMES = {
     "evenhand.bandits": ("CooperativeBandits", "GradientBandit", "TrainingDivergedError"),
     "evenhand.boosting": ("CooperativeBoosting", "CooperativeEnsemble"),
     "evenhand.bandits.deciding": ("NoGroupsWarning",),
+    "evenhand.bandits.many": ("fit_many",),
     "evenhand.decisions.deciding": ("Decision",),
     "evenhand.decisions.errors": ("ConflictError", "LogUnavailableError", "WrongLogError"),
     "evenhand.decisions.judging": ("Judgement",),
@@ -106,6 +108,7 @@ __all__ = [
     "audit",
     "certify",
     "explore",
+    "fit_many",
     "load",
     "save",
     "tabular",

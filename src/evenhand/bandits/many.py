@@ -1,0 +1,72 @@
+"""Many models of the same people: a grid of parameters, each point fitted as it would be by itself."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import joblib
+from sklearn.base import clone
+from sklearn.model_selection import ParameterGrid
+
+from evenhand import checks
+
+ENGINES = ("cpu",)
+
+
+def fit_many(
+    estimator: Any,
+    grid: Mapping[str, Any] | Iterable[Mapping[str, Any]],
+    X: Any,
+    y: Any,
+    sample_weight: Any = None,
+    *,
+    sensitive_features: Any = None,
+    engine: str = "cpu",
+    n_jobs: int = 1,
+) -> list[Any]:
+    """Fit an estimator at every point of a grid, and return the fitted models in the grid's order.
+
+    Parameters
+    ----------
+    estimator : estimator
+        `CooperativeBandits`, `GradientBandit`, or any other classifier. It is copied, never fitted itself.
+    grid : dict or list of dict
+        The values of each parameter, as for scikit-learn's `ParameterGrid`, whose order the models have.
+    X, y : array-like
+        Contexts, one row per person, and labels.
+    sample_weight : array-like, optional
+        How many people each person stands for.
+    sensitive_features : array-like, optional
+        Each person's group.
+    engine : {'cpu'}
+        Where models are trained; on the CPU they are what separate fits give, bit for bit.
+    n_jobs : int
+        How many models are trained at a time, in threads; -1 for one per core.
+
+    Returns
+    -------
+    list of estimators
+        One per point; `get_params` says which.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from evenhand import CooperativeBandits, fit_many
+    >>> rng = np.random.default_rng(0)
+    >>> s, X = rng.choice(["f", "m"], 300), rng.normal(size=(300, 3))
+    >>> y = X[:, 0] + 0.5 * (s == "m") > 0
+    >>> grid = {"divergence_weight": [0, 20], "random_state": [0, 1, 2]}
+    >>> models = fit_many(CooperativeBandits(steps=1000), grid, X, y, sensitive_features=s)
+    >>> [(model.divergence_weight, model.random_state) for model in models][:4]
+    [(0, 0), (0, 1), (0, 2), (20, 0)]
+    """
+    checks.one_of("engine", engine, ENGINES)
+    # Every point is checked before the first is fitted.
+    models = [clone(estimator).set_params(**point) for point in ParameterGrid(grid)]
+    given = {"sample_weight": sample_weight, "sensitive_features": sensitive_features}
+    given = {name: value for name, value in given.items() if value is not None}
+    fits = (joblib.delayed(model.fit)(X, y, **given) for model in models)
+    # Threads: the training loop releases the interpreter lock, and nothing has to be copied.
+    fitted: list[Any] = joblib.Parallel(n_jobs=n_jobs, prefer="threads")(fits)
+    return fitted
