@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
+from sqlalchemy import select
 
 from evenhand import ConflictError, DecisionLoop, LogUnavailableError, WrongLogError, load
 from evenhand.decisions import schema
@@ -64,6 +65,18 @@ def test_a_batch_is_decided_wholly_or_not_at_all(where, begin, crowd):
     assert loop.decide_many([]) == []
     twice = loop.decide_many([crowd[3], crowd[3]])
     assert twice[0] == twice[1]
+
+
+def test_batches_of_any_size_are_written_whole_and_in_order(where, begin, crowd):
+    loop, at = begin(where), 0
+    for size in (1, 49, 50, 51, 120):
+        loop.decide_many(crowd[at : at + size])
+        at += size
+    kept = select(schema.decisions.c.id, schema.decisions.c.group).order_by(schema.decisions.c.number)
+    assert loop._log.all(kept) == [(id, group) for id, _, group in crowd[:at]]
+    assert [one.id for one in loop.decide_many(crowd[100:400])] == [id for id, _, _ in crowd[100:400]]
+    found = loop.replay()  # some of them were known
+    assert (found.same, found.decisions) == (True, 400)
 
 
 def test_a_bad_request_among_many_threads_fails_alone(begin, crowd, tmp_path):

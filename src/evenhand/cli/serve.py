@@ -117,6 +117,8 @@ def _serve(loop: Any, host: str, port: int, **how: Any) -> None:
     # What is loaded by now stays: the collector need not go through it again and again.
     gc.collect()
     gc.freeze()
+    # Nor through the people of every request: they leave no cycles, and it took a fifth of the time.
+    gc.set_threshold(100_000)
     uvicorn.run(app, host=host, port=port, log_level="warning", access_log=False, server_header=False)
 
 

@@ -15,6 +15,7 @@ from evenhand.arrays import Floats
 LONGEST_ID = 200
 LARGEST = 1 << 16  # bytes of a context as JSON
 _JSON = json.JSONEncoder(sort_keys=True, separators=(",", ":"), allow_nan=False)
+_PLAIN, _TEXTS = {int, bool, type(None)}, {str, type(None)}
 _EXACT = 1 << 53  # whole numbers below are the same as floats
 
 
@@ -31,6 +32,12 @@ def check_id(id: Any) -> str:
             f"Got id={shown(id)}, but expected a text of 1 to {LONGEST_ID} printable characters."
         )
     return id
+
+
+def check_ids(ids: Sequence[Any]) -> Sequence[str]:
+    """Return ids that are as `check_id` wants them, quickly."""
+    plain = {*map(type, ids)} == {str} and "".join(ids).isprintable()
+    return ids if plain and max(map(len, ids)) <= LONGEST_ID and all(ids) else [*map(check_id, ids)]
 
 
 def as_text(context: Any) -> str:
@@ -59,7 +66,9 @@ def as_texts(contexts: Sequence[Any]) -> list[str]:
     inner = text[2:-2].split(f"{end},{text[1]}")
     if len(inner) > len(contexts):  # somebody's text has such signs in it
         return [as_text(context) for context in contexts]
-    return [_kept(f"{text[1]}{one}{end}") for one in inner]
+    texts = [f"{text[1]}{one}{end}" for one in inner]
+    _kept(max(texts, key=len))
+    return texts
 
 
 def parsed(texts: Sequence[str]) -> list[Any]:
@@ -109,6 +118,18 @@ def plain(value: Any, where: str = "context") -> Any:
     raise ValueError(
         f"Got a {type(value).__name__} in {where!r}, but expected text, a number, a date or nothing."
     )
+
+
+def plain_column(values: list[Any], name: str) -> list[Any]:
+    """Return `plain` of every value of a column.
+
+    >>> plain_column([1.0, None, "é"], "age")
+    [1, None, 'é']
+    """
+    kinds = {*map(type, values)}
+    if kinds <= _PLAIN or (kinds <= _TEXTS and "".join(filter(None, values)).isascii()):
+        return values
+    return [plain(value, name) for value in values]
 
 
 def _number(value: float, where: str) -> float | None:

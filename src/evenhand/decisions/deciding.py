@@ -5,25 +5,24 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
 from itertools import accumulate, chain, pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
-from sqlalchemy import Connection, Dialect, Insert, func, insert, select
+from sqlalchemy import Connection, Dialect, func, insert, select
 from sqlalchemy.exc import IntegrityError
 
 from evenhand.arrays import Floats
 from evenhand.decisions.budget import Budget
-from evenhand.decisions.contexts import check_id, parsed
+from evenhand.decisions.contexts import check_ids, parsed
 from evenhand.decisions.errors import ConflictError
 from evenhand.decisions.exploration import draw, with_floor
 from evenhand.decisions.log import Log
 from evenhand.decisions.policy import Policy
 from evenhand.decisions.rules import Rules
 from evenhand.decisions.schema import contradictions, decisions, outcomes, promotions
+from evenhand.decisions.writing import rows_of, sql, write
 
-_AT_ONCE = 10_000  # ids in one question to the database
 _TRIES = 5  # another decider may write the same id between our look and our write
 
 
@@ -106,10 +105,9 @@ def ask(
     policy: Policy, ids: Sequence[Any], contexts: Sequence[Any], groups: Sequence[Any], at: float
 ) -> Asked:
     """Return people who come now in columns; raise if somebody is not as the model reads people."""
-    names = [check_id(id) for id in ids]
+    names = check_ids(ids)
     values, texts = policy.take(contexts)
-    own = [policy.group(group, context) for group, context in zip(groups, contexts, strict=True)]
-    return Asked(names, [at] * len(names), own, texts, values)
+    return Asked(names, [at] * len(names), policy.named(groups, contexts), texts, values)
 
 
 def ask_again(rows: Sequence[Any]) -> Asked:
@@ -182,12 +180,12 @@ def decide(
         try:
             with log.write() as connection:
                 if new is None:
-                    known, new = _rows(connection, COLUMNS, people.ids), {}
+                    known, new = rows_of(connection, COLUMNS, people.ids), {}
                     results = [_settle(people, range(*ends), made, known, new) for ends in pairwise(ends)]
                     new = list(new.values())
                 if new:
-                    _write(connection, _DECIDED, _typed(new, connection.dialect))
-                newest = connection.exec_driver_sql(_sql(_NEWEST, connection.dialect)).scalar() or 0
+                    write(connection, _DECIDED, _typed(new, connection.dialect))
+                newest = connection.exec_driver_sql(sql(_NEWEST, connection.dialect)).scalar() or 0
             budget.note(new)
             return results, newest
         except IntegrityError:
@@ -238,8 +236,8 @@ def take_outcomes(log: Log, rules: Rules, jobs: Sequence[Sequence[Told]]) -> lis
     for left in reversed(range(_TRIES)):
         try:
             with log.write() as connection:
-                known = {} if first else _rows(connection, _KEPT, ids)
-                made = _rows(connection, _ASKED, ids)
+                known = {} if first else rows_of(connection, _KEPT, ids)
+                made = rows_of(connection, _ASKED, ids)
                 new, against, status = [], [], []
                 for one in told:
                     before = known.setdefault(one.id, one)
@@ -252,7 +250,7 @@ def take_outcomes(log: Log, rules: Rules, jobs: Sequence[Sequence[Told]]) -> lis
                         against.append(one)
                         status.append("contradicting")
                 if new:
-                    _write(connection, _HEARD, new)
+                    write(connection, _HEARD, new)
                 _keep_contradictions(connection, against)
             found = iter(status)
             return [[next(found) for _ in job] for job in jobs]
@@ -280,21 +278,3 @@ def _keep_contradictions(connection: Connection, against: list[Told]) -> None:
     rows = [row for key, row in new.items() if key not in kept]
     if rows:
         connection.execute(insert(contradictions), rows)
-
-
-def _rows(connection: Connection, columns: list[Any], ids: Sequence[str]) -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    for at in range(0, len(ids), _AT_ONCE):
-        query = select(*columns).where(columns[0].in_(ids[at : at + _AT_ONCE]))
-        found |= {row.id: row for row in connection.execute(query)}
-    return found
-
-
-def _write(connection: Connection, statement: Insert, rows: Sequence[Any]) -> None:
-    connection.exec_driver_sql(_sql(statement, connection.dialect, rows[0]._fields), rows)
-
-
-@cache
-def _sql(statement: Any, dialect: Dialect, columns: Sequence[str] = ()) -> str:
-    """Return what the driver reads: SQLAlchemy looks at each value, which takes longer than to write it."""
-    return str(statement.compile(dialect=dialect, column_keys=columns))

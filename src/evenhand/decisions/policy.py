@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from evenhand.arrays import Array, Codes, Floats
-from evenhand.decisions.contexts import as_texts, parsed, plain, plain_rows, shown
+from evenhand.decisions.contexts import as_texts, parsed, plain, plain_column, plain_rows, shown
 from evenhand.decisions.fingerprint import fingerprint
 from evenhand.groups import EVERYONE, codes_of
 from evenhand.tables.plain_rows import PlainRows
@@ -23,7 +23,6 @@ from evenhand.workflow.persistence import load, save
 
 _MOST_MET = 10_000  # ways of writing a group that are remembered
 _MANY = 8  # people for whom arrays are quicker than lists
-_PLAIN = {int, bool, type(None)}
 _MOST_TOLD = 300  # characters of an error: what came may be a megabyte
 
 
@@ -57,22 +56,15 @@ class Policy:
 
     # People in -----------------------------------------------------------------------------------------
 
-    def take(self, contexts: Sequence[Any]) -> tuple[list[Any], list[str]]:
+    def take(self, contexts: Sequence[Any]) -> tuple[Any, list[str]]:
         """Return what is kept of contexts, what the model reads, as plain values and as text."""
         if isinstance(self.model, Deployed):
-            values: list[Any] = [self._columns(context) for context in contexts]
-        else:
-            together = self._table(contexts) if len(contexts) >= _MANY else None
-            values = together or [self._numbers(context) for context in contexts]
-        return values, as_texts(values)
-
-    def _table(self, contexts: Sequence[Any]) -> list[Any] | None:
-        """Return everybody's numbers, quickly; None if somebody's are none, or another number of them."""
-        try:
-            table = np.array(contexts, dtype=np.float64)
-        except (TypeError, ValueError, OverflowError):
-            return None
-        return plain_rows(table) if table.ndim == 2 else None
+            values = self._columns(contexts)
+            return values, as_texts(values)
+        table = _table(contexts) if len(contexts) >= _MANY else None
+        together = None if table is None else plain_rows(table)
+        values = together or [self._numbers(context) for context in contexts]
+        return values if table is None else table, as_texts(values)
 
     def _numbers(self, context: Any) -> Any:
         try:
@@ -86,21 +78,25 @@ class Policy:
             raise ValueError(f"Got the context {shown(context)}, but expected one row of numbers.")
         return plain(numbers)
 
-    def _columns(self, context: Any) -> dict[str, Any]:
-        if not isinstance(context, Mapping):
-            raise ValueError(f"Got a context of {type(context).__name__}, but expected a dict of columns.")
-        lacking = [name for name in self.model.columns if name not in context]
-        if lacking:
-            raise ValueError(f"Got a context without {listed(lacking, most=5)}, but the model needs it.")
-        return {
-            name: value
-            if type(value) in _PLAIN or (type(value) is str and value.isascii())
-            else plain(value, name)
-            for name, value in ((name, context[name]) for name in self.model.columns)
-        }
+    def _columns(self, contexts: Sequence[Any]) -> list[Any]:
+        names = sorted(self.model.columns)  # as the log writes them: it need not sort them again
+        for context in contexts:
+            if type(context) is not dict and not isinstance(context, Mapping):
+                got = type(context).__name__
+                raise ValueError(f"Got a context of {got}, but expected a dict of columns.")
+            if not self.model.columns.keys() <= context.keys():
+                lacking = [name for name in self.model.columns if name not in context]
+                raise ValueError(f"Got a context without {listed(lacking, most=5)}, but the model needs it.")
+        table = [plain_column([context[name] for context in contexts], name) for name in names]
+        return [dict(zip(names, row, strict=True)) for row in zip(*table, strict=True)]
 
-    def group(self, group: Any, context: Any) -> str:
-        """Return the name of a person's group; if it isn't given, the context's sensitive columns say it."""
+    def named(self, groups: Sequence[Any], contexts: Sequence[Any]) -> Sequence[str]:
+        """Return the name of each person's group; a context's sensitive columns say it if it isn't given."""
+        if {*map(type, groups)} == {str} and self.groups.keys() >= {*groups}:
+            return groups
+        return [self._named(group, context) for group, context in zip(groups, contexts, strict=True)]
+
+    def _named(self, group: Any, context: Any) -> str:
         if isinstance(group, str) and group in self.groups:
             return group
         if not isinstance(self.model, Deployed):
@@ -111,9 +107,9 @@ class Policy:
             return self._order[int(code)]
         if not self.model.sensitive:
             return next(iter(self.groups))
-        told = group if isinstance(group, Mapping) else {self.model.sensitive[0]: group}
-        if group is None:
-            told = context
+        told = context
+        if group is not None:
+            told = group if isinstance(group, Mapping) else {self.model.sensitive[0]: group}
         missing = [name for name in self.model.sensitive if name not in told]
         if missing:
             raise ValueError(
@@ -147,10 +143,8 @@ class Policy:
             features, reasons = self._encoded(contexts)
             scored = reasons == ""
         else:
-            reasons = self._misshapen(contexts)
+            features, reasons = self._fitting(contexts)
             scored = reasons == ""
-            fitting = contexts if scored.all() else [contexts[at] for at in np.flatnonzero(scored).tolist()]
-            features = np.array(fitting, dtype=np.float64).reshape(-1, self.model.n_features_in_)
         good = _computable(features)
         for at in np.flatnonzero(scored)[~good]:
             reasons[at] = "a number too large to compute with"
@@ -167,15 +161,19 @@ class Policy:
         scored = reasons == ""
         return encode(self.model.preprocessor, rows[scored]) if scored.any() else np.zeros((0, 0)), reasons
 
-    def _misshapen(self, contexts: Sequence[Any]) -> Array:
+    def _fitting(self, contexts: Sequence[Any]) -> tuple[Floats, Array]:
         wanted, gaps = self.model.n_features_in_, self.model.__sklearn_tags__().input_tags.allow_nan
         reasons: Array = np.full(len(contexts), "", dtype=object)
+        table = _table(contexts)
+        if table is not None and table.shape[1] == wanted and (gaps or not np.isnan(table).any()):
+            return table, reasons
         for at, context in enumerate(contexts):
             if len(context) != wanted:
                 reasons[at] = f"a context of {len(context)} numbers, expected {wanted}"
-            elif not gaps and None in context:
+            elif not gaps and np.isnan(np.array(context, dtype=np.float64)).any():
                 reasons[at] = "a context with a missing value, expected finite numbers"
-        return reasons
+        fitting = [contexts[at] for at in np.flatnonzero(reasons == "").tolist()]
+        return np.array(fitting, dtype=np.float64).reshape(-1, wanted), reasons
 
     # Answers and learning ------------------------------------------------------------------------------
 
@@ -218,6 +216,15 @@ class Policy:
 def _inside(model: Any) -> Any:
     """Return the estimator, without the preprocessing that a `Deployed` has around it."""
     return model.model if isinstance(model, Deployed) else model
+
+
+def _table(contexts: Sequence[Any]) -> Floats | None:
+    """Return everybody's numbers, quickly; None if somebody's are none, or another number of them."""
+    try:
+        table: Floats = np.asarray(contexts, dtype=np.float64) + 0.0  # the log knows no -0
+    except (TypeError, ValueError, OverflowError):
+        return None
+    return table if table.ndim == 2 else None
 
 
 def _computable(features: Any) -> Any:
