@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from evenhand.version import __version__
 
 if TYPE_CHECKING:  # what type checkers and editors see; at run time, a name is loaded when it is first used
-    from evenhand.auditing import Audit, Certificate, Twins, audit, certify, twins
+    from evenhand.auditing import Audit, Certificate, FlipSearch, Twins, audit, certify, search_flips, twins
     from evenhand.bandits import CooperativeBandits, GradientBandit, TrainingDivergedError
     from evenhand.bandits.deciding import NoGroupsWarning
     from evenhand.bandits.many import fit_many
@@ -42,7 +42,9 @@ if TYPE_CHECKING:  # what type checkers and editors see; at run time, a name is 
     from evenhand.workflow.persistence import load, save
 
 _HOMES = {
-    "evenhand.auditing": ("Audit", "Certificate", "Twins", "audit", "certify", "twins"),
+    "evenhand.auditing": (
+        "Audit", "Certificate", "FlipSearch", "Twins", "audit", "certify", "search_flips", "twins",
+    ),
     "evenhand.bandits": ("CooperativeBandits", "GradientBandit", "TrainingDivergedError"),
     "evenhand.boosting": ("CooperativeBoosting", "CooperativeEnsemble"),
     "evenhand.bandits.deciding": ("NoGroupsWarning",),
@@ -88,6 +90,7 @@ __all__ = [
     "Deployed",
     "EqualOpportunity",
     "EqualizedOdds",
+    "FlipSearch",
     "Frontier",
     "GradientBandit",
     "JensenShannon",
@@ -111,6 +114,7 @@ __all__ = [
     "fit_many",
     "load",
     "save",
+    "search_flips",
     "tabular",
     "twins",
 ]

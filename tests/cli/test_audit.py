@@ -473,3 +473,14 @@ def test_the_worst_possible_person_is_looked_for_where_policies_are_networks(fit
     found = json.loads(out.stdout)["worst"]
     assert found["worst"]["gap"] <= found["worst"]["bound"]
     assert set(found["worst"]["person"]) == set(found["ranges"])
+
+
+def test_a_search_finds_people_whose_decision_changes_with_the_group(fitted):
+    out = evenhand("audit", fitted.people, "--model", fitted.model, "--search", "--time-limit", "0", "--json")
+    assert out.exit_code == 0, out.output
+    told = json.loads(out.stdout)
+    assert told["search"]["n_predictions"] > 0
+    assert "nothing is proven of people it did not find" in told["summary"]
+    for person in told["search"]["people"]:
+        decided = {value for name, value in person.items() if name.startswith("decided as ")}
+        assert len(decided) > 1

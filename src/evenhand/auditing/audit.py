@@ -15,12 +15,13 @@ from evenhand.auditing.near_copies import near_copies
 from evenhand.auditing.people import PAIR_COLUMNS, neighbour_pairs, people_apart
 from evenhand.auditing.predictions import MOST_DECISIONS, check_known, read_predictions
 from evenhand.auditing.result import About, Audit, Counted
+from evenhand.auditing.searching.search import found_by_search
 from evenhand.auditing.subgroups import COLUMNS, find_subgroups
 from evenhand.auditing.table import MetricTable
 from evenhand.auditing.tally import tally
 from evenhand.auditing.thresholds import along_threshold
 from evenhand.auditing.twins import MOST_PAIRS, find_twins, settings_of
-from evenhand.checks import MIN_GROUP, did_you_mean, integer, number
+from evenhand.checks import MIN_GROUP, integer, number
 from evenhand.frames import as_pandas
 from evenhand.groups import groups_by_name, large_enough
 from evenhand.metrics.answers import Answers
@@ -32,7 +33,7 @@ from evenhand.metrics.gower import as_frame, gower_neighbours
 from evenhand.metrics.group_columns import sensitive_columns
 from evenhand.metrics.group_table import widest
 from evenhand.metrics.individual import disagreement
-from evenhand.metrics.weights import check_weights, effective
+from evenhand.metrics.weights import check_weights, effective, without_column
 from evenhand.wording import listed
 
 
@@ -58,6 +59,7 @@ def audit(
     confidence: float = 0.95,
     twins: bool | Mapping[str, Any] = False,
     certify: bool | Mapping[str, Any] = False,
+    search: bool | Mapping[str, Any] = False,
     random_state: Any = 0,
 ) -> Audit:
     """Measure how a model treats people, groups, and people as members of other groups.
@@ -116,6 +118,9 @@ def audit(
     certify : bool or mapping
         True also looks for the worst possible person, and bounds how far apart two groups' policies can be;
         a mapping does so with options of `evenhand.certify`, like {'time_limit': 300}.
+    search : bool or mapping
+        True also searches for possible people whose decision changes with the group; a mapping does so with
+        options of `evenhand.search_flips`, like {'max_predictions': 1_000_000}.
     random_state : int, RandomState, Generator or None
         The same seed gives the same audit.
 
@@ -143,7 +148,7 @@ def audit(
     divergence_named(divergence)
     X = as_pandas(X)
     if isinstance(sample_weight, str):
-        X, sample_weight = _without(X, sample_weight)
+        X, sample_weight = without_column(X, sample_weight)
     frame, truth = None if X is None else as_frame(X), None if y is None else np.asarray(y)
     if frame is not None and truth is not None and len(frame) != len(truth):
         raise ValueError(f"Got X of {len(frame)} people and y of {len(truth)}; expected as many.")
@@ -183,18 +188,9 @@ def audit(
         settings = settings_of(options, {} if twins is True else twins)
         found = replace(found, twins=find_twins(model_or_predictions, X, answers, groups, settings, rng))
     worst = worst_possible(model_or_predictions, X, certify, rng)
-    return replace(found, tally=tally(answers, groups), worst=worst)
-
-
-def _without(X: Any, column: str) -> tuple[pd.DataFrame, Any]:
-    """Return X without the column of weights, and the weights."""
-    frame = None if X is None else as_frame(X)
-    if frame is None or column not in frame.columns:
-        near = "" if frame is None else did_you_mean(column, frame.columns)
-        raise ValueError(
-            f"Got sample_weight={column!r}, but X has no such column; expected one, or weights.{near}"
-        )
-    return frame.drop(columns=column), frame[column].to_numpy()
+    options = {"pos_label": answers.pos_label, "n_listed": n_listed, "random_state": rng}
+    flips = found_by_search(model_or_predictions, X, groups, search, options)
+    return replace(found, tally=tally(answers, groups), worst=worst, search=flips)
 
 
 def _on_weights(answers: Answers) -> list[str]:

@@ -67,16 +67,15 @@ def neighbour_pairs(
             break
         groups = (answers.groups[answers.own[who]] for who in (i, j))
         pair = (i, j, similarity[at], *groups, decisions[i], decisions[j])
-        pairs.setdefault((min(i, j), max(i, j)), (*pair, _differences(frame, i, j)))
+        pairs.setdefault((min(i, j), max(i, j)), (*pair, differences(frame.iloc[i], frame.iloc[j])))
     return pd.DataFrame(list(pairs.values()), columns=PAIR_COLUMNS)
 
 
-def _differences(frame: pd.DataFrame, i: int, j: int) -> str:
+def differences(mine: pd.Series[Any], theirs: pd.Series[Any]) -> str:
     """Return how two people differ: 'age 30 | 31, job cook | clerk'."""
-    mine, theirs = frame.iloc[i], frame.iloc[j]
     apart = [
         f"{name} {in_words(mine[name])} | {in_words(theirs[name])}"
-        for name in frame.columns
+        for name in mine.index
         if not (mine[name] == theirs[name] or (pd.isna(mine[name]) and pd.isna(theirs[name])))
     ]
     return ", ".join(apart) if apart else "nothing"

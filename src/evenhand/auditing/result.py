@@ -12,6 +12,7 @@ import pandas as pd
 
 from evenhand.auditing.certificate import Certificate
 from evenhand.auditing.people import as_records, plain
+from evenhand.auditing.searching.result import FlipSearch
 from evenhand.auditing.sentences import describe, groups_here
 from evenhand.auditing.statutory import SMALL, Statutory
 from evenhand.auditing.tally import Tally
@@ -80,6 +81,8 @@ class Audit:
         People and their counterparts in other groups; None unless the audit was asked for them.
     worst : Certificate
         The worst possible person, and what is proven of everybody; None unless the audit was asked for it.
+    search : FlipSearch
+        Possible people found whose decision changes with the group; None unless the audit was asked for them.
     """
 
     metrics: pd.DataFrame
@@ -92,6 +95,7 @@ class Audit:
     tally: Tally | None = None
     twins: Twins | None = None
     worst: Certificate | None = None
+    search: FlipSearch | None = None
 
     def value(self, metric: str, group: Any = None) -> float:
         """Return one metric's value, over everybody or for a group.
@@ -185,6 +189,7 @@ class Audit:
             "thresholds": as_records(self.thresholds),
             "twins": None if self.twins is None else self.twins.to_dict(),
             "worst": None if self.worst is None else self.worst.to_dict(),
+            "search": None if self.search is None else self.search.to_dict(),
         }
 
     def to_json(self, path: str | Path | None = None) -> str:

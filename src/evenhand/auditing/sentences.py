@@ -24,7 +24,7 @@ _DIVERGENCES = {
 def describe(audit: Audit) -> str:
     """Return the summary, one paragraph per finding."""
     parts = [_who(audit), _right(audit), _groups(audit), _flips(audit), _neighbours(audit), _subgroups(audit)]
-    parts += [found.summary() for found in (audit.twins, audit.worst) if found is not None]
+    parts += [found.summary() for found in (audit.twins, audit.worst, audit.search) if found is not None]
     return "\n".join([part for part in parts if part] + [f"Note: {note}" for note in audit.notes])
 
 

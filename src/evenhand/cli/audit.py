@@ -19,6 +19,7 @@ EXAMPLES = (
     "evenhand audit people.csv --sensitive sex --predictions decided\n\n"
     "evenhand audit people.csv --model model.skops --twins\n\n"
     "evenhand audit people.csv --model networks.skops --certify --time-limit 300\n\n"
+    "evenhand audit people.csv --model model.skops --search --report audit.html\n\n"
     "evenhand audit people.csv --label hired --sensitive sex --predictions score --threshold 0.5 --json\n\n"
     "evenhand audit people.csv --sensitive sex --sensitive race --predictions selected --preset nyc-ll144"
 )
@@ -93,7 +94,13 @@ def run(
             "--certify", help="Also look for the worst possible person, and bound how far policies differ."
         ),
     ] = False,
-    time_limit: Annotated[float, typer.Option(min=0, help="Seconds for --certify.")] = 60,
+    search: Annotated[
+        bool,
+        typer.Option(
+            "--search", help="Also search for possible people whose decision changes with the group."
+        ),
+    ] = False,
+    time_limit: Annotated[float, typer.Option(min=0, help="Seconds for --certify, and for --search.")] = 60,
     as_json: options.Json = False,
 ) -> None:
     """Measure how decisions treat people, groups, and people as members of other groups.
@@ -126,6 +133,7 @@ def run(
         max_bytes=max_model_size << 30, unknown=unknown, min_group=min_group,
         merge_small=merge_small, part=part, weight=weight, progress=Notes(),
         twins={"edges": edges} if edges else twins, certify=certify and {"time_limit": time_limit},
+        search=search and {"time_limit": time_limit},
     )  # fmt: skip
     filled = done.audit.statutory(preset, sex=sex, race=race, rate=rate, small=small) if preset else None
     whole = summary_of_audit(

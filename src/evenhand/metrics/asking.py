@@ -106,7 +106,7 @@ def respond(
         every = probabilities_by_group(model, X, labels=model.classes_, groups=groups.names)
         labels = np.asarray(model.classes_).tolist()
         return Answers(labels, groups.names.tolist(), groups.codes, every, **about)
-    asked = _question(model, X, sensitive_features, random_state)
+    asked = question(model, X, sensitive_features, random_state)
     said = asked.ask(asked.frame, sensitive_features)
     labels = labels_of(model, said)
     decided, groups = _decided(said.decisions, labels), asked.groups
@@ -162,7 +162,7 @@ def answer(model: Any, X: Any, *, sensitive_features: Any, random_state: int | N
     )  # fmt: skip
 
 
-class _Question(NamedTuple):
+class Question(NamedTuple):
     """A model, the people it is asked about, and what is set to ask about them as members of other groups."""
 
     model: Any
@@ -178,8 +178,16 @@ class _Question(NamedTuple):
     random_state: int | None
 
     def ask(self, rows: pd.DataFrame, group: Any) -> Asked:
+        """Ask about rows as they are, as members of these groups if the model is told."""
         X = as_fitted(self.model, rows[self.seen], self.X)
         return ask(self.model, X, group if self.told else None, self.random_state)
+
+    def as_members(self, rows: pd.DataFrame, at: Codes) -> Asked:
+        """Ask about each row as a member of somebody's group, with that person's sensitive values in X."""
+        rows = rows.copy(deep=False)
+        for name in self.columns:
+            rows[name] = self.frame[name].iloc[at].set_axis(rows.index)
+        return self.ask(rows, _repeated(self.sensitive_features, at))
 
     def by_policies(self) -> tuple[Groups, Floats]:
         """Return the model's own groups, perhaps more than there are here, and what it says for each."""
@@ -189,7 +197,8 @@ class _Question(NamedTuple):
         return _groups_known_to(final, self.sensitive_features, len(self.frame)), every
 
 
-def _question(model: Any, X: Any, sensitive_features: Any, random_state: int | None) -> _Question:
+def question(model: Any, X: Any, sensitive_features: Any, random_state: int | None) -> Question:
+    """Return how to ask a classifier about people as members of other groups."""
     sparse_frame = pd.DataFrame.sparse.from_spmatrix  # type: ignore[attr-defined]
     frame: pd.DataFrame = sparse_frame(X) if sparse.issparse(X) else as_frame(X)
     told = takes_group(model)
@@ -202,20 +211,17 @@ def _question(model: Any, X: Any, sensitive_features: Any, random_state: int | N
         columns = telling.alone
         members = representatives(frame, columns, groups)
     note = _note(telling, columns, told)
-    return _Question(
+    return Question(
         model, X, frame, sensitive_features, groups, told, seen, columns, members, note, random_state
     )
 
 
-def _as_members(asked: _Question, said: Asked) -> tuple[Array, Floats | None]:
+def _as_members(asked: Question, said: Asked) -> tuple[Array, Floats | None]:
     """Return the decisions about everybody as a member of every group, and the probabilities if there are."""
     frame, groups = asked.frame, asked.groups
     as_groups = []
     for code, members in enumerate(asked.members):
-        answers = [
-            asked.ask(_with(frame, asked.columns, at), _repeated(asked.sensitive_features, at, len(frame)))
-            for at, _ in members
-        ]
+        answers = [asked.as_members(frame, np.full(len(frame), at)) for at, _ in members]
         as_groups.append(_over_values(answers, [share for _, share in members], groups.codes == code, said))
     scores = [answer.scores for answer in as_groups if answer.scores is not None]
     every = np.stack(scores, axis=1) if len(scores) == len(as_groups) else None
@@ -264,16 +270,7 @@ def _groups_known_to(model: Any, sensitive_features: Any, n_people: int) -> Grou
     return Groups(codes_of(sensitive_features, n_people, names, columns), names)
 
 
-def _with(frame: pd.DataFrame, columns: list[Any], person: int) -> pd.DataFrame:
-    changed = frame.copy(deep=False)
-    for name in columns:
-        at = np.full(len(frame), person)
-        changed[name] = frame[name].iloc[at].set_axis(frame.index)
-    return changed
-
-
-def _repeated(sensitive_features: Any, person: int, n_people: int) -> Any:
-    at = np.full(n_people, person)
+def _repeated(sensitive_features: Any, at: Codes) -> Any:
     if isinstance(sensitive_features, dict):
         sensitive_features = pd.DataFrame(sensitive_features)
     if hasattr(sensitive_features, "iloc"):

@@ -46,7 +46,7 @@ def summary_of_audit(
         "groups": _groups(findings),
         "persons": _persons(found, findings),
         "sheet": None if filled is None else _sheet(filled),
-        "tables": _tables(findings) + _worst(found),
+        "tables": _tables(findings) + _worst(found) + _searched(found),
         "twins": None if found.twins is None else twins_shown(found.twins),
         "widest": about["widest"] and {key: str(value) for key, value in about["widest"].items()},
         "trained_on": about.get("trained_on"),
@@ -170,6 +170,20 @@ def _worst(found: Audit) -> list[Table]:
     words = "Of all people possible within the columns' ranges and categories, whether or not there is one."
     rows = [[str(name), *cells] for name, cells in zip(told.index, told.to_numpy().tolist(), strict=True)]
     return [{"title": title, "caption": words, "columns": ["", *told.columns], "rows": rows, "numeric": True}]
+
+
+def _searched(found: Audit) -> list[Table]:
+    """Return whom a search found; the features that did not change are left to the JSON."""
+    if found.search is None or found.search.people.empty:
+        return []
+    rows = found.search.shown()
+    return [{
+        "title": "People found whose decision changes with the group",
+        "caption": "Made from people of the table by changing values within the columns' ranges. Found by a "
+        "search: nothing is proven of others.",
+        "columns": [str(name) for name in rows.columns],
+        "rows": [[cell(value, 3) for value in row] for row in rows.itertuples(index=False, name=None)],
+    }]  # fmt: skip
 
 
 def _sheet(filled: Statutory) -> Sheet:

@@ -1,0 +1,125 @@
+"""The people that a search may make up: any combination of values within a table's ranges and categories."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from evenhand.arrays import Codes
+from evenhand.checks import did_you_mean
+from evenhand.metrics.group_columns import joint_codes, one_hot_features
+from evenhand.tables.columns import is_number
+from evenhand.wording import listed
+
+GRID = 256  # numbers from a column's lowest to its highest, besides those that people have
+
+
+class Feature(NamedTuple):
+    """What one column, or the one-hot columns of one feature, can hold: one row for each value."""
+
+    values: pd.DataFrame
+    ordered: int  # so many values, the first ones, are numbers or dates in their order
+
+
+class Possible(NamedTuple):
+    """Possible people have one value of each feature; `real` are those of the table, by their values."""
+
+    features: list[Feature]
+    real: Codes  # (people, features)
+    people: Codes  # their positions in the table
+
+    @property
+    def sizes(self) -> Codes:
+        """How many values each feature has."""
+        return np.array([len(feature.values) for feature in self.features])
+
+    def rows(self, codes: Codes) -> pd.DataFrame:
+        """Return people as rows of a table, with the table's own types."""
+        parts = (
+            feature.values.iloc[codes[:, at]].reset_index(drop=True)
+            for at, feature in enumerate(self.features)
+        )
+        return pd.concat(parts, axis=1)
+
+
+def possible_people(
+    frame: pd.DataFrame, together: Sequence[Sequence[Any]] = (), ranges: Mapping[Any, Any] | None = None
+) -> Possible:
+    """Return the possible people: `ranges` come first, then what the table holds.
+
+    >>> possible = possible_people(pd.DataFrame({"age": [20, 22], "job": ["cook", "clerk"]}))
+    >>> possible.sizes.tolist(), possible.rows(np.array([[1, 0]])).to_dict("records")
+    ([3, 2], [{'age': 21, 'job': 'cook'}])
+    """
+    ranges = ranges or {}
+    _check_names("together", (name for columns in together for name in columns), frame)
+    _check_names("ranges", ranges, frame)
+    taken = {name for columns in together for name in columns}
+    rest = one_hot_features(frame[[name for name in frame.columns if name not in taken]])
+    features, real = [], []
+    for columns in (*map(list, together), *rest):
+        column = frame[columns[0]]
+        if len(columns) == 1 and (is_number(column) or pd.api.types.is_datetime64_any_dtype(column.dtype)):
+            feature = _in_order(column, ranges.get(columns[0]))
+            codes = pd.Index(feature.values[columns[0]]).get_indexer(column)
+        else:
+            codes = joint_codes(frame, columns)[0]
+            feature = Feature(frame[columns].iloc[np.unique(codes, return_index=True)[1]], 0)
+            for name in columns:
+                if name in ranges:
+                    feature, codes = _kept(feature, codes, name, ranges[name])
+        features.append(feature)
+        real.append(codes)
+    within = np.column_stack(real)
+    people = np.flatnonzero((within >= 0).all(axis=1))
+    if not len(people):
+        raise ValueError("Got ranges that nobody in X is within, but a search starts from people in X.")
+    return Possible(features, within[people], people)
+
+
+def _check_names(what: str, names: Iterable[Any], frame: pd.DataFrame) -> None:
+    for name in names:
+        if name not in frame.columns:
+            near = did_you_mean(name, frame.columns)
+            raise ValueError(f"Got {name!r} in {what}, but the model takes no such column.{near}")
+
+
+def _in_order(column: pd.Series[Any], ends: Any) -> Feature:
+    """Return numbers or dates in their order: those that people have, and numbers between them."""
+    known = column.dropna().drop_duplicates()
+    if ends is not None:
+        try:
+            low, high = ends
+            known = known[(known >= low) & (known <= high)]
+        except (TypeError, ValueError):
+            raise ValueError(
+                f"Got {ends!r} as the range of {column.name!r}, but expected two values, the lower first."
+            ) from None
+    elif len(known):
+        low, high = known.min(), known.max()
+    if len(known) and is_number(column) and np.isfinite([float(low), float(high)]).all():
+        between = pd.Series(np.linspace(float(low), float(high), GRID), name=column.name)
+        between = between.round() if (known == known.round()).all() else between
+        known = pd.concat([known, between.astype(column.dtype)]).drop_duplicates()
+        known = known[(known >= low) & (known <= high)]
+    ordered = known.sort_values()
+    missing = column[column.isna()].iloc[:1]
+    return Feature(pd.concat([ordered, missing]).to_frame(column.name), len(ordered))
+
+
+def _kept(feature: Feature, codes: Codes, name: Any, wanted: Any) -> tuple[Feature, Codes]:
+    """Return a feature with only some of its categories, and whose values they are; -1 for others."""
+    wanted = [wanted] if isinstance(wanted, str) else list(wanted)
+    known = feature.values[name]
+    for value in wanted:
+        if not (known == value).any():
+            raise ValueError(
+                f"Got {value!r} among the categories of {name!r}, but expected some of "
+                f"{listed(known.tolist(), most=10)}.{did_you_mean(value, known)}"
+            )
+    stays = known.isin(wanted).to_numpy()
+    place = np.where(stays, np.cumsum(stays) - 1, -1)
+    return Feature(feature.values[stays], 0), np.where(codes < 0, -1, place[codes])

@@ -1,0 +1,142 @@
+"""The search for people whose decision changes when only the group is changed, for any model."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from evenhand.auditing.searching.members import BATCH, Members
+from evenhand.auditing.searching.moves import Found, children
+from evenhand.auditing.searching.possible import possible_people
+from evenhand.auditing.searching.result import FlipSearch, people_table
+from evenhand.checks import integer, number
+from evenhand.frames import as_pandas
+from evenhand.groups import groups_by_name
+from evenhand.metrics.asking import question
+from evenhand.metrics.bootstrap import generator
+from evenhand.metrics.classifiers import classifier
+from evenhand.metrics.gower import as_frame
+from evenhand.wording import listed
+
+_NOTHING = "A search needs a model that uses the group, two groups, and columns that don't reveal them."
+_IDLE = 20  # batches without anybody new, after which there seems to be nobody else
+
+
+def search_flips(
+    model: Any,
+    X: Any,
+    *,
+    sensitive_features: Any,
+    pos_label: Any = None,
+    ranges: Mapping[Any, Any] | None = None,
+    together: Sequence[Sequence[Any]] = (),
+    max_predictions: int = 100_000,
+    time_limit: float = 60.0,
+    n_listed: int = 20,
+    random_state: Any = 0,
+) -> FlipSearch:
+    """Search for possible people whose decision changes when only the group is changed.
+
+    The search starts from the people of X and changes their values, one at a time or by mixing two people. It
+    goes on from those who are near a different decision, and from those whose probabilities are farthest
+    apart. Works for any classifier that uses the group, and proves nothing about people it did not find.
+
+    Parameters
+    ----------
+    model : fitted classifier
+        As in `evenhand.audit`.
+    X : table of people
+        What the model takes. Numbers stay between the lowest and the highest of a column, categories are
+        those that the column has.
+    sensitive_features : array, Series, DataFrame, or the name(s) of columns of X
+        The groups. A model that is told the group is told every group in turn; columns of X that reveal the
+        group are set to the values most common in every group.
+    pos_label : label
+        The label whose probabilities are given; the last by default.
+    ranges : dict, optional
+        Columns with other ranges, `{"age": (18, 70)}`, or fewer categories, `{"job": ["cook", "clerk"]}`.
+    together : lists of columns
+        Columns that are one feature: people get combinations of their values that somebody in X has. One-hot
+        columns are found by themselves.
+    max_predictions : int
+        How often the model is asked about a person as a member of a group.
+    time_limit : float
+        Seconds. The same seed finds the same people unless the time is over first.
+    n_listed : int
+        How many people are listed, at most one for each person in X that they were made from.
+    random_state : int, RandomState, Generator or None
+        Whom to start from, and what to change.
+
+    Returns
+    -------
+    FlipSearch
+        The people found, each with what `predict` says about them as a member of every group.
+
+    Raises
+    ------
+    TypeError
+        If there is no model to ask.
+    ValueError
+        If the settings don't fit the model or X.
+
+    Examples
+    --------
+    >>> from sklearn.tree import DecisionTreeClassifier
+    >>> X = pd.DataFrame({"man": [0, 1] * 50, "age": np.arange(100) // 2})
+    >>> model = DecisionTreeClassifier().fit(X, (X["age"] > 40) & (X["man"] == 1))
+    >>> found = search_flips(model, X, sensitive_features="man")
+    >>> found.n_found, sorted(found.people["age"])
+    (9, [41, 42, 43, 44, 45, 46, 47, 48, 49])
+    """
+    began = time.monotonic()
+    integer("max_predictions", max_predictions)
+    integer("n_listed", n_listed)
+    number("time_limit", time_limit, low=0)
+    X = as_pandas(X)
+    given, _ = groups_by_name(as_pandas(sensitive_features), as_frame(X))
+    asked = question(classifier(model), X, given, 0)
+    names = asked.groups.names.tolist()
+    features = [name for name in asked.seen if name not in asked.columns]
+    if not features or not (asked.told or asked.columns) or len(names) < 2:
+        note = asked.note or _NOTHING
+        return FlipSearch(pd.DataFrame(), pd.DataFrame(), 0, 0, 0.0, names, pos_label, note)
+    possible = possible_people(asked.frame[features], together, ranges)
+    members = Members(asked, possible, max_predictions, began + time_limit)
+    search(members, generator(random_state))
+    predictions, label = members.predictions, _label(members.labels, pos_label)
+    people = people_table(members, *members.listed(n_listed), label)
+    people = people[people.pop("flips")].reset_index(drop=True)
+    farthest = people_table(members, *members.farthest(), label).drop(columns="flips")
+    seconds = time.monotonic() - began
+    return FlipSearch(people, farthest, members.n_found, predictions, seconds, names, label, asked.note)
+
+
+def found_by_search(
+    model: Any, X: Any, groups: Any, asked: bool | Mapping[str, Any], options: Mapping[str, Any]
+) -> FlipSearch | None:
+    """Return the search that an audit was asked for: with options of `search_flips`, or with none."""
+    if asked is False:
+        return None
+    given = {} if asked is True else dict(asked)
+    return search_flips(model, X, sensitive_features=groups, **{**options, **given})
+
+
+def _label(labels: list[Any], wanted: Any) -> Any:
+    if wanted is not None and labels and wanted not in labels:
+        raise ValueError(f"Got pos_label={wanted!r}, but the model's labels are {listed(labels, most=10)}.")
+    return labels[-1] if wanted is None and labels else wanted
+
+
+def search(members: Members, rng: np.random.Generator) -> None:
+    """Ask about real people, then about others made of the best so far, until the budget is spent."""
+    real = members.possible.real
+    start = rng.permutation(len(real))[: max(1, members.people_left // 10)]
+    pool, idle = members.ask(real[start], start), 0
+    while idle < _IDLE and members.people_left:
+        new = members.ask(*children(pool, members.possible, BATCH, rng))
+        idle = 0 if len(new.gap) else idle + 1
+        pool = Found.joined([pool, new]).best()
