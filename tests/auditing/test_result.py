@@ -46,6 +46,7 @@ def test_dict_json_and_frame_hold_the_same(found: Audit, tmp_path: Path) -> None
         "thresholds",
         "twins",
         "worst",
+        "search",
     ]
     frame = found.to_frame()
     assert list(frame.columns) == ["metric", "group", "value", "low", "high", "people"]
