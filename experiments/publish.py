@@ -40,8 +40,9 @@ TITLES = {"adult": "Adult", "compas": "COMPAS", "german": "German", "health": "H
 
 def delta(folder: str = "frontier", command: str = FRONTIER) -> str:
     table = pd.read_csv(RESULTS / folder / "delta.csv", keep_default_na=False)
-    # Bold: the highest mean, and what its splits do not tell apart from it.
-    table["delta"] = table["delta"].where(table["best"].astype(str) != "True", "**" + table["delta"] + "**")
+    # Bold: the highest mean, and what its splits do not tell apart from it. One split tells nothing apart.
+    bold = (table["best"].astype(str) == "True") & table["delta"].str.contains("±")
+    table["delta"] = table["delta"].where(~bold, "**" + table["delta"] + "**")
     text = table.pivot(index="method", columns="dataset", values="delta").loc[table.method.unique()]
     text = text.rename(columns=TITLES).rename_axis(index="delta = accuracy − discrimination", columns=None)
     return f"{markdown(text.reset_index())}\n\n{source(folder, command)}"
@@ -305,13 +306,14 @@ def growth() -> str:
 
 
 def source(folder: str, command: str) -> str:
-    splits = (
-        pd.read_csv(RESULTS / folder / "trials.csv", usecols=["dataset", "seed"])
-        .groupby("dataset")
-        .seed.nunique()
-    )
-    fewer = "".join(f" ({TITLES[name]}: {count})" for name, count in splits.items() if count < splits.max())
-    return f"Mean ± 95 % interval over {splits.max()} random splits{fewer}, test part. Command: `python {command}`."
+    trials = pd.read_csv(RESULTS / folder / "trials.csv", usecols=["dataset", "method", "seed"])
+    splits = trials.groupby("dataset").seed.nunique()
+    fewer = [f"{TITLES[name]}: {count}" for name, count in splits.items() if count < splits.max()]
+    for (method, name), count in trials.groupby(["method", "dataset"]).seed.nunique().items():
+        if count < splits[name]:
+            fewer.append(f"{method} on {TITLES[name]}: {count}")
+    told = f" ({'; '.join(fewer)})" if fewer else ""
+    return f"Mean ± 95 % interval over {splits.max()} random splits{told}, test part. Command: `python {command}`."
 
 
 def markdown(table: pd.DataFrame) -> str:
