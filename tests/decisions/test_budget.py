@@ -1,18 +1,23 @@
-"""A budget of exploration: never exceeded, blind to groups, kept over restarts, replayed bit for bit."""
+"""A budget of exploration: never exceeded, shared, spent where it teaches, alike in all groups, replayed."""
 
 from __future__ import annotations
 
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 
 import numpy as np
 import pytest
 from hypothesis import given, strategies
+from scipy import sparse
 from sqlalchemy import select
 
 from evenhand.decisions.budget import DAY, Budget
 from evenhand.decisions.errors import LogUnavailableError
+from evenhand.decisions.exploration import Novelty, draw, with_floor
+from evenhand.decisions.policy import Policy
 from evenhand.decisions.schema import decisions
+from evenhand.decisions.spending import OWED, WIDEST, Spending
 
 
 class Clock:
@@ -22,49 +27,135 @@ class Clock:
         return self.now
 
 
+def rows_of(loop):
+    return loop._log.all(select(decisions).order_by(decisions.c.number))
+
+
 def spent(loop):
     """Return how many were explored each day, as the log has it."""
-    rows = loop._log.all(select(decisions).where(decisions.c.explored))
-    return Counter(row.at // DAY for row in rows)
+    return Counter(row.at // DAY for row in rows_of(loop) if row.explored)
 
 
-class Nothing:
-    def all(self, query):
-        return [(0,)]
+def a_budget(left):
+    """Return a budget with so much left of each day, without a log."""
+    budget = Budget.__new__(Budget)
+    budget._left, budget._spending = left, Spending(0.2, np.array([True, False]), 2)
+    return budget
+
+
+@given(batch=strategies.lists(strategies.integers(0, 2)), left=strategies.lists(strategies.integers(-1, 4), min_size=3, max_size=3),
+       seed=strategies.integers(0, 999))  # fmt: skip
+def test_it_is_never_exceeded_and_looks_only_at_those_before(batch, left, seed):
+    rng, n = np.random.default_rng(seed), len(batch)
+    features, numbers, chance = rng.normal(size=(n, 2)), rng.random(n), rng.random(n)
+    said, groups = np.stack([chance, 1 - chance], 1), rng.choice(["f", "m"], n).tolist()
+
+    def floors(numbers, upto=n):
+        people = [str(at) for at in range(upto)], [day * DAY for day in batch[:upto]], groups[:upto]
+        asked = a_budget(dict(enumerate(left)))
+        return asked.floors(people, features[:upto], said[:upto], numbers[:upto])
+
+    found, used = floors(numbers), Counter()
+    differs = draw(with_floor(said, found), numbers) != draw(said, numbers)
+    for day, floor, other in zip(batch, found, differs, strict=True):
+        assert (floor > 0) == (used[day] < left[day])
+        used[day] += int(other)
+    assert all(used[day] <= max(left[day], 0) for day in range(3))
+    others = numbers.copy()
+    for at in range(n):  # neither one's own draw nor whoever comes later changes a floor
+        others[at:] = rng.random(n - at)
+        np.testing.assert_array_equal(floors(others)[: at + 1], found[: at + 1])
+        others[at:] = numbers[at:]
+    np.testing.assert_array_equal(floors(numbers, n // 2), found[: n // 2])
+
+
+def test_the_probabilities_are_those_with_which_actions_are_drawn():
+    rng, times, n = np.random.default_rng(0), 3000, 6
+    features, chance = rng.normal(size=(n, 2)), rng.uniform(0.1, 0.9, n)
+    said, weights = np.stack([chance, 1 - chance], 1), np.zeros((n, 2))
+    people = [str(at) for at in range(n)], [0.0] * n, ["f", "m"] * (n // 2)
+    for _ in range(times):
+        numbers = rng.random(n)
+        after = with_floor(said, a_budget({0.0: 1}).floors(people, features, said, numbers))
+        taken = draw(after, numbers)
+        weights[np.arange(n), taken] += 1 / after[np.arange(n), taken]
+    np.testing.assert_allclose(weights / times, 1, atol=0.15)  # what inverse propensities are to add up to
 
 
 @given(
-    batches=strategies.lists(strategies.lists(strategies.tuples(strategies.booleans(), strategies.integers(0, 2)))),
-    per_day=strategies.integers(0, 5),
+    groups=strategies.lists(strategies.sampled_from("fmx"), min_size=1, max_size=200),
+    scale=strategies.sampled_from([0.0, 1e-3, 1.0, 1e3]), explore=strategies.sampled_from([0.02, 0.3, 0.5]),
+    seed=strategies.integers(0, 999),
 )  # fmt: skip
-def test_it_is_never_exceeded_and_looks_only_at_those_before(batches, per_day):
-    budget, used = Budget(Nothing(), per_day), Counter()
-    for batch in batches:
-        batch.sort(key=lambda one: one[1])
-        explored = np.array([one[0] for one in batch], dtype=bool)
-        times = [one[1] * DAY / 2 for one in batch]
-        allowed = budget.allows(explored, times)
-        written = []
-        for may, differs, at in zip(allowed, explored, times, strict=True):
-            assert may == (used[at // DAY] < per_day)
-            used[at // DAY] += int(may and differs)
-            written.append(type("Row", (), {"at": at, "explored": may and differs}))
-        budget.note(written)
-    assert max(used.values(), default=0) <= per_day
+def test_every_group_has_the_same_floor_on_average(groups, scale, explore, seed):
+    rng, n = np.random.default_rng(seed), len(groups)
+    features = rng.standard_cauchy((n, 3)) * np.where(np.array(groups) == "f", scale, 1.0)[:, None]
+    spending, sums, people = Spending(explore, np.array([True, False]), 3), Counter(), Counter()
+    said = rng.dirichlet([0.3, 0.3], n)
+    for at in np.array_split(np.arange(n), 5):
+        own = [groups[one] for one in at]
+        floors = spending.floors(features[at], said[at], own)
+        assert (floors >= explore / WIDEST - 1e-12).all()
+        assert (floors <= min(explore * WIDEST, 0.5) + 1e-12).all()
+        spending.note(features[at], rng.integers(2, size=len(at)), own, floors)
+        for group, floor in zip(own, floors, strict=True):
+            people[group] += 1
+            sums[group] += floor
+            assert abs(sums[group] - explore * people[group]) <= OWED * explore * (1 + 1e-9)
 
 
-def test_a_day_has_its_budget_and_all_groups_the_same_floor(where, begin, crowd):
+@pytest.mark.parametrize("width", [3, 400])
+def test_many_features_gaps_and_sparse_ones_have_floors_too(width):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(50, width)) * (rng.random((50, width)) < 0.2)
+    said, groups = np.full((50, 2), 0.5), ["f"] * 50
+    dense, thin = (Spending(0.1, np.array([True, True]), width) for _ in range(2))
+    for spending, features in ((dense, X), (thin, sparse.csr_array(X))):
+        spending.note(features, [0, 1] * 25, groups, [0.1] * 50)
+    found = dense.floors(X, said, groups)
+    np.testing.assert_allclose(thin.floors(sparse.csr_array(X), said, groups), found)
+    assert np.ptp(found) > 0.05
+    X[0] = np.nan
+    assert np.isfinite(dense.floors(X, said, groups)).all()
+
+
+def test_it_is_spent_where_an_outcome_teaches_most(begin, crowd, tmp_path, monkeypatch):
+    people, says = crowd[:2500], Policy.probabilities
+    monkeypatch.setattr(Policy, "probabilities", lambda self, features: says(self, features).round())  # sure
+    features = {id: context for id, context, _ in people}
+
+    def explored(name):
+        """Return how novel those are who were granted by exploring, among all others who were granted."""
+        loop = begin(tmp_path / name, explore=0.1, explore_per_day=60, reveals={"grant"}, clock=lambda: 0.0)
+        for at in range(0, len(people), 50):
+            loop.decide_many(people[at : at + 50])
+        granted = [row for row in rows_of(loop) if row.action == "grant"]
+        novelty = Novelty(3).learn([features[row.id] for row in granted if not row.explored])
+        asked = [features[row.id] for row in granted if row.explored]
+        assert spent(loop) == {0: 60}
+        return novelty.of(asked).sum(), loop
+
+    by_novelty, loop = explored("novelty")
+    same = np.array([row.floor for row in rows_of(loop) if row.floor])
+    assert np.ptp(same) > 0.1
+    assert loop.replay().same
+    monkeypatch.setattr(Spending, "floors", lambda self, features, said, groups: np.full(len(said), 0.1))
+    evenly, _ = explored("evenly")
+    assert by_novelty > 1.5 * evenly
+
+
+def test_a_day_has_its_budget_and_every_group_its_part(where, begin, crowd):
     clock = Clock()
     loop = begin(where, explore=0.45, explore_per_day=7, held_out=0.3, clock=clock)
     for batch in (1, 3, 400):
         loop.decide_many(crowd[batch : 2 * batch])
     assert spent(loop) == {0: 7}
-    rows = loop._log.all(select(decisions).order_by(decisions.c.number))
+    rows = rows_of(loop)
     floors = np.array([row.floor for row in rows])
     last = max(at for at, row in enumerate(rows) if row.explored)
-    assert (floors[: last + 1] == 0.45).all()
+    assert (floors[: last + 1] >= 0.45 / WIDEST).all()
     assert (floors[last + 1 :] == 0.0).all()
-    assert min(row.probability for row in rows[last + 1 :]) < 0.45
+    assert min(row.probability for row in rows[last + 1 :]) < 0.45 / WIDEST
     assert loop.decide_many(crowd[3:6]) == loop.decide_many(crowd[3:6])
     clock.now += DAY
     loop.decide_many(crowd[1000:1400])
@@ -78,6 +169,20 @@ def test_a_day_has_its_budget_and_all_groups_the_same_floor(where, begin, crowd)
     loop.decide_many(crowd[1500:1600])
     found = loop.replay()
     assert (found.same, found.policies, found.decisions) == (True, 2, 1004)
+
+
+def test_all_who_share_a_log_share_its_budget(where, begin, crowd):
+    options = {"explore": 0.45, "explore_per_day": 30, "clock": Clock()}
+    one, other = (begin(where, **options) for _ in range(2))
+    batches = [crowd[at : at + 10] for at in range(0, 400, 10)]
+    one.decide_many(crowd[400:450])
+    assert 0 < spent(one)[0] < 30
+    with ThreadPoolExecutor(4) as threads:
+        asked = [threads.submit(loop.decide_many, batch) for batch in batches for loop in (one, other)]
+        for answer in asked:
+            answer.result()
+    assert spent(one) == {0: 30}
+    assert other.replay().same
 
 
 def test_a_restart_or_a_failed_write_renews_nothing(begin, crowd, tmp_path, monkeypatch):
@@ -107,10 +212,21 @@ def test_a_restart_or_a_failed_write_renews_nothing(begin, crowd, tmp_path, monk
     assert spent(loop)[1] == 4
 
 
+def test_a_log_that_counted_nothing_yet_is_counted(begin, crowd, tmp_path):
+    loop = begin(tmp_path / "log.db", explore=0.45, explore_per_day=50, clock=lambda: 0.0)
+    loop.decide_many(crowd[:30])
+    with loop._log.write() as connection:
+        connection.exec_driver_sql("DELETE FROM settings WHERE name LIKE 'explored%'")
+    before = spent(loop)[0]
+    loop.decide_many(crowd[30:600])
+    assert 0 < before < 50
+    assert spent(loop) == {0: 50}
+
+
 def test_without_one_everybody_has_the_floor_and_a_wrong_one_is_refused(begin, crowd, tmp_path):
     loop = begin(tmp_path / "log.db", explore=0.45)
     loop.decide_many(crowd[:300])
-    rows = loop._log.all(select(decisions))
+    rows = rows_of(loop)
     assert {row.floor for row in rows} == {0.45}
     assert 20 < sum(row.explored for row in rows) < 120
     with pytest.raises(ValueError, match="Got explore_per_day=-1"):

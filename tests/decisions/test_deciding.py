@@ -182,8 +182,12 @@ def test_a_log_goes_on_with_its_own_model_and_rules_only(begin, model, fitted, t
         begin(where)
     with pytest.raises(WrongLogError, match="another model"):
         begin(where, model=model.reversed(), reveals={"grant"})
-    with pytest.raises(ValueError, match="expected a model to begin it with"):
+    with pytest.raises(ValueError, match="Got no model, and no log .*new: expected a model"):
         begin(tmp_path / "new", model=None)
+    assert not (tmp_path / "new").exists()
+    (tmp_path / "empty").touch()
+    with pytest.raises(ValueError, match="expected a model to begin it with"):
+        begin(tmp_path / "empty", model=None)
     with pytest.raises(ValueError, match="expected a fitted model"):
         begin(tmp_path / "new", model="model.skops")
     with pytest.raises(ValueError, match="not durable"):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, chain, pairwise
 from typing import Any, NamedTuple
@@ -126,37 +126,39 @@ def as_decisions(rows: Sequence[Row], policy: Policy) -> list[Decision]:
     return found
 
 
-def answers(policy: Policy, rules: Rules, people: Asked, floors: Sequence[float] | Budget) -> list[Row | str]:
+def answers(
+    policy: Policy, rules: Rules, people: Asked, floors: float | Sequence[float] | Budget
+) -> list[Row | str]:
     """Return the row that the log gets for each person, or the reason why there is none.
 
-    `floors` has each person's, as the log has them, or is what may be spent today.
+    `floors` is everybody's, or has each person's, as the log has them, or is what may be spent today.
     """
     read = policy.features(people.values, people.groups)
     good = [at for at, reason in enumerate(read.reasons) if not reason]
-    numbers, held_out = rules.draws(people.ids)
+    some = len(good) < len(read.reasons)
+    columns = [[column[at] for at in good] for column in people[:4]] if some else people[:4]
+    drawn, held_out = rules.draws(people.ids)
+    numbers = drawn[good]
     plain = policy.probabilities(read.features)
     own = (np.arange(len(good)), read.groups)
-    unexplored = draw(with_floor(plain[own], 0.0), numbers[good])
     if isinstance(floors, Budget):
-        floor = np.full(len(good), rules.explore)
-        taken = draw(with_floor(plain[own], floor), numbers[good])
-        floor *= floors.allows(taken != unexplored, np.array(people.times)[good])
+        floor = floors.floors(columns[:3], read.features, plain[own], numbers)
     else:
-        floor = np.array(floors)[good]
+        floor = np.broadcast_to(floors, len(read.reasons))[good]
     said = with_floor(plain, floor)
-    taken = draw(said[own], numbers[good])
+    taken, unexplored = draw(said[own], numbers), draw(with_floor(plain[own], 0.0), numbers)
     actions = [policy.actions[at] for at in taken.tolist()]
     shows = {action: int(rules.shows(action)) for action in policy.actions}
-    made: list[Sequence[Any]] = [
-        actions, said[(*own, taken)].tolist(), _texts(said), [policy.version] * len(good),
+    rows: Iterable[Row] = map(
+        Row, *columns, actions, said[(*own, taken)].tolist(), _texts(said), [policy.version] * len(good),
         [shows[action] for action in actions], held_out[good].astype(int).tolist(), floor.tolist(),
         (taken != unexplored).astype(int).tolist(),
-    ]  # fmt: skip
-    if len(good) == len(numbers):
-        return list(map(Row, *people[:4], *made))
+    )  # fmt: skip
+    if not some:
+        return [*rows]
     found: list[Row | str] = list(read.reasons)
-    for at, *answer in zip(good, *made, strict=True):
-        found[at] = Row._make([*(column[at] for column in people[:4]), *answer])
+    for at, row in zip(good, rows, strict=True):
+        found[at] = row
     return found
 
 
@@ -171,27 +173,34 @@ def decide(
 ) -> tuple[list[list[Row] | Exception], int]:
     """Answer each job's people, all of a job or none; return the rows, and the newest promotion's number."""
     people = jobs[0] if len(jobs) == 1 else Asked(*([*chain(*column)] for column in zip(*jobs, strict=True)))
-    made = answers(policy, rules, people, budget)
+    made = [] if budget.limited else answers(policy, rules, people, rules.explore)
     ends = [0, *accumulate(len(job.ids) for job in jobs)]
     # Most are new, once each, and can be decided about. Where one is known, the database refuses the write.
-    new: Any = None if len({*people.ids}) < len(made) or any(type(row) is str for row in made) else made
-    results: list[Any] = [made[start:end] for start, end in pairwise(ends)]
+    once = len({*people.ids}) == len(people.ids)
     for left in reversed(range(_TRIES)):
         try:
             with log.write() as connection:
-                if new is None:
-                    known, new = rows_of(connection, COLUMNS, people.ids), {}
-                    results = [_settle(people, range(*ends), made, known, new) for ends in pairwise(ends)]
-                    new = list(new.values())
+                if budget.limited:
+                    budget.open(connection, people.times)
+                    made = answers(policy, rules, people, budget)
+                results: list[Any] = [made[start:end] for start, end in pairwise(ends)]
+                new: Any = made
+                if not once or any(type(row) is str for row in made):
+                    known, added = rows_of(connection, COLUMNS, people.ids), dict[str, Row]()
+                    results = [_settle(people, range(*ends), made, known, added) for ends in pairwise(ends)]
+                    new = [*added.values()]
                 if new:
                     write(connection, _DECIDED, _typed(new, connection.dialect))
+                if budget.limited:
+                    budget.spend(connection, new)
                 newest = connection.exec_driver_sql(sql(_NEWEST, connection.dialect)).scalar() or 0
-            budget.note(new)
+            if budget.limited:
+                budget.note(new)
             return results, newest
         except IntegrityError:
             if not left:
                 raise
-            new = None
+            once = False
     raise AssertionError
 
 

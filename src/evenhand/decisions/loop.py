@@ -39,9 +39,10 @@ class DecisionLoop(Asking):
         The least probability of every action, for everybody. Without any, a log teaches nothing about
         actions that the policy does not take.
     explore_per_day : int, optional
-        How many decisions of a day (UTC) may differ from the policy's own because of `explore`. Once they
-        have, nobody has a least probability until midnight, whatever their group. Each process that shares a
-        log has this budget.
+        How many decisions of a day (UTC) may differ from the policy's own because of `explore`, in all
+        processes that share the log together. They go where an outcome teaches most: `explore` is then the
+        mean least probability, in every group alike; a person's own is between a quarter and four times of
+        it. Once the day's are used up, nobody has a least probability until midnight.
     held_out : float
         The share of people whose decisions are never learned from: candidates are judged on them.
     reveals : set, optional
@@ -109,6 +110,8 @@ class DecisionLoop(Asking):
         checks.number("confidence", confidence, low=0, high=0.999999)
         self.bounds = Bounds(max_discrimination, max_flip, confidence)
         self.clock = clock
+        if model is None and "://" not in str(log) and not Path(log).exists():  # it is not to be made empty
+            raise ValueError(f"Got no model, and no log {log}: expected a model to begin one with.")
         self._log = Log(log)
         try:
             told = partial(
@@ -121,7 +124,7 @@ class DecisionLoop(Asking):
             self._log.close()
             raise
         self.rules = self._versions.rules
-        self._budget = Budget(self._log, self.rules.explore_per_day)
+        self._budget = Budget(self._log, self.rules, self._versions.policy)
 
     # Policies ------------------------------------------------------------------------------------------
 

@@ -188,9 +188,14 @@ class Policy:
             said = np.asarray(inner.predict_proba(features), dtype=np.float64)[:, None]
         return np.asarray(said / said.sum(axis=2, keepdims=True))
 
+    @property
+    def n_features(self) -> int:
+        """How many features a person has."""
+        return int(_inside(self.model).n_features_in_)
+
     def warm_up(self) -> None:
         """Load the compiled code, which takes a while, before anybody waits for it."""
-        self.probabilities(np.zeros((1, _inside(self.model).n_features_in_)))
+        self.probabilities(np.zeros((1, self.n_features)))
 
     def learner(self) -> Any:
         """Return the part of a copy of the model that learns, and that copy."""
