@@ -13,6 +13,7 @@ from private_postgresql import NoPostgreSQLError, PostgreSQL, private_postgresql
 
 from evenhand import CooperativeBandits, DecisionLoop
 from evenhand.decisions.serve.app import make_app
+from evenhand.report.api import api_page
 from evenhand.report.live import live_page
 
 
@@ -69,6 +70,6 @@ def begin(model: CooperativeBandits) -> Iterator[Callable[..., DecisionLoop]]:
 def client(model: CooperativeBandits, tmp_path: Path) -> Iterator[TestClient]:
     """Return what asks a service in this process; its loop is `client.loop`."""
     loop = DecisionLoop(model, tmp_path / "log.db", seed="0" * 32, held_out=0.0)
-    with TestClient(make_app(loop, page=live_page), base_url="http://127.0.0.1") as client:
+    with TestClient(make_app(loop, page=live_page, describe=api_page), base_url="http://127.0.0.1") as client:
         client.loop = loop
         yield client

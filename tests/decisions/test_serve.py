@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import re
 import signal
 import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from fastapi.testclient import TestClient
+from markupsafe import escape
 from service import Service
 
 from evenhand import DecisionLoop, LogUnavailableError
 from evenhand.decisions.serve.app import make_app
 from evenhand.decisions.serve.guards import LARGEST, check_tokens, is_loopback
+from evenhand.report.api import api_page
 from factories import evenhand
 
 HERE = {"base_url": "http://127.0.0.1"}
@@ -65,6 +68,18 @@ def test_administering(client):
     assert (counts["decisions"], counts["known"], counts["awaited"]) == (100, 100, 0)
 
 
+def test_the_addresses_are_described_without_anything_from_elsewhere(client):
+    page = client.get("/docs").text
+    for path, methods in client.get("/openapi.json").json()["paths"].items():
+        for method, told in methods.items():
+            described = escape(told["description"])
+            assert f"<code>{method.upper()} {path}</code></th><td>{described}</td>" in page
+    assert "<td>Person or People</td><td>Answer or Answers</td><td>deciding</td>" in page
+    assert "<code>people</code></th><td>list of Person</td>" in page
+    assert "<dt>503</dt><dd>The log can&#39;t be written now" in page
+    assert not re.search("<script|(src|href)=.?(http|//)|@import|url\\(", page)
+
+
 def test_what_a_stranger_wrote_is_shown_as_text(client):
     client.loop.decide("a", [0.0, 0.0, 0.0], "f")
     client.loop.outcome("a", reward=1.0)
@@ -112,7 +127,8 @@ def test_errors_are_words_and_never_a_trace(client, monkeypatch):
 
 def test_tokens_and_roles(model, tmp_path):
     tokens = {"deciding": "d" * 20, "administering": "a" * 20}
-    app = make_app(DecisionLoop(model, tmp_path / "log.db"), host="0.0.0.0", tokens=tokens)
+    loop = DecisionLoop(model, tmp_path / "log.db")
+    app = make_app(loop, host="0.0.0.0", tokens=tokens, describe=api_page)
     with TestClient(app, base_url="http://service.example") as client:
 
         def status(path, token=None, method="get", **more):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
@@ -189,3 +190,14 @@ def test_a_log_that_cannot_be_opened_is_one_sentence(log, said, fitted, tmp_path
     assert "Traceback" not in ran.output
     assert "same id" not in ran.output
     assert threading.active_count() == threads
+
+
+def test_a_port_that_is_taken_is_one_sentence_and_leaves_no_log(fitted, tmp_path):
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        for options in ((fitted.model, "--log", tmp_path / "log.db"), ("--demo",)):
+            ran = evenhand("serve", *options, "--port", port)
+            said = " ".join(ran.output.split())
+            assert f"Got 127.0.0.1:{port}, where nothing can be served (Address already in use)" in said
+            assert (ran.exit_code > 0, "Deciding at" in said) == (True, False)
+    assert not (tmp_path / "log.db").exists()

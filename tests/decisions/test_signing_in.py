@@ -8,6 +8,7 @@ from fastapi.testclient import TestClient
 from browsing import chromium, served
 from evenhand import DecisionLoop
 from evenhand.decisions.serve.app import make_app
+from evenhand.report.api import api_page
 from evenhand.report.live import live_page, sign_in_page
 
 TOKENS = {"deciding": "d" * 20, "administering": "ä" + "a" * 20}
@@ -16,7 +17,9 @@ TOKENS = {"deciding": "d" * 20, "administering": "ä" + "a" * 20}
 @pytest.fixture
 def app(model, tmp_path):
     loop = DecisionLoop(model, tmp_path / "log.db")
-    yield make_app(loop, host="0.0.0.0", tokens=TOKENS, page=live_page, sign_in=sign_in_page)
+    yield make_app(
+        loop, host="0.0.0.0", tokens=TOKENS, page=live_page, sign_in=sign_in_page, describe=api_page
+    )
     loop.close()
 
 
@@ -36,7 +39,8 @@ def test_the_cookie_may_look_but_not_change(app):
         assert "Secure" not in cookie
         assert "Version 1 decides" in client.get("/").text
         assert client.get("/decision", params={"id": "nobody"}).status_code == 404
-        for path in ("/docs", "/status", "/metrics", "/policies"):  # scripts of others run in /docs
+        assert client.get("/docs").status_code == client.get("/openapi.json").status_code == 200
+        for path in ("/status", "/metrics", "/policies"):
             assert client.get(path).status_code == 401
         for path in ("/promote", "/rollback", "/decide", "/outcome"):
             assert client.post(path, json={}).status_code == 401

@@ -7,7 +7,7 @@ from collections import Counter
 import pytest
 from sqlalchemy import delete, insert, select
 
-from evenhand.decisions import settling
+from evenhand.decisions import counting, settling
 from evenhand.decisions.schema import contradictions, decisions, lessons, outcomes
 from evenhand.decisions.status import Status
 
@@ -85,6 +85,22 @@ def test_a_look_counts_what_is_new(begin, crowd, tmp_path):
         "decisions": 51,
         "awaited": status.look()["counts"]["awaited"],
     }
+
+
+def test_the_first_look_after_a_start_goes_on_from_the_log_s_own_counts(where, begin, crowd, monkeypatch):
+    monkeypatch.setattr(counting, "_MANY", 30)
+    loop = begin(where, **LOANS)
+    made = loop.decide_many(crowd[:50])
+    loop.outcome_many([{"id": one.id, "reward": 1.0} for one in made])
+    loop.learn()
+    before = Status(loop).look()
+    assert Status(loop).look() == before
+    loop.decide_many(crowd[50:60])  # too few to write the counts anew
+    with loop._log.write() as connection:
+        connection.execute(delete(decisions).where(decisions.c.number <= 50))
+    assert Status(loop).look()["counts"]["decisions"] == 60
+    loop.erase(crowd[55][0])
+    assert Status(loop).look()["counts"]["decisions"] == 9
 
 
 def test_a_decision_that_is_committed_late_is_counted(database, begin, crowd, monkeypatch):

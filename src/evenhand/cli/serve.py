@@ -6,8 +6,10 @@ import gc
 import json
 import os
 import signal
+import socket
 import sys
 import tempfile
+from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any
@@ -71,7 +73,8 @@ def run(
     tokens = _ready(host)
     if demo:
         _check_alone(ctx)
-        return _demonstrate(host, port, tokens)
+        return _demonstrate(_bind(host, port), host, tokens)
+    address = _bind(host, port)
     from evenhand.decisions.loop import DecisionLoop
     from evenhand.workflow.persistence import load
 
@@ -85,7 +88,7 @@ def run(
         explore_per_day=explore_per_day, within=None if within is None else within * 86_400,
         max_discrimination=max_discrimination, max_flip=max_flip,
     )  # fmt: skip
-    return _serve(loop, host, port, tokens=tokens, learn_every=learn_every, promotes=promote)
+    return _serve(loop, address, host, tokens=tokens, learn_every=learn_every, promotes=promote)
 
 
 def _ready(host: str) -> dict[str, str | None]:
@@ -104,13 +107,30 @@ def _ready(host: str) -> dict[str, str | None]:
     return tokens
 
 
-def _serve(loop: Any, host: str, port: int, **how: Any) -> None:
+def _bind(host: str, port: int) -> socket.socket:
+    """Take an address, before anything is read or written: somebody else may have it."""
+    found = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
+    if os.name == "posix":  # one that was given back a moment ago
+        found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        found.bind((host, port))
+    except OSError as error:
+        found.close()
+        raise JobFailedError(
+            f"Got {host}:{port}, where nothing can be served ({error.strerror}); expected a free --port here."
+        ) from error
+    return found
+
+
+def _serve(loop: Any, address: socket.socket, host: str, **how: Any) -> None:
     import uvicorn
 
     from evenhand.decisions.serve.app import make_app
+    from evenhand.report.api import api_page
     from evenhand.report.live import live_page, sign_in_page
 
-    app = make_app(loop, host=host, page=live_page, sign_in=sign_in_page, **how)
+    app = make_app(loop, host=host, page=live_page, sign_in=sign_in_page, describe=api_page, **how)
+    port = address.getsockname()[1]
     on_stdout().print(f"Deciding at http://{host}:{port}/ with version {loop.version}; its API: /docs")
     # The thread that writes must not keep the one that answers waiting for Python's usual 5 ms.
     sys.setswitchinterval(0.0005)
@@ -119,10 +139,12 @@ def _serve(loop: Any, host: str, port: int, **how: Any) -> None:
     gc.freeze()
     # Nor through the people of every request: they leave no cycles, and it took a fifth of the time.
     gc.set_threshold(100_000)
-    uvicorn.run(app, host=host, port=port, log_level="warning", access_log=False, server_header=False)
+    told = uvicorn.Config(app, log_level="warning", access_log=False, server_header=False)
+    with suppress(KeyboardInterrupt):
+        uvicorn.Server(told).run([address])
 
 
-def _demonstrate(host: str, port: int, tokens: dict[str, str | None]) -> None:
+def _demonstrate(address: socket.socket, host: str, tokens: dict[str, str | None]) -> None:
     from evenhand.decisions.serve import demo
     from evenhand.decisions.serve.beside import Beside
 
@@ -140,7 +162,8 @@ def _demonstrate(host: str, port: int, tokens: dict[str, str | None]) -> None:
             "the log proves it better. Open the address and watch; Ctrl-C ends it and deletes the log."
         )
         stream = Beside("stream", demo.TICK, demo.Stream(loop, story).step)
-        _serve(loop, host, port, tokens=tokens, learn_every=demo.LEARN_EVERY, promotes=True, beside=[stream])
+        how: dict[str, Any] = {"learn_every": demo.LEARN_EVERY, "promotes": True, "beside": [stream]}
+        _serve(loop, address, host, tokens=tokens, **how)
     say("The demonstration is over; its log is deleted.")
 
 

@@ -2,21 +2,29 @@
 
 from __future__ import annotations
 
+import json
 import threading
+from contextlib import suppress
 from typing import Any
 
 from sqlalchemy import case, func, literal, select
+from sqlalchemy.exc import IntegrityError
 
+from evenhand.decisions.errors import LogUnavailableError
 from evenhand.decisions.lessons import SITTING
-from evenhand.decisions.log import Log
+from evenhand.decisions.log import Log, put_setting
 from evenhand.decisions.schema import contradictions, decisions, erasures, lessons, outcomes
 from evenhand.decisions.settling import settled
 
+COUNTED = "counted"  # the setting that has the counts
+_MANY = 100_000  # new decisions after which they are written anew
 Sums = dict[Any, tuple[int, float, float]]
 
 
 class Counts:
-    """Goes on counting at each look; the first looks at everything, and so does one after an erasure."""
+    """Goes on counting at each look, from what the log has of earlier ones; after an erasure, all anew."""
+
+    _kept: dict[str, Sums]
 
     def __init__(self, log: Log) -> None:
         self._log, self._lock = log, threading.Lock()
@@ -38,7 +46,16 @@ class Counts:
             "outcomes": (outcomes.c.number, select(func.count(), literal(0), literal(0))),
             "contradictions": (contradictions.c.number, select(func.count(), literal(0), literal(0))),
         }
-        self._erasure = -1
+        self._begin(-1)
+        if counted := log.setting(COUNTED):
+            self._erasure, self._reached, kept = json.loads(counted)
+            self._kept = {name: _sum({}, rows) for name, rows in kept.items()}
+            self._written = self._reached["decisions"]
+
+    def _begin(self, erasure: int) -> None:
+        self._erasure, self._written = erasure, 0
+        self._reached = dict.fromkeys(self._kinds, 0)
+        self._kept = {name: {} for name in self._kinds}
 
     def look(self) -> dict[str, Sums]:
         """Return, by version, group and action, decisions, explored ones and floors; lessons and rewards.
@@ -48,10 +65,11 @@ class Counts:
         with self._lock:
             erasure = self._log.all(select(func.coalesce(func.max(erasures.c.number), 0)))[0][0]
             if erasure != self._erasure:
-                self._erasure = erasure
-                self._reached = dict.fromkeys(self._kinds, 0)
-                self._kept: dict[str, Sums] = {name: {} for name in self._kinds}
-            return {name: self._go_on(name) for name in self._kinds}
+                self._begin(erasure)
+            found = {name: self._go_on(name) for name in self._kinds}
+            if self._reached["decisions"] >= self._written + _MANY:
+                self._write()
+            return found
 
     def _go_on(self, name: str) -> Sums:
         number, query = self._kinds[name]
@@ -65,6 +83,22 @@ class Counts:
         )
         self._reached[name] = upto
         return _sum(self._kept[name], self._log.all(query.where(number > upto)))
+
+    def _write(self) -> None:
+        """Let the log have the counts, so that the first look after a start need not count all of it."""
+        kept = {name: [[*sums, *cell] for cell, sums in cells.items()] for name, cells in self._kept.items()}
+        text = json.dumps([self._erasure, self._reached, kept])
+
+        def work(jobs: list[None]) -> list[None]:
+            with self._log.write() as connection:
+                put_setting(connection, COUNTED, text)
+            return [None] * len(jobs)
+
+        with suppress(
+            LogUnavailableError, IntegrityError
+        ):  # the next look tries again; another one has done so
+            self._log.commits.do(work, None)
+            self._written = self._reached["decisions"]
 
 
 def _sum(sums: Sums, rows: list[Any]) -> Sums:

@@ -8,10 +8,10 @@ from itertools import islice
 from typing import Any, NamedTuple
 
 import numpy as np
-from sqlalchemy import Connection, and_, case, delete, func, insert, literal, or_, select, update
+from sqlalchemy import Connection, and_, case, func, insert, literal, or_, select, update
 from sqlalchemy.exc import IntegrityError
 
-from evenhand.decisions.log import Log
+from evenhand.decisions.log import Log, put_setting
 from evenhand.decisions.policy import Policy, of_bytes, to_bytes
 from evenhand.decisions.rules import Rules
 from evenhand.decisions.schema import decisions, lessons, outcomes, settings
@@ -124,11 +124,9 @@ def _set_joined(log: Log, before: Joined, after: Joined) -> None:
     def work(jobs: list[None]) -> list[None]:
         with log.write() as connection:
             hold_sitting(connection)
-            named = settings.c.name == JOINED
-            kept = connection.scalar(select(settings.c.value).where(named))
+            kept = connection.scalar(select(settings.c.value).where(settings.c.name == JOINED))
             if Joined(*json.loads(kept or "[]")) == before:
-                connection.execute(delete(settings).where(named))
-                connection.execute(insert(settings).values(name=JOINED, value=json.dumps(after)))
+                put_setting(connection, JOINED, json.dumps(after))
         return [None] * len(jobs)
 
     log.commits.do(work, None)

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Connection, Engine, create_engine, event, make_url, select
+from sqlalchemy import Connection, Engine, create_engine, delete, event, insert, make_url, select
 from sqlalchemy.exc import DataError, DBAPIError, IntegrityError, ProgrammingError
 
 from evenhand.decisions.commits import GroupCommit
@@ -94,6 +94,12 @@ class Log:
         """Finish what is being written and close."""
         self.commits.close()
         self.engine.dispose()
+
+
+def put_setting(connection: Connection, name: str, value: str) -> None:
+    """Write a setting of the log, in place of what there was."""
+    connection.execute(delete(settings).where(settings.c.name == name))
+    connection.execute(insert(settings).values(name=name, value=value))
 
 
 def _engine(url: Any) -> Engine:

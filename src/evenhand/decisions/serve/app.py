@@ -50,11 +50,13 @@ def make_app(
     promotes: bool = False,
     page: Callable[[dict[str, Any]], str] | None = None,
     sign_in: Callable[[str], str] | None = None,
+    describe: Callable[[dict[str, Any]], str] | None = None,
     beside: Sequence[Beside] = (),
 ) -> FastAPI:
     """Return the service of an open loop, which it closes in the end.
 
-    `page` makes the live page, and `sign_in` the one that asks for a token in front of it.
+    `page` makes the live page, `sign_in` the one that asks for a token in front of it, and `describe` the one
+    of the addresses: FastAPI's own has scripts from elsewhere, and is empty without a network.
     """
     running = [*beside, learner(loop, learn_every, promotes=promotes)]
     deciding = Deciding(loop, Meters(loop))
@@ -70,12 +72,15 @@ def make_app(
         await asyncio.to_thread(loop.close)
 
     app = FastAPI(
-        title="evenhand", version=__version__, lifespan=lifespan, description=__doc__, responses=_PROBLEMS
-    )
+        title="evenhand", version=__version__, lifespan=lifespan, description=__doc__, responses=_PROBLEMS,
+        docs_url=None, redoc_url=None,
+    )  # fmt: skip
     app.add_middleware(Guard, host=host, tokens=tokens, shortcut=deciding.shortcut)
     _answer_problems(app, deciding)
     _add_deciding(app, deciding)
     _add_administering(app, loop, deciding.meters, page)
+    if describe is not None:
+        app.add_api_route("/docs", lambda: HTMLResponse(describe(app.openapi())), include_in_schema=False)
     if sign_in is not None and (token := tokens["administering"]):
         add_signing_in(app, token, sign_in)
     return app

@@ -14,7 +14,7 @@ from evenhand.decisions.serve.signing_in import LOGIN, holds_session
 LARGEST = 8 << 20  # bytes of a request
 OPEN = ("/health", LOGIN)
 DECIDING = ("/decide", "/outcome")
-LOOKING = ("/", "/decision")  # what the live page asks for, with the cookie of a browser that has signed in
+LOOKING = ("/", "/decision", "/docs", "/openapi.json")  # for browsers that have signed in, with their cookie
 
 _App = Callable[[Any, Any, Any], Awaitable[None]]
 _Shortcut = Callable[[Any, Mapping[bytes, bytes], bytes], Awaitable[_App | None]]
