@@ -109,3 +109,36 @@ def test_the_extra_is_named_where_pot_is_missing(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setitem(sys.modules, "ot", None)
     with pytest.raises(ModuleNotFoundError, match=r"pip install 'evenhand\[audit\]'"):
         transport(line(np.arange(4.0)), np.array([0, 1]), np.array([2, 3]), batch=10, rng=RNG)
+
+
+def test_weights_count_people_as_so_many() -> None:
+    rng = np.random.default_rng(5)
+    values, weights = rng.normal(size=14), rng.integers(0, 4, 14).astype(float)
+    ones, others = np.arange(6), np.arange(6, 14)
+    there, back = transport(line(values), ones, others, batch=100, rng=rng, weights=weights)
+    many = np.repeat(np.arange(14), weights.astype(int))
+    copies = np.flatnonzero(many < 6), np.flatnonzero(many >= 6)
+    plain, again = transport(line(values[many]), *copies, batch=100, rng=rng)
+    for weighted, repeated in ((there, plain), (back, again)):
+        counts = np.zeros((14, 14))
+        np.add.at(counts, (weighted.people, weighted.counterparts), weighted.shares)
+        expected = np.zeros((14, 14))
+        np.add.at(expected, (many[repeated.people], many[repeated.counterparts]), repeated.shares)
+        expected /= np.maximum(weights, 1)[:, None]
+        np.testing.assert_allclose(counts, expected, atol=1e-9)
+    assert not np.isin(there.people, np.flatnonzero(weights == 0)).any()
+
+
+def test_repeated_batches_come_nearer_to_the_exact_map() -> None:
+    values = np.concatenate([RNG.normal(size=200), RNG.normal(size=200) + 3])
+    ones, others = np.arange(200), np.arange(200, 400)
+    exact, _ = transport(line(values), ones, others, batch=200, rng=np.random.default_rng(0))
+
+    def mean(**how: int) -> np.ndarray:
+        found, _ = transport(line(values), ones, others, rng=np.random.default_rng(0), **how)
+        return np.bincount(found.people, found.shares * values[found.counterparts])
+
+    truth = np.bincount(exact.people, exact.shares * values[exact.counterparts])
+    once, often = (np.abs(mean(batch=20, repeats=n) - truth).mean() for n in (1, 10))
+    assert often < 0.6 * once
+    np.testing.assert_array_equal(mean(batch=200, repeats=10), mean(batch=200))

@@ -219,6 +219,49 @@ def test_batches_find_what_the_exact_map_finds() -> None:
     assert (clear_columns(found, "f"), clear_columns(found, "m")) == (["work"], ["hair"])
 
 
+def test_weights_count_people_as_so_many() -> None:
+    X, sex = lipton(60)
+    model, weights = fair(X), np.where(X["work"] > 8, 3.0, 0.5)
+    weights[sex == "m"] = 1
+    weights[:5] = 0
+    plain, found = (
+        twins(model, X, sensitive_features=sex, sample_weight=given, **QUICK) for given in (None, weights)
+    )
+    assert row(found, "m")["of"] == 55
+    assert row(found, "f")["of"] == round(weights[sex == "f"].sum())
+    # Heavier people are the experienced women: fewer of those counted lack what their counterparts have.
+    assert row(found, "f")["share"] < row(plain, "f")["share"] - 0.02
+    alike = twins(model, X, sensitive_features=sex, sample_weight=np.full(120, 2.0), **QUICK)
+    assert row(alike, "f")["share"] == pytest.approx(row(plain, "f")["share"], abs=1e-9)
+    assert row(alike, "f")["of"] == 120
+    with pytest.raises(ValueError, match="Got sample_weight of shape"):
+        twins(model, X, sensitive_features=sex, sample_weight=weights[1:])
+    audited = evenhand.audit(
+        model, X, None, sensitive_features=sex, sample_weight=weights, n_bootstrap=20, twins={"n_null": 19}
+    )
+    assert row(audited.twins, "f")["share"] == pytest.approx(row(found, "f")["share"], abs=1e-9)
+
+
+def test_a_subgroup_is_found_although_both_groups_fare_alike() -> None:
+    """What Black, Yeom and Fredrikson (2020) show FlipTest for: rates are equal, yet a subgroup loses."""
+    rng = np.random.default_rng(0)
+    n = 400
+    sex, ward = np.repeat(["f", "m"], n // 2), np.tile(["north", "south"], n // 2)
+    height = rng.normal(np.where(sex == "m", 1.5, 0))
+    X = pd.DataFrame({"ward": ward, "height": height, "skill": rng.normal(size=n)})
+    model = Rule(
+        lambda rows: rows["skill"] + np.where(rows["ward"] == "north", 1, -1) * (rows["height"] - 0.75)
+    )
+    decided = model.predict(X) == "yes"
+    assert abs(decided[sex == "f"].mean() - decided[sex == "m"].mean()) < 0.05
+    found = twins(model, X, sensitive_features=sex, **QUICK)
+    assert found.flips["clear"].all()
+    for group, place in (("f", "north"), ("m", "south")):
+        lost = found.people[found.people["group"] == group]["person"]
+        assert (X["ward"].iloc[lost] == place).mean() > 0.9
+        assert found.columns[found.columns["group"] == group]["column"].iloc[0] == "height"
+
+
 def test_the_same_seed_gives_the_same_findings() -> None:
     X, sex = lipton(60)
     one, other = (twins(fair(X), X, sensitive_features=sex, **QUICK) for _ in range(2))

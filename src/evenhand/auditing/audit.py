@@ -82,7 +82,7 @@ def audit(
     sample_weight : array, or the name of a column of X
         How many people each person stands for: all shares, means and differences are of those people. A
         column of X is then no feature. Intervals allow for unequal weights (see `bootstrap_interval`);
-        subgroups, twins, and the lists of people and neighbours, count people as they are.
+        subgroups, and the lists of people and neighbours, count people as they are.
     pos_label : label
         The second of two labels by default. With more labels and none named, differences are the largest over
         the labels.

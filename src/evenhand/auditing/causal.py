@@ -70,7 +70,7 @@ def read_graph(edges: Sequence[str], columns: Sequence[Any], group: Sequence[str
 
 def by_graph(
     frame: pd.DataFrame, own: Codes, groups: Codes, edges: Sequence[str], *, sensitive: list[Any],
-    group: Sequence[str], ask: Ask,
+    group: Sequence[str], ask: Ask, weights: Floats | None = None,
 ) -> Matcher:  # fmt: skip
     """Return a matcher that makes everybody's counterparts by a graph and asks for their decisions."""
     parents = read_graph(edges, [name for name in frame.columns if name not in sensitive], group)
@@ -94,7 +94,7 @@ def by_graph(
         said = ask(new, np.concatenate(told[1:]), np.concatenate(of))[0]
         return World(
             pd.concat([frame, new], ignore_index=True), np.concatenate(told), np.concatenate([decided, said]),
-            matched, len(frame),
+            matched, len(frame), weights,
         )  # fmt: skip
 
     return match

@@ -26,6 +26,7 @@ class World(NamedTuple):
     decided: Codes
     matched: dict[Direction, Matched]
     real: int  # how many of the people are; those after them are made up
+    weights: Floats | None = None  # how many people each stands for; None where everybody stands for one
 
     def flipped(self, direction: Direction, positive: int | None) -> Flags:
         """Return whose counterpart got the positive decision while they did not; or just another decision."""
@@ -50,16 +51,19 @@ Matcher = Callable[[Codes, np.random.Generator], World]  # of groups, perhaps as
 
 
 def by_transport(
-    frame: pd.DataFrame, own: Codes, decided: Codes, groups: Codes, distances: Any, batch: int
+    frame: pd.DataFrame, own: Codes, decided: Codes, groups: Codes, distances: Any, **how: Any
 ) -> Matcher:
-    """Return a matcher of real people: counterparts are others, as they are and as they were decided."""
+    """Return a matcher of real people: counterparts are others, as they are and as they were decided.
+
+    `how` are the options of `transport`.
+    """
 
     def match(codes: Codes, rng: np.random.Generator) -> World:
         matched = {}
         for a, b in itertools.combinations(groups.tolist(), 2):
             members = (np.flatnonzero(codes == code) for code in (a, b))
-            matched[a, b], matched[b, a] = transport(distances, *members, batch=batch, rng=rng)
-        return World(frame, own, decided, matched, len(frame))
+            matched[a, b], matched[b, a] = transport(distances, *members, rng=rng, **how)
+        return World(frame, own, decided, matched, len(frame), how.get("weights"))
 
     return match
 
@@ -71,13 +75,14 @@ class Found:
     world: World
     directions: list[Direction]
     per_person: list[Floats]  # the share of each person's counterparts who are decided differently
+    weights: list[Floats | None]  # how many people each of them stands for
     null: Floats  # (draws, directions): mean shares
     samples: list[list[Pairs]]  # some flipped pairs of every draw and direction
 
     @property
     def shares(self) -> Floats:
         """The share of people in each direction."""
-        return np.array([values.mean() for values in self.per_person])
+        return np.array([_mean(*both) for both in zip(self.per_person, self.weights, strict=True)])
 
 
 def find_flips(
@@ -99,10 +104,11 @@ def find_flips(
         shuffled = codes.copy()
         shuffled[compared] = rng.permutation(codes[compared])
         other = match(shuffled, rng)
-        null[draw] = [_per_person(other, direction, positive).mean() for direction in directions]
+        null[draw] = [_mean(*_per_person(other, direction, positive)) for direction in directions]
         samples.append([sample(other, direction, positive, n_sampled, rng) for direction in directions])
     per_person = [_per_person(world, direction, positive) for direction in directions]
-    return Found(world, directions, per_person, null, samples)
+    values, weights = [one for one, _ in per_person], [weights for _, weights in per_person]
+    return Found(world, directions, values, weights, null, samples)
 
 
 def sample(
@@ -111,15 +117,22 @@ def sample(
     """Return at most so many flipped pairs, drawn by the shares of their people."""
     at = np.flatnonzero(world.flipped(direction, positive))
     if len(at) > most:
-        shares = world.matched[direction].shares[at]
+        found = world.matched[direction]
+        shares = found.shares[at] * (1 if world.weights is None else world.weights[found.people[at]])
         at = np.sort(rng.choice(at, most, replace=False, p=shares / shares.sum()))
     return world.pairs(direction, at)
 
 
-def _per_person(world: World, direction: Direction, positive: int | None) -> Floats:
+def _per_person(world: World, direction: Direction, positive: int | None) -> tuple[Floats, Floats | None]:
+    """Return the share of each person's counterparts who are decided differently, and people's weights."""
     found = world.matched[direction]
     people, place = np.unique(found.people, return_inverse=True)
-    return np.bincount(place, found.shares * world.flipped(direction, positive), len(people)).astype(float)
+    values = np.bincount(place, found.shares * world.flipped(direction, positive), len(people))
+    return values.astype(float), None if world.weights is None else world.weights[people]
+
+
+def _mean(values: Floats, weights: Floats | None) -> float:
+    return float(np.average(values, weights=weights))
 
 
 def chance(observed: Floats, null: Floats) -> Floats:
@@ -155,13 +168,15 @@ def flips_table(found: Found, names: list[Any], *, confidence: float, n: int, rn
     probability = chance(found.shares, found.null)
     rows = []
     for at, ((a, b), values) in enumerate(zip(found.directions, found.per_person, strict=True)):
-        interval = share_interval(values, n=n, confidence=confidence, random_state=rng)
+        weights = found.weights[at]
+        interval = share_interval(values, sample_weight=weights, n=n, confidence=confidence, random_state=rng)
+        count = len(values) if weights is None else float(weights.sum())
         rows.append(
             {
                 "group": names[a],
                 "counterpart_group": names[b],
-                "people": round(float(values.sum())),
-                "of": len(values),
+                "people": round(interval.estimate * count),
+                "of": round(count),
                 "share": interval.estimate,
                 "low": interval.low,
                 "high": interval.high,

@@ -38,13 +38,16 @@ def transport(
     *,
     batch: int,
     rng: np.random.Generator,
+    repeats: int = 1,
+    weights: Floats | None = None,
 ) -> tuple[Matched, Matched]:
     """Return the counterparts of some people among others, and those of the others among them.
 
     The cost of a pair is its squared distance: of the ways to move a group that are equally long in sum, that
     is the one in which nobody moves much farther than others, so that people keep their rank. Exact if
     neither has more people than a batch. Otherwise both are shuffled and cut into batches, which are matched
-    pair by pair; the smaller side's batches come round again. Memory: about 40 bytes × batch².
+    pair by pair; the smaller side's batches come round again. That is repeated with other batches and
+    averaged. Memory: about 40 bytes × batch². With `weights` people of the same group count unequally.
 
     >>> people = np.array([1.0, 2.0, 10.0, 11.0, 12.0])
     >>> apart = lambda a, b: np.abs(people[a][:, None] - people[b]).astype(np.float32)
@@ -55,14 +58,17 @@ def transport(
     [(0, 2), (1, 3)]
     """
     emd = _emd()
-    sides = [np.array_split(rng.permutation(side), -(-len(side) // batch)) for side in (ones, others)]
+    if weights is not None:
+        ones, others = (side[weights[side] > 0] for side in (ones, others))
     found = []
-    for number in range(max(map(len, sides))):
-        a, b = (parts[number % len(parts)] for parts in sides)
-        weights = (np.full(len(side), 1 / len(side)) for side in (a, b))
-        plan = emd(*weights, distances(a, b) ** 2, numItermax=ITERATIONS)
-        left, right = np.nonzero(plan)
-        found.append((a[left], b[right], plan[left, right]))
+    for _ in range(repeats if max(len(ones), len(others)) > batch else 1):
+        sides = [np.array_split(rng.permutation(side), -(-len(side) // batch)) for side in (ones, others)]
+        for number in range(max(map(len, sides))):
+            a, b = (parts[number % len(parts)] for parts in sides)
+            shares = (np.ones(len(side)) if weights is None else weights[side] for side in (a, b))
+            plan = emd(*(side / side.sum() for side in shares), distances(a, b) ** 2, numItermax=ITERATIONS)
+            left, right = np.nonzero(plan)
+            found.append((a[left], b[right], plan[left, right]))
     people, counterparts, mass = (np.concatenate(part) for part in zip(*found, strict=True))
     return Matched.normed(people, counterparts, mass), Matched.normed(counterparts, people, mass)
 

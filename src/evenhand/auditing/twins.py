@@ -30,6 +30,7 @@ from evenhand.metrics.bootstrap import generator
 from evenhand.metrics.classifiers import classifier
 from evenhand.metrics.gower import as_frame, gower_distances
 from evenhand.metrics.group_columns import sensitive_columns
+from evenhand.metrics.weights import check_weights
 from evenhand.wording import listed
 
 MOST_BATCH = 10_000
@@ -60,6 +61,7 @@ class Settings:
     categorical: Any = None
     min_group: int = MIN_GROUP
     batch: int = 1000
+    repeats: int = 1
     n_null: int = 39
     n_pairs: int = 200
     n_orders: int = 8
@@ -68,7 +70,7 @@ class Settings:
     confidence: float = 0.95
 
     def __post_init__(self) -> None:
-        for name in ("min_group", "batch", "n_pairs", "n_orders", "n_listed", "n_bootstrap"):
+        for name in ("min_group", "batch", "repeats", "n_pairs", "n_orders", "n_listed", "n_bootstrap"):
             integer(name, getattr(self, name))
         number("confidence", self.confidence, low=0, high=1, open_low=True)
         number("batch", self.batch, low=2, high=MOST_BATCH)
@@ -92,6 +94,7 @@ def twins(
     X: Any,
     *,
     sensitive_features: Any,
+    sample_weight: Any = None,
     pos_label: Any = None,
     edges: Sequence[str] = (),
     together: Sequence[Sequence[Any]] = (),
@@ -99,6 +102,7 @@ def twins(
     categorical: Any = None,
     min_group: int = MIN_GROUP,
     batch: int = 1000,
+    repeats: int = 1,
     n_null: int = 39,
     n_pairs: int = 200,
     n_orders: int = 8,
@@ -122,6 +126,8 @@ def twins(
         What the model takes.
     sensitive_features : array, Series, DataFrame, or the name(s) of columns of X
         The groups.
+    sample_weight : array
+        How many people each person stands for: they are matched, and shares are counted, as so many.
     pos_label : label
         The second of two labels by default. With more labels and none named, any different decision counts.
     edges : list of str
@@ -137,6 +143,8 @@ def twins(
     batch : int
         Up to this many people of a group the transport is exact; larger groups are matched in random batches.
         Takes about 40 bytes × batch² of memory.
+    repeats : int
+        How often larger groups are matched, in other batches each time; counterparts are those of all times.
     n_null : int
         How often people are matched again with the groups assigned at random.
     n_pairs, n_orders : int
@@ -175,10 +183,11 @@ def twins(
     if pos_label is None and len(answers.labels) == 2:
         pos_label = answers.labels[1]
     settings = Settings(
-        edges, together, weights, categorical, min_group, batch, n_null, n_pairs, n_orders, n_listed,
-        n_bootstrap, confidence,
+        edges, together, weights, categorical, min_group, batch, repeats, n_null, n_pairs, n_orders,
+        n_listed, n_bootstrap, confidence,
     )  # fmt: skip
-    answers = replace(answers, pos_label=pos_label)
+    shares = None if sample_weight is None else check_weights(sample_weight, len(answers))
+    answers = replace(answers, pos_label=pos_label, weights=shares)
     return find_twins(model_or_predictions, X, answers, given, settings, generator(random_state))
 
 
@@ -202,11 +211,15 @@ def find_twins(
     if settings.edges:
         ask = _asked(model, X, frame, given, groups.codes, answers, notes, rng)
         match = by_graph(
-            frame, groups.codes, compared, settings.edges, sensitive=sensitive, group=called, ask=ask
-        )
+            frame, groups.codes, compared, settings.edges, sensitive=sensitive, group=called, ask=ask,
+            weights=answers.weights,
+        )  # fmt: skip
     else:
         distances = gower_distances(others, weights=settings.weights, categorical=settings.categorical)
-        match = by_transport(frame, groups.codes, decided, compared, distances, settings.batch)
+        match = by_transport(
+            frame, groups.codes, decided, compared, distances,
+            batch=settings.batch, repeats=settings.repeats, weights=answers.weights,
+        )  # fmt: skip
     found = find_flips(
         match, groups.codes, compared, positive, n_null=settings.n_null, n_sampled=NULL_PAIRS, rng=rng
     )
