@@ -34,6 +34,31 @@ def as_pandas(given: Any) -> Any:
     return pd.DataFrame({name: _column(found[name]) for name in found.columns})
 
 
+def as_lazy(given: Any) -> Any:
+    """Return a table that is counted where it is, as a lazy frame of narwhals; None for any other.
+
+    Such are lazy frames of Polars, Dask and Spark, relations of DuckDB, and data sets of Arrow, which DuckDB
+    reads.
+    """
+    if given is None or isinstance(given, (pd.DataFrame, np.ndarray, list, tuple, dict)):
+        return None
+    import narwhals as nw
+
+    if type(given).__module__.startswith("pyarrow") and hasattr(given, "scanner"):
+        given = duckdb_module("a data set of Arrow").from_arrow(given)
+    found: Any = nw.from_native(given, pass_through=True, allow_series=True)
+    return found if isinstance(found, nw.LazyFrame) else None
+
+
+def duckdb_module(what: str) -> Any:
+    """Return DuckDB, or say how to get it for this kind of table."""
+    try:
+        import duckdb
+    except ImportError as error:
+        raise ImportError(f"To count {what}, install DuckDB: pip install 'evenhand[large]'") from error
+    return duckdb
+
+
 def _column(column: Any) -> pd.Series[Any]:
     """Return a column of Polars, whose own conversion needs pyarrow."""
     import narwhals as nw

@@ -70,10 +70,15 @@ def groups_by_name(sensitive_features: Any, X: Any) -> tuple[Any, list[str]]:
     if columns is None or not (one or (several and len(names) < len(X))):
         return sensitive_features, []
     for name in names:
-        if name not in columns:
-            hint = did_you_mean(name, columns)
-            raise ValueError(f"Got sensitive_features={name!r}, but X has no such column.{hint}")
+        check_column("sensitive_features", name, columns)
     return (X[names[0]] if len(names) == 1 else X[list(names)]), list(names)
+
+
+def check_column(argument: str, name: Any, columns: Any) -> None:
+    """Raise if X has no column that an argument names."""
+    if name not in columns:
+        hint = did_you_mean(name, columns)
+        raise ValueError(f"Got {argument}={name!r}, but X has no such column.{hint}")
 
 
 def column_names(sensitive_features: Any) -> list[str] | None:
@@ -105,16 +110,21 @@ def group_values(
         missing = int(frame[column].isna().sum())
         if missing:
             where = "" if frame.shape[1] == 1 else f" in column {column!r}"
-            raise ValueError(
-                f"sensitive_features has {missing} missing values{where}; expected a group for every person. "
-                "Drop these people, or give the missing values a name of their own."
-            )
+            raise missing_groups(missing, where)
     if frame.shape[1] == 1:
         return np.asarray(frame.iloc[:, 0].to_numpy(dtype=object))
     texts = [frame.iloc[:, position].astype(str).to_numpy(dtype=object) for position in range(frame.shape[1])]
     joined = np.asarray(join_values(texts, _names_of_several(frame) if named else None))
     _check_one_name_each(texts, joined)
     return joined
+
+
+def missing_groups(missing: int, where: str) -> ValueError:
+    """Return the error for people without a group."""
+    return ValueError(
+        f"sensitive_features has {missing} missing values{where}; expected a group for every person. "
+        "Drop these people, or give the missing values a name of their own."
+    )
 
 
 def join_values(columns: Sequence[Any], names: Sequence[str] | None = None) -> Any:

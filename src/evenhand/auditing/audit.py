@@ -10,11 +10,12 @@ import numpy as np
 import pandas as pd
 
 from evenhand.arrays import Array, Codes
+from evenhand.auditing.about import copies_note, counted, on_weights, rate_searched
 from evenhand.auditing.certificate.certify import worst_possible
 from evenhand.auditing.near_copies import near_copies
 from evenhand.auditing.people import PAIR_COLUMNS, neighbour_pairs, people_apart
 from evenhand.auditing.predictions import MOST_DECISIONS, check_known, read_predictions
-from evenhand.auditing.result import About, Audit, Counted
+from evenhand.auditing.result import About, Audit, Settings
 from evenhand.auditing.searching.search import found_by_search
 from evenhand.auditing.subgroups import COLUMNS, find_subgroups
 from evenhand.auditing.table import MetricTable
@@ -22,8 +23,8 @@ from evenhand.auditing.tally import tally
 from evenhand.auditing.thresholds import along_threshold
 from evenhand.auditing.twins import MOST_PAIRS, find_twins, settings_of
 from evenhand.checks import MIN_GROUP, integer, number
-from evenhand.frames import as_pandas
-from evenhand.groups import groups_by_name, large_enough
+from evenhand.frames import as_lazy, as_pandas
+from evenhand.groups import check_column, groups_by_name
 from evenhand.metrics.answers import Answers
 from evenhand.metrics.asking import respond
 from evenhand.metrics.bootstrap import generator
@@ -31,10 +32,8 @@ from evenhand.metrics.counts import encode_labels
 from evenhand.metrics.divergence import divergence as divergence_named
 from evenhand.metrics.gower import as_frame, gower_neighbours
 from evenhand.metrics.group_columns import sensitive_columns
-from evenhand.metrics.group_table import widest
 from evenhand.metrics.individual import disagreement
-from evenhand.metrics.weights import check_weights, effective, without_column
-from evenhand.wording import listed
+from evenhand.metrics.weights import check_weights
 
 
 def audit(
@@ -66,15 +65,18 @@ def audit(
 
     Parameters
     ----------
-    model_or_predictions : fitted classifier, or array
+    model_or_predictions : fitted classifier, array, or the name of a column of X
         One of our estimators, any scikit-learn classifier or pipeline, one of fairlearn's mitigators. Or
         predictions: one decision per person, one score per person (see `threshold`), or one probability per
         label, in columns with the labels' names or else in sorted order. Decisions that are not labels are an
-        error, unless y may just lack them: see `evenhand.auditing.predictions.check_known`.
+        error, unless y may just lack them: see `evenhand.auditing.predictions.check_known`. A column of X
+        that is named is then no feature.
     X : table of people
         What the model takes; the original features, so that neighbours and subgroups can be understood. None
-        with bare predictions leaves neighbours and subgroups out.
-    y : labels
+        with bare predictions leaves neighbours and subgroups out. A table that is not in memory (a lazy
+        frame of Polars, Dask or Spark, a relation of DuckDB, a data set of Arrow) is counted where it is, if
+        predictions, y and groups are names of its columns; see the notes.
+    y : labels, or the name of a column of X
         What turned out, or was right. None leaves out everything that compares decisions with it.
     sensitive_features : array, Series, DataFrame, or the name(s) of columns of X
         The groups. Columns of X that reveal the group are found, and set to every other group's values to see
@@ -129,6 +131,11 @@ def audit(
     ValueError
         If the predictions, labels, groups or settings don't fit each other.
 
+    Notes
+    -----
+    A table that is counted where it is gives the same metrics, intervals, subgroups and statutory tables as
+    one in memory. Consistency, neighbours, twins, AUC and calibration need every person, and are left out.
+
     Examples
     --------
     >>> from sklearn.tree import DecisionTreeClassifier
@@ -140,29 +147,40 @@ def audit(
     """
     epsilon = number("epsilon", epsilon, low=0)
     number("confidence", confidence, low=0, high=1, open_low=True)
-    integer("n_bootstrap", n_bootstrap)
-    integer("min_group", min_group)
-    integer("min_count", min_count)
-    integer("n_listed", n_listed)
-    integer("neighbour_people", neighbour_people)
     divergence_named(divergence)
+    rng = generator(random_state)
+    settings: Settings = {
+        "epsilon": epsilon, "divergence": divergence, "k": k, "confidence": confidence,
+        "n_bootstrap": n_bootstrap, "min_group": min_group, "min_count": min_count,
+    }  # fmt: skip
+    sizes = {"n_listed": n_listed, "neighbour_people": neighbour_people, **settings}
+    for name in ("n_bootstrap", "min_group", "min_count", "n_listed", "neighbour_people"):
+        integer(name, sizes[name])
+    if isinstance(model_or_predictions, str) and (there := as_lazy(X)) is not None:
+        if any(option is not False for option in (twins, certify, search)):
+            raise ValueError("Got twins, certify or search, but X is only counted; expected it in memory.")
+        from evenhand.auditing.counted import audit_counted  # with narwhals, only where it is needed
+
+        named = (model_or_predictions, y, sensitive_features, sample_weight)
+        given = {"pos_label": pos_label, "threshold": threshold, "n_listed": n_listed}
+        return audit_counted(there, named, rng=rng, settings=settings, **given)
     X = as_pandas(X)
-    if isinstance(sample_weight, str):
-        X, sample_weight = without_column(X, sample_weight)
+    X, model_or_predictions = _taken(X, "predictions", model_or_predictions)
+    X, y = _taken(X, "y", y)
+    X, sample_weight = _taken(X, "sample_weight", sample_weight)
     frame, truth = None if X is None else as_frame(X), None if y is None else np.asarray(y)
     if frame is not None and truth is not None and len(frame) != len(truth):
         raise ValueError(f"Got X of {len(frame)} people and y of {len(truth)}; expected as many.")
     if sensitive_features is None:
         raise ValueError("Got sensitive_features=None, but an audit needs the groups to compare.")
     groups, _ = groups_by_name(as_pandas(sensitive_features), frame)
-    rng = generator(random_state)
     answers = _answers(model_or_predictions, X, truth, groups, pos_label, threshold, rng)
     if frame is not None and len(frame) != len(answers):
         raise ValueError(f"Got X of {len(frame)} people and {len(answers)} predictions.")
     shares = None if sample_weight is None else check_weights(sample_weight, len(answers))
     answers = replace(answers, min_group=min_group, weights=shares)
     table = MetricTable(answers, n=n_bootstrap, confidence=confidence, random_state=rng)
-    notes = [*_on_weights(answers), *table.decisions(), *table.scores(), *answers.note.splitlines()]
+    notes = [*on_weights(answers), *table.decisions(), *table.scores(), *answers.note.splitlines()]
     table.persons(epsilon)
     others = None if frame is None else frame.drop(columns=sensitive_columns(frame, groups, answers.own))
     pairs, subgroups, examined = pd.DataFrame(columns=PAIR_COLUMNS), pd.DataFrame(columns=COLUMNS), 0
@@ -175,32 +193,27 @@ def audit(
         pairs = neighbour_pairs(others, answers, asked, near, n_listed)
         subgroups, examined, lacking = _subgroups(others, answers, min_count, confidence, n_listed)
         notes += warned + lacking
-    about: About = {
-        **_counts(answers), "epsilon": epsilon, "divergence": divergence, "k": k, "confidence": confidence,
-        "n_bootstrap": n_bootstrap, "min_group": min_group, "min_count": min_count,
-        "subgroups_examined": examined,
-    }  # fmt: skip
+    about: About = {**counted(answers), **settings, "subgroups_examined": examined}
     people = people_apart(frame, answers, divergence, n_listed)
     found = Audit(table.frame(), people, pairs, subgroups, notes, about, along_threshold(answers))
     if twins is not False:
         options: dict[str, Any] = {"weights": weights, "categorical": categorical, "n_bootstrap": n_bootstrap}
         options |= {"n_listed": min(n_listed, MOST_PAIRS), "min_group": min_group, "confidence": confidence}
-        settings = settings_of(options, {} if twins is True else twins)
-        found = replace(found, twins=find_twins(model_or_predictions, X, answers, groups, settings, rng))
+        how = settings_of(options, {} if twins is True else twins)
+        found = replace(found, twins=find_twins(model_or_predictions, X, answers, groups, how, rng))
     worst = worst_possible(model_or_predictions, X, certify, rng)
     options = {"pos_label": answers.pos_label, "n_listed": n_listed, "random_state": rng}
     flips = found_by_search(model_or_predictions, X, groups, search, options)
     return replace(found, tally=tally(answers, groups), worst=worst, search=flips)
 
 
-def _on_weights(answers: Answers) -> list[str]:
-    weights = effective(answers.weights, len(answers))
-    if weights is None:
-        return []
-    return [
-        "Shares are of the people that these stand for (sample_weight), and as certain as those of "
-        f"{weights.sum():,.0f} people who count alike. Subgroups and lists count people as they are."
-    ]
+def _taken(X: Any, argument: str, given: Any) -> tuple[Any, Any]:
+    """Return X without the column that an argument names, and its values; else both as they are."""
+    if not isinstance(given, str):
+        return X, given
+    frame = pd.DataFrame() if X is None else as_frame(X)
+    check_column(argument, given, frame.columns)
+    return frame.drop(columns=given), frame[given].to_numpy()
 
 
 def _answers(
@@ -245,13 +258,7 @@ def _asked(
     others: pd.DataFrame, answers: Answers, most: int, rng: np.random.Generator
 ) -> tuple[Codes, list[str]]:
     """Return the people whose neighbours are looked for, and notes on how far these can be relied on."""
-    notes = []
-    copies = near_copies(others, answers.decisions) if answers.how == "given" else []
-    if copies:
-        notes.append(
-            f"The decision can nearly be read from {listed(copies)}. If that was made from the decision, or "
-            "the decision from it, leave it out: with it, neighbours and subgroups mean little."
-        )
+    notes = copies_note(near_copies(others, answers.decisions) if answers.how == "given" else [])
     asked = np.arange(len(answers))
     if len(asked) > most:
         asked = np.sort(rng.choice(len(asked), most, replace=False))
@@ -263,33 +270,8 @@ def _subgroups(
     others: pd.DataFrame, answers: Answers, min_count: int, confidence: float, n_listed: int
 ) -> tuple[pd.DataFrame, int, list[str]]:
     """Return the subgroups, how many were examined, and a note if none could be."""
-    y, pos_label = answers.y, answers.pos_label
-    if pos_label is None and y is None:
-        note = "Without labels and a positive one among the decisions, subgroups were left out."
-        return pd.DataFrame(columns=COLUMNS), 0, [note]
-    outcome = answers.decisions == (y if pos_label is None else pos_label)
-    rate = "correct" if pos_label is None else f"decided {pos_label!r}"
+    rate, outcome, notes = rate_searched(answers)
+    if outcome is None:
+        return pd.DataFrame(columns=COLUMNS), 0, notes
     limits: dict[str, Any] = {"min_count": min_count, "confidence": confidence, "n_listed": n_listed}
     return *find_subgroups(others, outcome, answers.own, answers.groups, rate=rate, **limits), []
-
-
-def _counts(answers: Answers) -> Counted:
-    y, pos_label, apart = answers.y, answers.pos_label, widest(answers)
-    sizes = np.bincount(answers.own, minlength=len(answers.groups)).tolist()
-    large = large_enough(sizes, answers.min_group)
-    return {
-        "people": len(answers),
-        "labelled": y is not None,
-        "groups": dict(zip(answers.groups, sizes, strict=True)),
-        "compared": [name for name, enough in zip(answers.groups, large, strict=True) if enough],
-        "decisions": pd.Series(answers.decisions).value_counts(sort=False).to_dict(),
-        "labels": answers.counts.labels,
-        "positive": pos_label,
-        "threshold": answers.threshold,
-        "widest": None if apart is None else apart._asdict(),
-        "label_rate": None
-        if pos_label is None or y is None
-        else float(np.average(y == pos_label, weights=answers.weights)),
-        "how": answers.how,
-        "sensitive_columns": answers.columns,
-    }

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from evenhand.arrays import Array
+from evenhand.arrays import Array, Codes
 
 NEARLY = 0.99  # the share of decisions that follow from the column,
 FEWER = 0.1  # which leaves at most this share of the mistakes made by always guessing the commonest decision
@@ -24,19 +24,22 @@ def near_copies(frame: pd.DataFrame, decisions: Array) -> list[Any]:
     ['score']
     """
     codes = pd.factorize(decisions)[0]
-    n_people, n_labels = len(codes), int(codes.max()) + 1
-    guessed = np.bincount(codes).max()
-    wanted = max(NEARLY * n_people, n_people - FEWER * (n_people - guessed))
-    if n_labels < 2:
-        return []
-    return [name for name in frame.columns if _determined(frame[name], codes, n_labels) >= wanted]
+    return [name for name in frame.columns if is_near_copy(frame[name], codes)]
 
 
-def _determined(column: pd.Series[Any], codes: Array, n_labels: int) -> int:
+def is_near_copy(column: pd.Series[Any], decided: Codes, people: Any = 1) -> bool:
+    """Return whether a decision can nearly be read from a column, whose rows may stand for several people."""
+    by_decision = np.bincount(decided, np.broadcast_to(people, decided.shape))
+    n_people, n_labels = by_decision.sum(), len(by_decision)
+    wanted = max(NEARLY * n_people, n_people - FEWER * (n_people - by_decision.max()))
+    return n_labels > 1 and _determined(column, decided, n_labels, people) >= wanted
+
+
+def _determined(column: pd.Series[Any], codes: Array, n_labels: int, people: Any) -> int:
     """Return how many decisions follow from the column."""
     values, names = pd.factorize(column, use_na_sentinel=False)
     table = np.zeros((len(names), n_labels), dtype=np.int64)
-    np.add.at(table, (values, codes), 1)
+    np.add.at(table, (values, codes), people)
     if pd.api.types.is_numeric_dtype(column) or pd.api.types.is_datetime64_any_dtype(column):
         below = np.cumsum(table[np.argsort(names, kind="stable")], axis=0)
         return int((below.max(axis=1) + (below[-1] - below).max(axis=1)).max())

@@ -38,8 +38,8 @@ class Counted(TypedDict):
     sensitive_columns: list[Any]
 
 
-class About(Counted):
-    """What an audit was about, and the settings it was made with."""
+class Settings(TypedDict):
+    """How an audit was made."""
 
     epsilon: float
     divergence: str
@@ -48,6 +48,11 @@ class About(Counted):
     n_bootstrap: int
     min_group: int
     min_count: int
+
+
+class About(Counted, Settings):
+    """What an audit was about, and the settings it was made with."""
+
     subgroups_examined: int
 
 

@@ -10,19 +10,38 @@ ranked by what is certain: the low end.
 from __future__ import annotations
 
 import itertools
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
 from evenhand.arrays import Array, Codes, Flags
+from evenhand.groups import sorted_unique
 from evenhand.metrics.shares import difference_limits, share_limits
 from evenhand.tables.columns import days_of
 
 _SIDES = [f"{what}_{side}" for side in ("least", "most") for what in ("group", "people", "rate")]
 COLUMNS = ["subgroup", "people", "rate", *_SIDES, "difference", "low", "high"]
 PARTS = 6
+QUARTERS = [0.25, 0.5, 0.75]
 CROSSED = 10  # columns that are combined with each other: those in whose parts the differences are largest
+
+
+class Cells(NamedTuple):
+    """How many people, and how many with the outcome, of every group in every part: (parts, groups)."""
+
+    hits: Codes
+    people: Codes
+
+
+class Search(NamedTuple):
+    """How to look for subgroups: what the rate is of, and how many people, certainty and rows it takes."""
+
+    rate: str
+    min_count: int
+    confidence: float
+    n_listed: int
 
 
 class Parts(NamedTuple):
@@ -55,30 +74,52 @@ def find_subgroups(
     (2, [['job = cook', 200, 0.0, 1.0]])
     """
     parts = {name: cut(frame[name]) for name in frame.columns}
-    parts = {name: part for name, part in parts.items() if np.ptp(part.codes) > 0}
-    outcome = np.asarray(outcome, dtype=bool)
-    single, enough = [], []
-    for part in parts.values():
-        cells = _count(part.codes, len(part.names), outcome, own, len(groups))
-        single.append(_compare(cells, part.names, min_count))
-        enough.append(cells.people >= min_count)
+    outcome, n_groups = np.asarray(outcome, dtype=bool), len(groups)
+
+    def counted(codes: Codes, n_parts: int) -> Cells:
+        cell = codes * n_groups + own
+        hits, people = (np.bincount(of, minlength=n_parts * n_groups) for of in (cell[outcome], cell))
+        return Cells(hits.reshape(-1, n_groups), people.reshape(-1, n_groups))
+
+    def crossed(chosen: list[Any]) -> Iterator[Cells]:
+        for one, other in itertools.combinations([parts[name] for name in chosen], 2):
+            width = len(other.names)
+            yield counted(one.codes * width + other.codes, len(one.names) * width)
+
+    single = {name: counted(part.codes, len(part.names)) for name, part in parts.items()}
+    names = {name: part.names for name, part in parts.items()}
+    return search_cells(names, single, crossed, groups, Search(rate, min_count, confidence, n_listed))
+
+
+def search_cells(
+    names: dict[Any, list[str]],
+    cells: dict[Any, Cells],
+    crossed: Callable[[list[Any]], Iterable[Cells]],
+    groups: list[Any],
+    search: Search,
+) -> tuple[pd.DataFrame, int]:
+    """Return what `find_subgroups` does, of people who were counted in the parts of every feature.
+
+    `crossed` counts people in the combinations of two parts, for every pair of the features it gets.
+    """
+    cells = {name: of for name, of in cells.items() if (of.people.sum(axis=1) > 0).sum() > 1}
+    single = [_compare(of, names[name], search.min_count) for name, of in cells.items()]
     reach = [found["difference"].max() if len(found) else -1.0 for found in single]
-    chosen = [list(parts)[at] for at in np.argsort(reach, kind="stable")[::-1][:CROSSED] if reach[at] >= 0]
-    crossed = []
-    for one, other in itertools.combinations(chosen, 2):
-        left, right = parts[one], parts[other]
-        names = [f"{a} & {b}" for a in left.names for b in right.names]
-        codes = left.codes * len(right.names) + right.codes
-        crossed.append(_compare(_count(codes, len(names), outcome, own, len(groups)), names, min_count))
-    found = pd.concat(single + crossed, ignore_index=True) if parts else pd.DataFrame()
+    chosen = [list(cells)[at] for at in np.argsort(reach, kind="stable")[::-1][:CROSSED] if reach[at] >= 0]
+    pairs = []
+    for (one, other), of in zip(itertools.combinations(chosen, 2), crossed(chosen), strict=True):
+        both = [f"{a} & {b}" for a in names[one] for b in names[other]]
+        pairs.append(_compare(of, both, search.min_count))
+    found = pd.concat(single + pairs, ignore_index=True) if cells else pd.DataFrame()
     if found.empty:
         return pd.DataFrame(columns=COLUMNS), 0
     examined = len(found)
-    found = _with_intervals(found, 1 - (1 - confidence) / comparisons(enough))
-    found = found[found["low"] > 0].sort_values("low", ascending=False, kind="stable").head(n_listed)
+    enough = [of.people >= search.min_count for of in cells.values()]
+    found = _with_intervals(found, 1 - (1 - search.confidence) / comparisons(enough))
+    found = found[found["low"] > 0].sort_values("low", ascending=False, kind="stable").head(search.n_listed)
     for side in ("least", "most"):
         found[f"group_{side}"] = [groups[code] for code in found[f"group_{side}"]]
-    return found.assign(rate=rate).reset_index(drop=True)[COLUMNS], examined
+    return found.assign(rate=search.rate).reset_index(drop=True)[COLUMNS], examined
 
 
 def cut(column: pd.Series[Any]) -> Parts:
@@ -89,22 +130,43 @@ def cut(column: pd.Series[Any]) -> Parts:
     if dates or numbers:
         values = (days_of(column) // 1 if dates else column).to_numpy(dtype=float, na_value=np.nan)
         known = values[~np.isnan(values)]
-        if len(np.unique(known[:10_000])) > PARTS:
-            edges = np.unique(np.quantile(known, [0.25, 0.5, 0.75], method="lower" if dates else "linear"))
+        if len(pd.unique(known)) > PARTS:
+            edges = np.unique(np.quantile(known, QUARTERS, method="lower" if dates else "linear"))
             codes = np.where(np.isnan(values), len(edges) + 1, np.searchsorted(edges, values, side="left"))
-            ends = [f"{pd.Timestamp(edge, unit='D'):%Y-%m-%d}" if dates else _number(edge) for edge in edges]
-            middle = [f"{a} < {name} ≤ {b}" for a, b in itertools.pairwise(ends)]
-            return Parts(codes, [f"{name} ≤ {ends[0]}", *middle, f"{name} > {ends[-1]}", f"{name} missing"])
+            ends = [
+                f"{pd.Timestamp(edge, unit='D'):%Y-%m-%d}" if dates else in_digits(edge) for edge in edges
+            ]
+            return Parts(codes, bands(name, ends))
     codes, found = pd.factorize(column)
-    common = pd.Series(codes[codes >= 0]).value_counts(sort=True).index[: PARTS - 1].to_numpy()
+    common = commonest(found, np.bincount(codes[codes >= 0], minlength=len(found)))
     place = np.full(len(found) + 1, len(common))
     place[common] = np.arange(len(common))
     place[-1] = len(common) + 1  # where factorize's -1 for a missing value points
-    names = [f"{name} = {found[at]}" for at in common]
-    return Parts(place[codes], [*names, f"other {name}", f"{name} missing"])
+    return Parts(place[codes], categories(name, [found[at] for at in common]))
 
 
-def _number(edge: float) -> str:
+def commonest(values: Any, people: Array) -> Codes:
+    """Return where the most frequent values are, of equally frequent ones the first in order.
+
+    >>> commonest(["b", "a", "c"], np.array([2, 2, 9])).tolist()
+    [2, 1, 0]
+    """
+    rank = sorted_unique(np.asarray(values, dtype=object))[1]
+    return np.asarray(np.lexsort((rank, -people))[: PARTS - 1])
+
+
+def bands(name: Any, ends: list[str]) -> list[str]:
+    """Return what the parts of a number between these ends are called, and that of missing ones."""
+    middle = [f"{a} < {name} ≤ {b}" for a, b in itertools.pairwise(ends)]
+    return [f"{name} ≤ {ends[0]}", *middle, f"{name} > {ends[-1]}", f"{name} missing"]
+
+
+def categories(name: Any, common: list[Any]) -> list[str]:
+    """Return what the parts of a category are called: its commonest values, all others, and missing ones."""
+    return [*(f"{name} = {value}" for value in common), f"other {name}", f"{name} missing"]
+
+
+def in_digits(edge: float) -> str:
     """Return a number as people write it: '0.25', '1,250,000'."""
     return f"{edge:,.0f}" if abs(edge) >= 10_000 else f"{edge:g}"
 
@@ -128,19 +190,6 @@ def comparisons(enough: list[Flags]) -> int:
 
 def _pairs(groups: Codes) -> Codes:
     return groups * (groups - 1) // 2
-
-
-class Cells(NamedTuple):
-    """How many people, and how many with the outcome, of every group in every part: (parts, groups)."""
-
-    hits: Codes
-    people: Codes
-
-
-def _count(codes: Array, n_parts: int, outcome: Array, own: Array, n_groups: int) -> Cells:
-    cell = codes * n_groups + own
-    hits, people = (np.bincount(of, minlength=n_parts * n_groups) for of in (cell[outcome], cell))
-    return Cells(hits.reshape(-1, n_groups), people.reshape(-1, n_groups))
 
 
 def _compare(cells: Cells, names: list[str], min_count: int) -> pd.DataFrame:

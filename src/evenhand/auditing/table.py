@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from evenhand.arrays import Array
+from evenhand.arrays import Array, Codes, Flags
 from evenhand.metrics.answers import Answers
 from evenhand.metrics.bootstrap import (
     Interval,
@@ -16,6 +16,7 @@ from evenhand.metrics.bootstrap import (
     interval_from_counts,
     mean_interval,
     rate_interval,
+    share_interval,
 )
 from evenhand.metrics.divergence import DIVERGENCES
 from evenhand.metrics.group import FROM_COUNTS
@@ -65,26 +66,26 @@ class MetricTable:
             if (one_group and of_groups) or (y is None and name not in _UNLABELLED):
                 self._add(name, UNKNOWN, 0)
             else:
-                self._add(name, rate_interval(rate, answers.counts, **self._resampling), len(answers))
-        self._by_group(
-            "accuracy", answers.decisions == y, np.full(len(answers), y is not None), everybody=False
-        )
+                self._add(name, rate_interval(rate, answers.counts, **self._resampling), answers.people)
+        # Any rate is the share of some pairs of a label and a decision among others.
+        pairs: Any = np.indices(answers.counts.table.shape[1:])
+        truth, decided = pairs
+        self._shares("accuracy", truth == decided, y is not None, everybody=False)
         if answers.pos_label is not None:
-            return self._positive_rates()
-        for label in answers.counts.labels:
-            self._by_group(rate_of(label), answers.decisions == label)
+            return self._positive_rates(truth, decided)
+        for at, label in enumerate(answers.counts.labels):
+            self._shares(rate_of(label), decided == at)
         return []
 
-    def _positive_rates(self) -> list[str]:
-        answers, y = self._answers, self._answers.y
-        self._by_group("positive_rate", answers.positives)
+    def _positive_rates(self, truth: Codes, decided: Codes) -> list[str]:
+        answers, y, positive = self._answers, self._answers.y, self._answers.counts.positive
+        self._shares("positive_rate", decided == positive)
         notes = []
-        labelled = np.full(len(answers), y is not None)
         for name, among in (
-            ("true_positive_rate", labelled & (y == answers.pos_label)),
-            ("false_positive_rate", labelled & (y != answers.pos_label)),
+            ("true_positive_rate", truth == positive),
+            ("false_positive_rate", truth != positive),
         ):
-            unknown = self._by_group(name, answers.positives, among)
+            unknown = self._shares(name, decided == positive, among & (y is not None))
             lacking = [group for group in unknown if group in answers.counts.groups]
             if lacking and y is not None:
                 notes.append(
@@ -138,24 +139,30 @@ class MetricTable:
         found = mean_interval(values, sample_weight=weights, **self._resampling)
         self._add(metric, found, len(values), group)
 
-    def _by_group(
-        self, metric: str, values: Array, among: Array | None = None, everybody: bool = True
-    ) -> list[Any]:
-        """Add a mean over everybody and for each group; return the groups in which it is of nobody."""
-        among = np.ones(len(values), dtype=bool) if among is None else among
-        if self._answers.weights is not None:
-            among = among & (self._answers.weights > 0)
-        if everybody and among.any():
-            self.mean(metric, values[among], people=among)
-        lacking = []
+    def _shares(self, metric: str, hit: Flags, among: Any = True, everybody: bool = True) -> list[Any]:
+        """Add the share of these pairs of a label and a decision; return the groups of which nobody is."""
+        counts, lacking = self._answers.counts, []
+        among = np.broadcast_to(among, hit.shape)
+        for name in [None, *self._answers.groups] if everybody else self._answers.groups:
+            at = slice(None) if name is None else [group == name for group in counts.groups]
+            found, people = share_interval(counts, at, hit & among, among, self._resampling["confidence"])
+            if name is not None or people:
+                self._add(metric, found, people, name)
+            if name is not None and not people:
+                lacking.append(name)
+        return lacking
+
+    def _by_group(self, metric: str, values: Array) -> None:
+        """Add the mean of one value per person, over everybody and for each group."""
+        weights = self._answers.weights
+        among = np.ones(len(values), dtype=bool) if weights is None else weights > 0
+        self.mean(metric, values[among], people=among)
         for code, name in enumerate(self._answers.groups):
             chosen = among & (self._answers.own == code)
             if chosen.any():
                 self.mean(metric, values[chosen], name, chosen)
             else:
-                lacking.append(name)
                 self._add(metric, UNKNOWN, 0, name)
-        return lacking
 
     def _percentile(self, values: Array, q: float) -> Interval:
         cell, n_cells = cells_of(values)

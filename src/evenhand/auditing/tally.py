@@ -84,7 +84,7 @@ def tally(answers: Answers, groups: Any) -> Tally:
     here, first, own = np.unique(answers.own, return_index=True, return_inverse=True)
     index = _categories(as_columns(groups).iloc[first])
     shape = (len(here), len(answers.labels))
-    cells = np.bincount(own * shape[1] + answers.decided_own, minlength=shape[0] * shape[1])
+    cells = answers.people_by(own * shape[1] + answers.decided_own, shape[0] * shape[1])
     decided = pd.DataFrame(cells.reshape(shape), index=index, columns=pd.Index(answers.labels, dtype=object))
     found = Tally(decided, weighted=answers.weights is not None)
     scores = answers.scores

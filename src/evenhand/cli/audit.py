@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -119,6 +119,7 @@ def run(
     from evenhand.report.summary import write_summary
     from evenhand.tables.paths import bare_name
     from evenhand.workflow.file_audit import audit_file
+    from evenhand.workflow.large_file import large_file
     from evenhand.workflow.table import PERSON_NUMBER, check_written
 
     check_written(report, summary, inputs=(data, model))
@@ -126,14 +127,24 @@ def run(
         one_of("preset", preset, PRESETS)
     elif sex or race or rate != "selection" or small != SMALL:
         raise ValueError("Got --sex, --race, --rate or --small, which have no effect without --preset.")
-    done = audit_file(
-        data, model=model, predictions=predictions, label=label, sensitive=sensitive, positive=positive,
-        drop=drop, categorical=categorical, threshold=threshold, epsilon=epsilon, n_listed=MOST_PERSONS,
-        seed=seed, encoding=encoding, decimal=decimal, sheet=sheet, map=options.changes(map),
-        max_bytes=max_model_size << 30, unknown=unknown, min_group=min_group,
-        merge_small=merge_small, part=part, weight=weight, progress=Notes(),
-        twins={"edges": edges} if edges else twins, certify=certify and {"time_limit": time_limit},
-        search=search and {"time_limit": time_limit},
+    asked: dict[str, Any] = {
+        "predictions": predictions, "label": label, "sensitive": sensitive, "positive": positive,
+        "drop": drop, "threshold": threshold, "epsilon": epsilon, "n_listed": MOST_PERSONS, "seed": seed,
+        "unknown": unknown, "min_group": min_group, "weight": weight,
+    }  # fmt: skip
+    of_people: dict[str, Any] = {
+        "model": model, "categorical": categorical, "map": options.changes(map), "merge_small": merge_small,
+        "twins": {"edges": edges} if edges else twins, "certify": certify and {"time_limit": time_limit},
+        "search": search and {"time_limit": time_limit},
+    }  # fmt: skip
+    large = large_file(data, of_people)
+    done = (
+        audit_file(
+            data, **asked, **of_people, encoding=encoding, decimal=decimal, sheet=sheet, part=part,
+            max_bytes=max_model_size << 30, progress=Notes(),
+        )
+        if large is None
+        else large.audit(**asked)
     )  # fmt: skip
     filled = done.audit.statutory(preset, sex=sex, race=race, rate=rate, small=small) if preset else None
     whole = summary_of_audit(

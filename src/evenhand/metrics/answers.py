@@ -12,7 +12,7 @@ import pandas as pd
 
 from evenhand.arrays import Array, Codes, Flags, Floats
 from evenhand.checks import MIN_GROUP
-from evenhand.metrics.counts import Counts, count, positive_label
+from evenhand.metrics.counts import Counts, Repeats, count, positive_label
 from evenhand.metrics.individual import person_gaps
 
 
@@ -54,6 +54,8 @@ class Answers:
         How many people each person stands for; None where everybody stands for one.
     min_group : int
         Where groups are compared, a smaller one is filled up to so many people (see `rates.filled`).
+    repeats : Repeats, optional
+        Where rows are not people, but stand for several who are alike: how many.
 
     Examples
     --------
@@ -79,9 +81,20 @@ class Answers:
     threshold: float | None = None
     min_group: int = MIN_GROUP
     weights: Floats | None = None
+    repeats: Repeats | None = None
 
     def __len__(self) -> int:
         return len(self.own)
+
+    def people_by(self, codes: Codes, n: int) -> Codes:
+        """Return how many people have each of `n` codes, which are one per row."""
+        people = None if self.repeats is None else self.repeats.people
+        return np.bincount(codes, people, n).astype(np.int64)
+
+    @property
+    def people(self) -> int:
+        """How many people there are."""
+        return len(self) if self.repeats is None else int(self.repeats.people.sum())
 
     def with_answers(
         self, probabilities_by_group: Floats | None = None, decided: Codes | None = None
@@ -182,7 +195,7 @@ class Answers:
         pos_label = self.pos_label if at is None or at >= len(self.labels) else self.labels[at]
         decisions = self.decisions
         truth = decisions if self.y is None else self.y
-        counts = count(truth, decisions, self.own, pos_label, self.weights)
+        counts = count(truth, decisions, self.own, pos_label, self.weights, self.repeats)
         return counts._replace(groups=[self.groups[code] for code in counts.groups], min_group=self.min_group)
 
     def _named(self, positions: Codes) -> Array:

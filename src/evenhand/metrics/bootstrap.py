@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.utils import check_random_state
 
-from evenhand.arrays import Array, Codes
+from evenhand.arrays import Array, Codes, Flags
 from evenhand.checks import integer, number
 from evenhand.groups import group_values
 from evenhand.metrics.counts import Counts, count
@@ -169,6 +169,30 @@ def rate_interval(rate: Rate, counts: Counts, *, n: int, confidence: float, rand
         return rate(counts._replace(table=tables))
 
     return interval_from_counts(counts.table, resampled, estimate, n, confidence, random_state)
+
+
+def share_interval(
+    counts: Counts, groups: Any, hit: Flags, among: Flags, confidence: float
+) -> tuple[Interval, int]:
+    """Return the share, in some groups, of some pairs of a label and a decision, and of how many people.
+
+    >>> counts = count([0, 1, 1, 1], [0, 1, 1, 0])
+    >>> right = np.eye(2, dtype=bool)
+    >>> interval, people = share_interval(counts, slice(None), right, right | True, 0.95)
+    >>> interval.estimate, people
+    (0.75, 4)
+    """
+    joint = counts.joint
+    if joint is None:
+        raise ValueError("Got resampled counts, but expected those of people.")
+    people = int(joint.people[groups][:, among].sum())
+    if not people:
+        return Interval(float("nan"), float("nan"), float("nan")), 0
+    of = joint.people if joint.weights is None else joint.weights
+    hits, size = (of[groups][:, mask].sum() for mask in (hit, among))
+    scale = 1 if joint.squares is None else size / joint.squares[groups][:, among].sum()
+    low, high = share_limits(hits * scale, size * scale, confidence)
+    return Interval(float(hits / size), float(low), float(high)), people
 
 
 def interval_from_counts(

@@ -10,13 +10,28 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from evenhand.arrays import Array
+from evenhand.arrays import Array, Codes, Floats
 from evenhand.checks import did_you_mean
 from evenhand.groups import encode_groups, sorted_unique
-from evenhand.metrics.weights import effective
+from evenhand.metrics.weights import check_weights
 from evenhand.wording import listed
 
 MOST_LABELS = 1000
+
+
+class Repeats(NamedTuple):
+    """Rows that stand for several people: how many each does, and the sum of their squared weights."""
+
+    people: Codes
+    squares: Floats | None = None
+
+
+class Joint(NamedTuple):
+    """People by group, label and decision: how many count, the sums of their weights and of the squares."""
+
+    people: Codes
+    weights: Floats | None = None
+    squares: Floats | None = None
 
 
 class Counts(NamedTuple):
@@ -25,7 +40,8 @@ class Counts(NamedTuple):
     `table` is (..., groups, labels, decisions); leading axes are resamples of it. `positive` is the
     position of the positive label; None if there are more than two labels and none was named. A group of
     fewer than `min_group` people is filled up when groups are compared (see `rates.filled`). Of weighted
-    people, the table sums to their effective number (see `weights`), and times `evidence` each group's does.
+    people, the table sums to their effective number (see `weights`), and times `evidence` each group's does;
+    `joint` has them as they are.
     """
 
     table: Array
@@ -34,12 +50,20 @@ class Counts(NamedTuple):
     positive: int | None
     min_group: int = 1
     evidence: Array | None = None
+    joint: Joint | None = None
 
 
 def count(
-    y_true: Any, y_pred: Any, sensitive_features: Any = None, pos_label: Any = None, sample_weight: Any = None
+    y_true: Any,
+    y_pred: Any,
+    sensitive_features: Any = None,
+    pos_label: Any = None,
+    sample_weight: Any = None,
+    repeats: Repeats | None = None,
 ) -> Counts:
     """Count people by group, label and decision; everything is validated here.
+
+    Rows with `repeats` are people who were added up before, and so are their weights.
 
     >>> counts = count(["no", "yes", "no"], ["no", "yes", "yes"], ["f", "m", "m"])
     >>> counts.groups, counts.labels, counts.positive
@@ -54,13 +78,26 @@ def count(
     width = max(2, len(labels))  # room for the positive label where it never occurs
     shape = (len(groups.names), width, width)
     cell = np.ravel_multi_index((groups.codes, truth, decisions), shape)
-    weights = effective(sample_weight, len(truth))
-    table = np.bincount(cell, weights, int(np.prod(shape))).reshape(shape)
-    counts = Counts(table, groups.names.tolist(), labels, positive_label(labels, pos_label))
-    if weights is None:
-        return counts
-    size, squares = (np.bincount(groups.codes, weights**power, len(groups.names)) for power in (1, 2))
-    return counts._replace(evidence=size / np.where(squares > 0, squares, 1))
+
+    def summed(values: Any) -> Array:
+        return np.bincount(cell, values, int(np.prod(shape))).reshape(shape)
+
+    about = (groups.names.tolist(), labels, positive_label(labels, pos_label))
+    if sample_weight is None:
+        table = summed(None if repeats is None else repeats.people).astype(np.int64)
+        return Counts(table, *about, joint=Joint(table))
+    weights = check_weights(sample_weight, len(truth))
+    people, squares = (1, None) if repeats is None else repeats
+    joint = Joint(
+        summed(people * (weights > 0)).astype(np.int64),
+        summed(weights),
+        summed(weights**2 if squares is None else squares),
+    )
+    # Weights are added up as they are: of whole numbers, the sums don't depend on the people's order.
+    size, over = (np.asarray(sums).sum(axis=(1, 2)) for sums in (joint.weights, joint.squares))
+    scale = size.sum() / over.sum()
+    evidence = size / (np.where(over > 0, over, 1) * scale)
+    return Counts(summed(weights) * scale, *about, evidence=evidence, joint=joint)
 
 
 def encode_labels(y_true: Any, y_pred: Any) -> tuple[Array, Array, list[Any]]:

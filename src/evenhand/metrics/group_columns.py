@@ -77,6 +77,17 @@ def sensitive_columns(frame: pd.DataFrame, sensitive_features: Any, own: Codes) 
     return [name for name in frame.columns if name in certain]
 
 
+def reveals(column: pd.Series[Any], own: Codes, people: Codes, n_columns: int) -> bool:
+    """Return whether one of so many columns reveals the group, of rows that stand for several people.
+
+    >>> column, own = pd.Series(["black", "white", "asian"]), np.array([1, 0, 0])
+    >>> [reveals(column, own, np.full(3, people), 1) for people in (2, 20)]
+    [False, True]
+    """
+    parts = _parts(column.to_frame("column"), ["column"], own, people)
+    return bool(parts.sizes.size > 1 and _log_chance(parts) < np.log(CHANCE / n_columns))
+
+
 def _few(parts: _Parts) -> bool:
     """Return whether values repeat, or lie in order: more than any column of distinct values does."""
     return parts.n_values <= parts.sizes.sum() / 2 or parts.bands == parts.sizes.size
@@ -92,7 +103,7 @@ def _log_chance(parts: _Parts) -> float:
     return float(ways - gammaln(parts.sizes.sum() + 1) + gammaln(parts.sizes + 1).sum())
 
 
-def _parts(frame: pd.DataFrame, columns: list[Any], own: Codes) -> _Parts:
+def _parts(frame: pd.DataFrame, columns: list[Any], own: Codes, people: Codes | None = None) -> _Parts:
     groups = np.unique(own).size
     if len(frame) > 2 * HEAD and np.unique(own[:HEAD]).size == groups:
         head = _parts(frame.iloc[:HEAD], columns, own[:HEAD])
@@ -106,7 +117,7 @@ def _parts(frame: pd.DataFrame, columns: list[Any], own: Codes) -> _Parts:
     links = coo_array((np.ones(len(met), dtype=np.int8), (value, group)), shape=(size, size))
     part = connected_components(links, directed=False)[1]
     _, of_value = np.unique(part[: len(values)], return_inverse=True)
-    sizes = np.bincount(of_value[codes])
+    sizes = np.bincount(of_value[codes], people)
     bands = None
     if len(columns) == 1 and _kind(frame[columns[0]]) in "iufM":
         bands = _bands(values[:HEAD], of_value[:HEAD])

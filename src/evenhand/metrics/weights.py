@@ -5,22 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from evenhand.arrays import Floats
-from evenhand.checks import did_you_mean
-from evenhand.metrics.gower import as_frame
-
-
-def without_column(X: Any, column: str) -> tuple[pd.DataFrame, Any]:
-    """Return X without the column of weights, and the weights."""
-    frame = None if X is None else as_frame(X)
-    if frame is None or column not in frame.columns:
-        near = "" if frame is None else did_you_mean(column, frame.columns)
-        raise ValueError(
-            f"Got sample_weight={column!r}, but X has no such column; expected one, or weights.{near}"
-        )
-    return frame.drop(columns=column), frame[column].to_numpy()
 
 
 def check_weights(sample_weight: Any, n_people: int) -> Floats:

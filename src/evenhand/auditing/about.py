@@ -1,0 +1,72 @@
+"""What an audit says whether its people are in memory or were only counted."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from evenhand.arrays import Array
+from evenhand.auditing.result import Counted
+from evenhand.groups import large_enough
+from evenhand.metrics.answers import Answers
+from evenhand.metrics.group_table import widest
+from evenhand.wording import listed
+
+
+def on_weights(answers: Answers) -> list[str]:
+    """Return what a reader needs to know of weighted people."""
+    if answers.weights is None:
+        return []
+    return [
+        "Shares are of the people that these stand for (sample_weight), and as certain as those of "
+        f"{answers.counts.table.sum():,.0f} people who count alike. Subgroups and lists count people as they "
+        "are."
+    ]
+
+
+def counted(answers: Answers) -> Counted:
+    """Return how many people there are of each group and decision, and how they were asked about."""
+    pos_label, apart = answers.pos_label, widest(answers)
+    sizes = answers.people_by(answers.own, len(answers.groups)).tolist()
+    large = large_enough(sizes, answers.min_group)
+    decided = answers.people_by(answers.decided_own, len(answers.labels)).tolist()
+    return {
+        "people": answers.people,
+        "labelled": answers.y is not None,
+        "groups": dict(zip(answers.groups, sizes, strict=True)),
+        "compared": [name for name, enough in zip(answers.groups, large, strict=True) if enough],
+        "decisions": {label: n for label, n in zip(answers.labels, decided, strict=True) if n},
+        "labels": answers.counts.labels,
+        "positive": pos_label,
+        "threshold": answers.threshold,
+        "widest": None if apart is None else apart._asdict(),
+        "label_rate": None if pos_label is None or answers.y is None else _label_rate(answers),
+        "how": answers.how,
+        "sensitive_columns": answers.columns,
+    }
+
+
+def _label_rate(answers: Answers) -> float:
+    """Return the share of people with the positive label."""
+    counts = answers.counts
+    by_label = counts.table.sum(axis=(0, 2))
+    return 0.0 if counts.positive is None else float(by_label[counts.positive] / by_label.sum())
+
+
+def rate_searched(answers: Answers) -> tuple[str, Array | None, list[str]]:
+    """Return the rate that subgroups are compared by, who counts for it, and a note where there is none."""
+    y, pos_label = answers.y, answers.pos_label
+    if pos_label is None and y is None:
+        note = "Without labels and a positive one among the decisions, subgroups were left out."
+        return "", None, [note]
+    rate = "correct" if pos_label is None else f"decided {pos_label!r}"
+    return rate, answers.decisions == (y if pos_label is None else pos_label), []
+
+
+def copies_note(copies: list[Any]) -> list[str]:
+    """Return what to say of columns that are near copies of the decision."""
+    if not copies:
+        return []
+    return [
+        f"The decision can nearly be read from {listed(copies)}. If that was made from the decision, or "
+        "the decision from it, leave it out: with it, neighbours and subgroups mean little."
+    ]

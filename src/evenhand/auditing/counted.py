@@ -1,0 +1,214 @@
+"""The audit of a table that is only counted, by the engine that holds it: no row of a person is read.
+
+One count of the people by group, label and decision gives every metric of decisions; a few more, by features,
+give the subgroups. What needs single people is left out, and the notes say so.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+import pandas as pd
+
+from evenhand.auditing.about import copies_note, counted, on_weights, rate_searched
+from evenhand.auditing.counted_features import Features
+from evenhand.auditing.engine import PEOPLE, Engine
+from evenhand.auditing.people import PAIR_COLUMNS
+from evenhand.auditing.predictions import read_predictions
+from evenhand.auditing.result import About, Audit, Settings
+from evenhand.auditing.subgroups import COLUMNS, Search
+from evenhand.auditing.table import MetricTable
+from evenhand.auditing.tally import tally
+from evenhand.auditing.thresholds import along_threshold
+from evenhand.groups import check_column, missing_groups
+from evenhand.metrics.answers import Answers
+from evenhand.metrics.counts import MOST_LABELS, Repeats
+from evenhand.metrics.weights import check_weights
+from evenhand.wording import as_plain, listed
+
+MOST_CELLS = 50_000  # combinations of groups, labels and decisions
+ONLY_COUNTED = (
+    "The table was counted where it is, and no single person was looked at: consistency and lists of people "
+    "were left out. Audit a sample of the rows in memory to have them."
+)
+
+NO_SCORES = "Scores were only compared with the threshold, so AUC and calibration were left out."
+
+
+@dataclass(frozen=True)
+class Named:
+    """Which column is what."""
+
+    decision: str
+    label: str | None
+    sensitive: list[str]
+    weight: str | None
+
+    @classmethod
+    def checked(cls, engine: Engine, decision: str, label: Any, sensitive: Any, weight: Any) -> Named:
+        """Return the names of columns, all of which must exist."""
+        groups = [sensitive] if isinstance(sensitive, str) else sensitive
+        given = {"predictions": [decision], "y": [label], "sample_weight": [weight]}
+        given["sensitive_features"] = groups
+        for argument, names in given.items():
+            if not isinstance(names, list | tuple) or not all(isinstance(n, str | None) for n in names):
+                raise ValueError(
+                    f"Got {argument} that is not the name of a column, but expected one: X is counted where "
+                    "it is."
+                )
+            for name in names:
+                if name is not None or argument == "sensitive_features":
+                    check_column(argument, name, engine.schema)
+        named = cls(decision, label, list(groups), weight)
+        twice = [name for name in named.all if named.all.count(name) > 1]
+        if twice or not groups:
+            raise ValueError(
+                f"Got {listed(named.all)} as columns, but expected some sensitive ones, and each column once."
+            )
+        return named
+
+    @property
+    def all(self) -> list[str]:
+        """Every column that is no feature."""
+        others = [name for name in (self.label, self.weight) if name is not None]
+        return [*self.sensitive, self.decision, *others]
+
+
+def audit_counted(
+    frame: Any,
+    named: tuple[str, Any, Any, Any],
+    *,
+    pos_label: Any,
+    threshold: float | None,
+    n_listed: int,
+    rng: np.random.Generator,
+    settings: Settings,
+) -> Audit:
+    """Audit the decisions in a column of a lazy frame; `settings` are those that `About` keeps."""
+    engine = Engine(frame)
+    columns = Named.checked(engine, *named)
+    keys = _keys(engine, columns, threshold)
+    rows = _counted(engine, columns, keys, threshold is not None)
+    answers = replace(_answers(rows, columns, pos_label, threshold), min_group=settings["min_group"])
+    table = MetricTable(
+        answers, n=settings["n_bootstrap"], confidence=settings["confidence"], random_state=rng
+    )
+    scores = table.scores() if threshold is None else [NO_SCORES]
+    notes = [*on_weights(answers), *table.decisions(), *scores, *answers.note.splitlines()]
+    table.persons(settings["epsilon"])
+    subgroups, examined = pd.DataFrame(columns=COLUMNS), 0
+    others = [name for name in engine.schema if name not in columns.all]
+    rate, outcome, lacking = rate_searched(answers)
+    if not others:
+        notes.append("There are no features, so neighbours and subgroups were left out.")
+    elif outcome is not None:
+        hit = _hit(keys, answers, columns)
+        features = Features(engine, answers, keys, rows[list(keys)], len(columns.sensitive), outcome, hit)
+        search = Search(rate, settings["min_count"], settings["confidence"], n_listed)
+        subgroups, examined, copies, left_out = features.search(others, search)
+        lacking = copies_note(copies)
+        if left_out:
+            lacking.append(
+                f"Subgroups by {listed(left_out)} were left out: only numbers, and columns of not too many "
+                "values, are counted."
+            )
+    notes += [*lacking, ONLY_COUNTED]
+    about: About = {**counted(answers), **settings, "subgroups_examined": examined}
+    pairs, thresholds = pd.DataFrame(columns=PAIR_COLUMNS), along_threshold(answers)
+    found = Audit(table.frame(), pd.DataFrame(), pairs, subgroups, notes, about, thresholds)
+    return replace(found, tally=tally(answers, _groups(rows, columns)))
+
+
+def _keys(engine: Engine, columns: Named, threshold: float | None) -> dict[str, Any]:
+    """Return by what people are counted: the sensitive columns, the label, and the decision or score."""
+    by = [*columns.sensitive, *([] if columns.label is None else [columns.label])]
+    keys = {f"key{at}": engine.column(name) for at, name in enumerate(by)}
+    decision = engine.column(columns.decision)
+    if threshold is not None:
+        if not engine.schema[columns.decision].is_numeric():
+            raise ValueError(f"Got no numbers in {columns.decision!r}, but a threshold needs scores.")
+        score = decision.cast(nw.Float64)
+        decision = nw.when(score.is_finite()).then(score >= threshold)
+    return keys | {"decision": decision}
+
+
+def _counted(engine: Engine, columns: Named, keys: dict[str, Any], scored: bool) -> pd.DataFrame:
+    """Count the people by group, label and decision; all of these must be known."""
+    told = [name for name in (columns.label, None if scored else columns.decision) if name is not None]
+    for name, some in engine.first(told).items() if told else ():
+        if some.nunique() > MOST_LABELS:
+            raise ValueError(
+                f"Got more than {MOST_LABELS:,} different values in {name!r}, but expected labels or "
+                "decisions. For scores, give the threshold from which on one is a positive decision."
+            )
+    sums: dict[str, Any] = {}
+    by = dict(keys)
+    if columns.weight is not None:
+        weight = engine.column(columns.weight).cast(nw.Float64)
+        fine = ~weight.is_null() & weight.is_finite() & (weight >= 0)
+        sums = {"weight": weight, "squares": weight * weight}
+        by |= {"fine": fine, "counts": weight > 0}
+    rows = engine.count(by, sums, most=MOST_CELLS + 1)
+    if len(rows) > MOST_CELLS:
+        raise ValueError(
+            f"Got more than {MOST_CELLS:,} combinations of values in {listed(columns.all)}, but expected "
+            "groups, labels and decisions of few kinds."
+        )
+    _check_known(rows, columns, scored)
+    return rows
+
+
+def _check_known(rows: pd.DataFrame, columns: Named, scored: bool) -> None:
+    """Raise if somebody's group, label, decision or weight is missing, and say of how many people."""
+
+    def people(which: pd.Series[bool]) -> int:
+        return int(rows.loc[which, PEOPLE].sum())
+
+    for at, name in enumerate(columns.sensitive):
+        if missing := people(rows[f"key{at}"].isna()):
+            raise missing_groups(missing, "" if len(columns.sensitive) == 1 else f" in column {name!r}")
+    told = {"labels": f"key{len(columns.sensitive)}"} if columns.label is not None else {}
+    for what, key in (told if scored else told | {"decisions": "decision"}).items():
+        if missing := people(rows[key].isna()):
+            raise ValueError(f"Got {missing} missing {what}, but expected one per person.")
+    if columns.weight is not None and (wrong := people(~rows["fine"].astype(bool))):
+        raise ValueError(
+            f"Got {wrong} people with a sample_weight that is missing, negative or infinite, but expected "
+            "finite numbers of at least 0."
+        )
+
+
+def _groups(rows: pd.DataFrame, columns: Named) -> Any:
+    """Return the sensitive columns of the counted rows, by their names."""
+    found = rows[[f"key{at}" for at in range(len(columns.sensitive))]].set_axis(columns.sensitive, axis=1)
+    return found if len(columns.sensitive) > 1 else found.iloc[:, 0]
+
+
+def _answers(rows: pd.DataFrame, columns: Named, pos_label: Any, threshold: float | None) -> Answers:
+    """Return the counted rows as answers, each row standing for its people."""
+    y = None if columns.label is None else np.asarray(rows[f"key{len(columns.sensitive)}"])
+    said = np.asarray(rows["decision"])
+    if threshold is not None:  # any score that is decided alike
+        below = np.nextafter(threshold, -np.inf)
+        said = np.array([np.nan if pd.isna(high) else threshold if high else below for high in said])
+    given = {"sensitive_features": _groups(rows, columns), "pos_label": pos_label, "threshold": threshold}
+    answers = read_predictions(said, y, **given)
+    if pos_label is None and len(answers.labels) == 2:
+        pos_label = answers.labels[1]
+    weights = squares = None
+    if columns.weight is not None:
+        weights, squares = (rows[name].to_numpy(dtype=float) for name in ("weight", "squares"))
+        weights = check_weights(weights, len(rows))
+    repeats = Repeats(rows[PEOPLE].to_numpy(), squares)
+    return replace(answers, y=y, pos_label=pos_label, own_scores=None, weights=weights, repeats=repeats)
+
+
+def _hit(keys: dict[str, Any], answers: Answers, columns: Named) -> Any:
+    """Return the outcome that subgroups are compared by, as an expression."""
+    if answers.threshold is not None:
+        return keys["decision"]
+    label = f"key{len(columns.sensitive)}"
+    return keys["decision"] == (keys[label] if answers.pos_label is None else as_plain(answers.pos_label))

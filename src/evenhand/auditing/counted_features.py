@@ -1,0 +1,182 @@
+"""The subgroup search where people can only be counted: the same parts, counted in the table's engine."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import narwhals as nw
+import numpy as np
+import pandas as pd
+
+from evenhand.arrays import Array, Codes
+from evenhand.auditing.engine import MOST_VALUES, PEOPLE, Engine, quarters
+from evenhand.auditing.near_copies import is_near_copy
+from evenhand.auditing.subgroups import (
+    PARTS,
+    Cells,
+    Search,
+    bands,
+    categories,
+    commonest,
+    in_digits,
+    search_cells,
+)
+from evenhand.metrics.answers import Answers
+from evenhand.metrics.group_columns import reveals
+
+TOGETHER = 2  # columns in a bundle; people are counted by two bundles at once, which has all their pairs
+
+
+class Met(NamedTuple):
+    """A feature's values, or bins, with the rows of the answers that they were met in, and how often."""
+
+    value: pd.Series[Any]
+    at: Codes
+    people: Codes
+
+
+class Cut(NamedTuple):
+    """A feature cut into parts: their names, each value's part, and the same as an expression."""
+
+    names: list[str]
+    codes: Codes
+    code: Any
+
+
+@dataclass(frozen=True)
+class Features:
+    """The features of a table, and by which expressions its groups and outcomes are counted.
+
+    `rows` has the keys of the answers' rows: the sensitive columns, `groups` of them, come first.
+    """
+
+    engine: Engine
+    answers: Answers
+    keys: dict[str, Any]
+    rows: pd.DataFrame
+    groups: int
+    outcome: Array
+    hit: Any
+
+    def search(self, names: list[str], search: Search) -> tuple[pd.DataFrame, int, list[str], list[str]]:
+        """Return the subgroups, how many were examined, near copies of the decision, and what is left out."""
+        first = self.engine.first(names) if names else pd.DataFrame()
+        parts: dict[str, Cut] = {}
+        single: dict[str, Cells] = {}
+        copies, left_out = [], []
+        for name in names:
+            met, ends = self._met(name, first[name])
+            if met is None:
+                left_out.append(name)
+                continue
+            if reveals(met.value, self.answers.own[met.at], met.people, len(names) + self.groups):
+                continue
+            if is_near_copy(met.value, self.answers.decided_own[met.at], met.people):
+                copies.append(name)
+            parts[name] = self._cut(name, met, ends)
+            single[name] = self._cells(parts[name], met, ends)
+        told = {name: part.names for name, part in parts.items()}
+
+        def crossed(chosen: list[str]) -> Iterator[Cells]:
+            return self._crossed({name: parts[name] for name in chosen})
+
+        found, examined = search_cells(told, single, crossed, self.answers.groups, search)
+        return found, examined, copies, left_out
+
+    def _met(self, name: str, first: pd.Series[Any]) -> tuple[Met | None, tuple[float, float] | None]:
+        """Count a feature's values, or bins if there are many; None where it has too many to be counted."""
+        kind, column = self.engine.schema[name], self.engine.column(name)
+        if kind.is_temporal() or kind.is_nested():
+            return None, None
+        if first.nunique() <= MOST_VALUES:
+            most = (MOST_VALUES + 1) * len(self.rows)
+            table = self.engine.count({"value": column, **self.keys}, most=most)
+            if table["value"].nunique() <= MOST_VALUES:
+                return self._matched(table, name), None
+        ends = self.engine.ends(name) if kind.is_numeric() else (np.nan, np.nan)
+        if not np.isfinite(ends).all():
+            return None, None
+        table = self.engine.count({"value": self.engine.bin_of(name, *ends), **self.keys})
+        return self._matched(table, name), ends
+
+    def _matched(self, table: pd.DataFrame, name: str) -> Met:
+        keys = list(self.keys)
+        found = table.merge(self.rows.assign(at=np.arange(len(self.rows))).drop_duplicates(keys), on=keys)
+        return Met(found["value"].rename(name), found["at"].to_numpy(), found[PEOPLE].to_numpy())
+
+    def _cut(self, name: str, met: Met, ends: tuple[float, float] | None) -> Cut:
+        """Cut a feature as `subgroups.cut` does."""
+        column, present = self.engine.column(name), met.value.notna().to_numpy()
+        counts = pd.Series(met.people[present]).groupby(met.value[present].to_numpy()).sum().sort_index()
+        if self.engine.schema[name].is_numeric() and (ends is not None or len(counts) > PARTS):
+            if ends is None:
+                until, values = counts.cumsum().to_numpy(), counts.index.to_numpy(dtype=float)
+                edges = quarters(lambda rank: values[np.searchsorted(until, rank, side="right")], until[-1])
+            else:
+                binned = counts.rename_axis("bin").reset_index(name=PEOPLE)
+                value_at = self.engine.in_order(name, binned, *ends)
+                edges = quarters(value_at, int(counts.sum()))
+            above = [(column.cast(nw.Float64) > edge).cast(nw.Int64) for edge in edges.tolist()]
+            code: Any = nw.when(~column.is_null()).then(sum(above[1:], start=above[0]))
+            codes = np.searchsorted(edges, met.value.to_numpy(dtype=float, na_value=np.nan), side="left")
+            names = bands(name, [in_digits(edge) for edge in edges])
+        else:
+            common = [counts.index[at] for at in commonest(counts.index, counts.to_numpy())]
+            code = nw.lit(len(common))
+            for place, value in reversed(list(enumerate(common))):
+                same = column == (value.item() if isinstance(value, np.generic) else value)
+                code = nw.when(same).then(nw.lit(place)).otherwise(code)
+            code = nw.when(~column.is_null()).then(code)
+            found = met.value.map({value: place for place, value in enumerate(common)})
+            codes = found.fillna(len(common)).to_numpy(dtype=np.int64)
+            names = categories(name, common)
+        return Cut(names, np.where(present, codes, len(names) - 1), code)
+
+    def _cells(self, part: Cut, met: Met, ends: tuple[float, float] | None) -> Cells:
+        if ends is None:
+            return self._table(part.codes, len(part.names), met.at, met.people)
+        table = self.engine.count({"part": part.code, **self.keys})
+        codes = _filled(table["part"], part)
+        found = self._matched(table.assign(value=codes), "part")
+        return self._table(found.value.to_numpy(), len(part.names), found.at, found.people)
+
+    def _table(self, codes: Codes, n_parts: int, at: Codes, people: Codes) -> Cells:
+        return _added(
+            codes, n_parts, self.answers.own[at], len(self.answers.groups), self.outcome[at], people
+        )
+
+    def _crossed(self, parts: dict[str, Cut]) -> Iterator[Cells]:
+        """Count people in every two features' parts, several pairs of features at once."""
+        names = list(parts)
+        bundles = [names[at : at + TOGETHER] for at in range(0, len(names), TOGETHER)]
+        blocks = [one + other for one, other in itertools.combinations(bundles, 2)] or bundles
+        sensitive = dict(list(self.keys.items())[: self.groups])
+        own = self.rows[list(sensitive)].assign(own=self.answers.own).drop_duplicates()
+        tables: dict[frozenset[str], pd.DataFrame] = {}
+        for block in blocks:
+            codes = {f"part{names.index(name)}": parts[name].code for name in block}
+            table = self.engine.count({**codes, **sensitive, "hit": self.hit}).merge(own, on=list(sensitive))
+            for pair in itertools.combinations(block, 2):
+                tables[frozenset(pair)] = table
+        for one, other in itertools.combinations(names, 2):
+            table = tables[frozenset((one, other))]
+            left, right = (_filled(table[f"part{names.index(name)}"], parts[name]) for name in (one, other))
+            width = len(parts[other].names)
+            yield _added(
+                left * width + right, len(parts[one].names) * width, table["own"].to_numpy(),
+                len(self.answers.groups), table["hit"].to_numpy(dtype=bool), table[PEOPLE].to_numpy(),
+            )  # fmt: skip
+
+
+def _filled(codes: pd.Series[Any], part: Cut) -> Codes:
+    """Return codes of parts; a missing one is that of missing values."""
+    return codes.fillna(len(part.names) - 1).to_numpy(dtype=np.int64)
+
+
+def _added(codes: Codes, n_parts: int, own: Codes, n_groups: int, hit: Array, people: Codes) -> Cells:
+    cell = codes * n_groups + own
+    sums = (np.bincount(cell, people * counts, n_parts * n_groups) for counts in (hit, 1))
+    return Cells(*(of.astype(np.int64).reshape(-1, n_groups) for of in sums))

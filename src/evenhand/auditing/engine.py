@@ -1,0 +1,110 @@
+"""Counting people where their table is: in Polars, DuckDB, Dask or Spark, through narwhals.
+
+Whatever is asked is a count by some expressions, or a few aggregates. Only the numbers come back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import cache
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+import pandas as pd
+
+from evenhand.arrays import Floats
+from evenhand.auditing.subgroups import QUARTERS
+from evenhand.frames import as_pandas
+
+PEOPLE = "people"
+FIRST = 20_000  # rows that are looked at to see what a column holds
+BINS = 4096  # of a number with many values
+MOST_VALUES = 2000  # that are counted one by one
+MOST_ROWS = 200_000  # that come back as they are
+
+
+class Engine:
+    """A lazy frame of narwhals, and what its columns hold."""
+
+    def __init__(self, frame: Any) -> None:
+        self.frame = frame
+        self.schema: dict[str, Any] = dict(frame.collect_schema())
+
+    def column(self, name: str) -> Any:
+        """Return a column as an expression, NaN a missing value like any other."""
+        kind, column = self.schema[name], nw.col(name)
+        if isinstance(kind, nw.Decimal):
+            return column.cast(nw.Float64)
+        return nw.when(~column.is_nan()).then(column) if kind.is_float() else column
+
+    def count(
+        self, keys: Mapping[str, Any], sums: Mapping[str, Any] | None = None, where: Any = None,
+        most: int | None = None,
+    ) -> pd.DataFrame:  # fmt: skip
+        """Return how many people have each combination of some expressions, and their sums of others.
+
+        `where` chooses people, and `most` is how many combinations come back, of which there may be more.
+        """
+        frame, sums = self.frame if where is None else self.frame.filter(where), sums or {}
+        grouped = frame.select(**keys, **sums).group_by(list(keys))
+        counted = grouped.agg(nw.len().alias(PEOPLE), *(nw.col(name).sum() for name in sums))
+        table = as_pandas(counted if most is None else counted.head(most))
+        return pd.DataFrame(table.assign(**{PEOPLE: table[PEOPLE].astype(np.int64)}))
+
+    def first(self, names: list[str]) -> pd.DataFrame:
+        """Return some rows, to see what the columns hold."""
+        return pd.DataFrame(as_pandas(self.frame.select(*names).head(FIRST)))
+
+    def ends(self, name: str) -> tuple[float, float]:
+        """Return the smallest and the largest value of a number, NaN where there is none."""
+        column = self.column(name).cast(nw.Float64)
+        found = as_pandas(self.frame.select(low=column.min(), high=column.max())).astype(float)
+        return float(found["low"].iloc[0]), float(found["high"].iloc[0])
+
+    def bin_of(self, name: str, low: float, high: float) -> Any:
+        """Return the bin of a number, from 0 to BINS, as an expression that keeps the numbers' order."""
+        return ((self.column(name).cast(nw.Float64) - low) * (BINS / (high - low))).floor()
+
+    def in_order(self, name: str, binned: pd.DataFrame, low: float, high: float) -> Callable[[int], float]:
+        """Return what gives the number that so many are below, of a number with many values.
+
+        `binned` counts the people in every bin. The values of a bin are fetched when one of them is asked
+        for; if they are too many, they are put in smaller bins first.
+        """
+        binned = binned.sort_values("bin", ignore_index=True)
+        until, value = binned[PEOPLE].cumsum().to_numpy(), self.column(name).cast(nw.Float64)
+
+        @cache
+        def within(at: int) -> Callable[[int], float]:
+            here = self.bin_of(name, low, high) == float(binned["bin"].iloc[at])
+            inside = value.is_between(low, high) & here
+            if binned[PEOPLE].iloc[at] <= MOST_ROWS:
+                values = as_pandas(self.frame.filter(inside).select(value=value))["value"]
+                return np.sort(values.to_numpy(dtype=float)).__getitem__
+            ends = as_pandas(self.frame.filter(inside).select(low=value.min(), high=value.max())).iloc[0]
+            least, most = float(ends["low"]), float(ends["high"])
+            if least == most:
+                return lambda rank: least
+            finer = self.count({"bin": self.bin_of(name, least, most)}, where=value.is_between(least, most))
+            return self.in_order(name, finer, least, most)
+
+        def value_at(rank: int) -> float:
+            at = int(np.searchsorted(until, rank, side="right"))
+            return float(within(at)(rank - int(until[at - 1] if at else 0)))
+
+        return value_at
+
+
+def quarters(value_at: Callable[[int], float], n: int) -> Floats:
+    """Return what np.quantile says of the quarters of `n` numbers, given what finds the one at any place.
+
+    >>> quarters([1.0, 2.0, 4.0, 8.0].__getitem__, 4).tolist()
+    [1.75, 3.0, 5.0]
+    """
+    ends = []
+    for quarter in QUARTERS:
+        place = quarter * (n - 1)
+        near = [value_at(rank) for rank in (int(place), min(int(place) + 1, n - 1))]
+        ends.append(np.quantile(near, place - int(place)))
+    return np.unique(ends)

@@ -1,0 +1,177 @@
+"""Auditing the decisions in a large Parquet file, or in a folder of them: counted by DuckDB, never loaded."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+
+from evenhand.auditing import Audit, audit
+from evenhand.checks import one_of
+from evenhand.code_version import Source
+from evenhand.frames import duckdb_module
+from evenhand.groups import JOINT
+from evenhand.tables.files import pyarrow_for, sha256_of
+from evenhand.tables.grouping import UNKNOWN, has_no_group
+from evenhand.tables.paths import bare_name
+from evenhand.tables.roles import Roles, find_roles, guessed_positive, named_columns, written_alike
+from evenhand.wording import listed, people
+from evenhand.workflow.file_audit import FileAudit
+from evenhand.workflow.prediction_column import added_by_predict, check_predictions
+
+if TYPE_CHECKING:
+    from evenhand.auditing.engine import Engine
+
+LARGE = 1_000_000  # rows of a Parquet file from which on it is counted
+
+
+@dataclass(frozen=True)
+class LargeFile:
+    """Parquet files, and what is asked of them."""
+
+    path: Path
+    files: list[Path]
+
+    def audit(
+        self, predictions: str | None, *, label: str | None, sensitive: Sequence[str] | None, positive: Any,
+        drop: Sequence[str] | None, weight: str | None, unknown: str, seed: int, **settings: Any,
+    ) -> FileAudit:  # fmt: skip
+        """Audit a column of decisions, or of scores at a threshold.
+
+        People without a label or a group are left out, and counted in the notes. `settings` are of `audit`.
+        """
+        if predictions is None:
+            raise ValueError(f"{self.path} is only counted, which needs the column with the predictions.")
+        duckdb = duckdb_module(str(self.path))
+        settings["random_state"] = seed
+        _check_alike(self.files)
+        before = [path.stat().st_mtime_ns for path in self.files]
+        try:
+            found, target, groups = _audited(
+                duckdb.read_parquet([str(path) for path in self.files]), str(self.path), predictions, label,
+                sensitive, positive, drop or (), weight, unknown, settings,
+            )  # fmt: skip
+        except duckdb.Error as error:
+            told = str(error).strip().splitlines()[0]
+            raise ValueError(f"{self.path} can't be counted as Parquet: {told}") from error
+        for path, then in zip(self.files, before, strict=True):
+            if path.stat().st_mtime_ns != then:
+                raise ValueError(f"{path} was changed while it was counted; expected it to stay as it is.")
+        digests = [sha256_of(path) for path in self.files]
+        whole = digests[0] if len(digests) == 1 else hashlib.sha256("".join(digests).encode()).hexdigest()
+        source: Source = {
+            "name": bare_name(self.path), "people": found.about["people"], "sha256": whole,
+            "source": str(self.path),
+        }  # fmt: skip
+        return FileAudit(found, target, JOINT.join(groups), source)
+
+
+def large_file(path: Path, of_people: dict[str, Any]) -> LargeFile | None:
+    """Return a folder of Parquet files, or a file of more than LARGE rows if DuckDB is there to count it.
+
+    `of_people` are options that need people in memory: with one of them, a file is read as any other.
+    """
+    given = [name for name, value in of_people.items() if value]
+    if path.is_dir() and (files := sorted(path.glob("*.parquet"))):
+        if given:
+            raise ValueError(
+                f"Got {listed(given)} and the folder {path}, which is only counted; expected a file."
+            )
+        return LargeFile(path, files)
+    counts = path.suffix.lower() == ".parquet" and importlib.util.find_spec("duckdb") is not None
+    if given or not counts or not path.is_file():
+        return None
+    pyarrow = pyarrow_for(path)
+    try:
+        rows = pyarrow.parquet.read_metadata(path).num_rows
+    except (pyarrow.ArrowException, OSError):
+        return None  # who reads the file says what is wrong with it
+    return LargeFile(path, [path]) if rows > LARGE else None
+
+
+def _check_alike(files: list[Path]) -> None:
+    """Raise if files differ in their columns: an engine would go by those of the first, and not say so."""
+    pyarrow, first = pyarrow_for(files[0]), None
+    for path in files:
+        try:
+            schema = pyarrow.parquet.read_schema(path)
+        except (pyarrow.ArrowException, OSError) as error:
+            raise ValueError(f"{path} is not a complete Parquet file: {error}") from error
+        found = {field.name: str(getattr(field.type, "value_type", field.type)) for field in schema}
+        first = first or found
+        name = next((name for name in {**first, **found} if first.get(name) != found.get(name)), None)
+        if name is not None:
+            raise ValueError(
+                f"Got {name!r} as {found.get(name, 'no column')} in {path}, but as "
+                f"{first.get(name, 'no column')} in {files[0]}; expected the same columns in every file."
+            )
+
+
+def _audited(
+    table: Any, origin: str, predictions: str, label: str | None, sensitive: Sequence[str] | None,
+    positive: Any, drop: Sequence[str], weight: str | None, unknown: str, settings: dict[str, Any],
+) -> tuple[Audit, str, list[str]]:  # fmt: skip
+    import narwhals as nw
+
+    from evenhand.auditing.engine import Engine
+
+    engine = Engine(nw.from_native(table))
+    some = engine.first(list(engine.schema))
+    check_predictions(some, predictions, origin, list(sensitive or ()))
+    notes = [f"{origin} was counted by DuckDB: it is a folder, or has more than {LARGE:,} rows."]
+    left_out = named_columns("drop", drop, some, origin)
+    counted = [] if weight is None else named_columns("weight", [weight], some, origin)
+    roles = find_roles(some, origin, notes, label=label or predictions, sensitive=sensitive, drop=left_out)
+    keep = one_of("unknown", unknown, ("keep", "drop")) == "keep"
+    scored = settings["threshold"] is not None and label is None
+    frame, labels, lacking = _known(engine, roles, label is not None, scored, keep, notes)
+    if labels is not None and positive is None:
+        positive, said = guessed_positive(labels)
+        notes += said
+    told = (predictions, *roles.sensitive, roles.label)
+    added = [name for name in added_by_predict(some) if name not in told]
+    notes += [f"Left out as made by `evenhand predict`: {listed(added)}."] if added else []
+    found = audit(
+        predictions, frame.drop(*left_out, *added), None if label is None else roles.label,
+        sensitive_features=roles.sensitive, sample_weight=counted[0] if counted else None,
+        pos_label=positive if labels is None else written_alike(positive, labels), **settings,
+    )  # fmt: skip
+    tally = None if found.tally is None else replace(found.tally, unknown=lacking)
+    return replace(found, tally=tally, notes=[*found.notes, *notes]), roles.label, roles.sensitive
+
+
+def _known(
+    engine: Engine, roles: Roles, labelled: bool, scored: bool, keep: bool, notes: list[str]
+) -> tuple[Any, pd.Series[Any] | None, int]:
+    """Return the people whose label and group are known, the labels, and how many have an unknown group."""
+    import narwhals as nw
+
+    from evenhand.auditing.engine import PEOPLE
+
+    told = [*roles.sensitive, *([] if scored else [roles.label])]
+    counts = engine.count({f"key{at}": engine.column(name) for at, name in enumerate(told)})
+    keys, frame = counts.drop(columns=PEOPLE).set_axis(told, axis=1), engine.frame
+    lost = pd.Series(False, index=keys.index)
+    for name in told if labelled else roles.sensitive:
+        lacking = pd.Series(keys[name].isna() if name == roles.label else has_no_group(keys[name]))
+        if not lacking.any():
+            continue
+        column, marks = nw.col(name), keys.loc[lacking, name].dropna().unique().tolist()
+        missing = column.is_null() | column.is_in(marks) if marks else column.is_null()
+        who = people(int(counts.loc[lacking, PEOPLE].sum()))
+        if name != roles.label and keep:
+            notes.append(f"{who} with unknown {name!r}: they are the group {UNKNOWN!r}.")
+            kept = nw.when(missing).then(nw.lit(UNKNOWN)).otherwise(column.cast(nw.String))
+            frame = frame.with_columns(kept.alias(name))
+            continue
+        what = f"without {name!r}" if name == roles.label else f"with unknown {name!r}"
+        notes.append(f"Left out: {who} {what}.")
+        lost |= lacking & (name != roles.label)
+        frame = frame.filter(~missing)
+    labels = None if scored else keys[roles.label].dropna()
+    return frame, labels, int(counts.loc[lost, PEOPLE].sum())

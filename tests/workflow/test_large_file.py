@@ -1,0 +1,117 @@
+"""Parquet that is only counted says what the same people in a small file do, and what is wrong with it."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from evenhand.workflow import large_file
+from factories import evenhand
+
+N = 900
+RNG = np.random.default_rng(0)
+PEOPLE = pd.DataFrame(
+    {
+        "age": RNG.integers(18, 80, N),
+        "job": RNG.choice(["cook", "clerk"], N),
+        "sex": RNG.choice(["f", "m", "?"], N, p=[0.45, 0.5, 0.05]),
+        "paid": RNG.choice(["yes", "no"], N),
+        "decision": RNG.choice(["yes", "no"], N),
+    }
+)
+PEOPLE.loc[:9, "paid"] = None
+PEOPLE.loc[20:24, "sex"] = None
+ASKED = ("--predictions", "decision", "--label", "paid", "--sensitive", "sex", "--json")
+
+
+@pytest.fixture
+def folder(tmp_path):
+    folder = tmp_path / "people"
+    folder.mkdir()
+    PEOPLE.iloc[:500].to_parquet(folder / "a.parquet")
+    PEOPLE.iloc[500:].to_parquet(folder / "b.parquet")
+    return folder
+
+
+def told(*arguments) -> dict:
+    result = evenhand("audit", *arguments)
+    assert result.exit_code == 0, result.output
+    return json.loads(result.stdout)
+
+
+def metrics(found: dict) -> list[dict]:
+    return [row for row in found["metrics"] if row["metric"] != "consistency"]
+
+
+@pytest.mark.parametrize("more", [(), ("--unknown", "keep"), ("--positive", "no")], ids=str)
+def test_a_folder_is_audited_as_one_file_with_its_people(folder, tmp_path, more):
+    PEOPLE.to_parquet(tmp_path / "whole.parquet")
+    whole, counted = (told(path, *ASKED, *more) for path in (tmp_path / "whole.parquet", folder))
+    assert metrics(counted) == metrics(whole)
+    assert counted["about"]["groups"] == whole["about"]["groups"]
+    lacking = [note for note in whole["notes"] if "unknown 'sex'" in note or "without 'paid'" in note]
+    assert len(lacking) == 2
+    for note in lacking:  # how many, in the same words
+        assert any(other.startswith(note.split(" (")[0]) for other in counted["notes"])
+
+
+def test_a_file_of_many_rows_is_counted(tmp_path, monkeypatch):
+    path = tmp_path / "people.parquet"
+    PEOPLE.to_parquet(path)
+    monkeypatch.setattr(large_file, "LARGE", 500)
+    assert any("counted by DuckDB" in note for note in told(path, *ASKED)["notes"])
+    assert not any("counted by DuckDB" in note for note in told(path, *ASKED, "--map", "yes=no1")["notes"])
+
+
+def test_the_people_of_unknown_group_are_in_the_tables_to_file(folder):
+    counted = told(folder, *ASKED, "--preset", "four-fifths")
+    lacking = int((PEOPLE["sex"].isna() | (PEOPLE["sex"] == "?")).sum())
+    assert any(f"{lacking}" in note for note in counted["statutory"]["notes"])
+
+
+def test_says_what_is_wrong_with_a_folder(folder):
+    result = evenhand("audit", folder, *ASKED, "--twins")
+    assert result.exit_code != 0
+    assert "which is only counted" in result.output
+    result = evenhand("audit", folder, "--predictions", "decison", "--sensitive", "sex")
+    assert "has no such column. Did you mean 'decision'" in " ".join(result.output.split())
+    whole = (folder / "b.parquet").read_bytes()
+    (folder / "b.parquet").write_bytes(whole[: len(whole) // 2])
+    result = evenhand("audit", folder, *ASKED)
+    assert result.exit_code != 0
+    assert "b.parquet is not a complete Parquet file" in " ".join(result.output.split())
+
+
+@pytest.mark.parametrize(
+    "other, error",
+    [
+        (PEOPLE.assign(age=PEOPLE["age"].astype(str)), "Got 'age' as"),
+        (PEOPLE.assign(town="north"), "Got 'town' as"),
+        (PEOPLE.drop(columns="job"), "Got 'job' as no column in"),
+    ],
+    ids=["type", "more", "fewer"],
+)
+def test_files_that_differ_are_an_error(folder, other, error):
+    other.to_parquet(folder / "c.parquet")
+    result = evenhand("audit", folder, *ASKED)
+    assert result.exit_code != 0
+    assert error in " ".join(result.output.split())
+
+
+def test_a_damaged_row_group_is_an_error(folder):
+    path = folder / "b.parquet"
+    whole = bytearray(path.read_bytes())
+    whole[4:300] = bytes(296)  # the footer is whole, the first column's values are not
+    path.write_bytes(whole)
+    result = evenhand("audit", folder, *ASKED)
+    assert result.exit_code != 0
+    assert "can't be counted as Parquet" in " ".join(result.output.split())
+
+
+def test_a_file_without_rows_is_nobody(folder):
+    before = told(folder, *ASKED)
+    PEOPLE.iloc[:0].astype(PEOPLE.dtypes).to_parquet(folder / "c.parquet")
+    assert metrics(told(folder, *ASKED)) == metrics(before)
