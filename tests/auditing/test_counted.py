@@ -96,6 +96,19 @@ def test_every_engine_counts_what_is_in_memory(name: str, request: pytest.Fixtur
     assert any("no single person" in note for note in counted.notes)
 
 
+@pytest.mark.parametrize("kind", ["category", "flag"])
+def test_categories_and_flags_are_counted_as_text_and_numbers_are(kind: str) -> None:
+    frame = PEOPLE.drop(columns=["weight", "score", "pay"])
+    if kind == "flag":
+        frame = frame.assign(**{name: frame[name] == "yes" for name in ("paid", "decision")})
+        frame = frame.assign(town=frame["town"] == "north", sex=frame["sex"] == "m")
+    whole = audit("decision", frame, **ROLES, n_bootstrap=50, neighbour_people=50)
+    lazy = pl.from_pandas(frame).lazy()
+    if kind == "category":
+        lazy = lazy.with_columns(pl.col(pl.String).cast(pl.Categorical))
+    same(audit("decision", lazy, **ROLES, n_bootstrap=50), whole)
+
+
 @pytest.mark.parametrize(
     "roles",
     [
@@ -183,3 +196,11 @@ def test_a_column_in_memory_is_taken_by_its_name() -> None:
     by_name = audit("decision", frame, "paid", sensitive_features="sex")
     given = audit(frame["decision"], frame[["age", "sex"]], frame["paid"], sensitive_features="sex")
     pd.testing.assert_frame_equal(by_name.metrics, given.metrics)
+
+
+def test_a_near_copy_of_the_decision_is_named_as_in_memory() -> None:
+    frame = PEOPLE[["age", "score", "sex", "paid", "decision"]]
+    tables = (frame, pl.from_pandas(frame).lazy())
+    found = [audit("decision", table, "paid", sensitive_features="sex").notes for table in tables]
+    copies = [[note for note in notes if "nearly be read from 'score'" in note] for notes in found]
+    assert copies[0] == copies[1] != []
