@@ -9,6 +9,8 @@
     python benchmarks/training.py --json results/benchmarks/training.json
     python benchmarks/learning.py --json results/benchmarks/learning.json
     python benchmarks/serving.py --json results/benchmarks/serving.json
+    python benchmarks/gpu.py --json results/benchmarks/gpu.json    # on a machine with a GPU, as the next
+    pytest -rA tests/bandits/cuda/test_device.py > results/benchmarks/gpu-tests.txt
     python experiments/boosted.py && python experiments/boosted_elsewhere.py
     python experiments/fairgbm_peer.py --python … && python benchmarks/boosting.py --json results/benchmarks/boosting.json
     python experiments/certificates.py --time-limit 300
@@ -437,6 +439,7 @@ PAGES: dict[str, Callable[[], str]] = {
 
 def main() -> None:
     import boosted_pages  # these need this file's functions
+    import gpu_pages
     import selective_pages
     import serving_pages
 
@@ -444,6 +447,7 @@ def main() -> None:
     for name, make in {
         **PAGES,
         **boosted_pages.PAGES,
+        **gpu_pages.PAGES,
         **selective_pages.PAGES,
         **serving_pages.PAGES,
     }.items():

@@ -22,12 +22,21 @@ from evenhand.bandits.fitting import (
     warn_of_terms,
 )
 from evenhand.bandits.kernels.structs import People, Rows
-from evenhand.bandits.scaling import Scaling
-from evenhand.bandits.training import Training, TrainingDivergedError
+from evenhand.bandits.scaling import Scaling, on_one_scale
+from evenhand.bandits.training import Run, Training, TrainingDivergedError
 from evenhand.metrics.collapse import LOOKED_AT, SHORT
 from evenhand.network import Network
 from evenhand.rewards import Reward, pack_terms
 from evenhand.rewards.term import Setting
+
+
+class Later:
+    """In place of a callback: a fit then trains nothing, and leaves here what it would have trained with."""
+
+    told: tuple[Any, People]
+
+    def __call__(self, step: int, model: Any) -> None:
+        """Never called: nothing is trained."""
 
 
 class PolicyLearner(Doors):
@@ -69,15 +78,40 @@ class PolicyLearner(Doors):
 
     def _train(self, X: Any, people: People, *, decays: bool, callback: Callback = None) -> Self:
         """Fit, with a schedule that `decays` over all epochs, or meet these people once in their order."""
+        if isinstance(callback, Later):
+            callback.told = X, people
+            return self
+        # Learning that goes on has no scale to go by: it takes rows as they come.
+        scaling, rows = on_one_scale(X, decays and self.standardize)
+        run = self._ready_to_run(rows, people, decays=decays)
+        training = run.training
+
+        def checkpoint(step: int) -> bool | None:
+            self._publish(scaling)
+            stop = callback(step, self) if callback is not None else None
+            self._training = training  # what goes on is on the scale of its rows
+            return stop
+
+        watched = None if callback is None else checkpoint
+        try:
+            training.run(*run[1:5], remedy=run.remedy, checkpoint=watched)
+        except TrainingDivergedError:
+            if not decays:
+                self._publish()  # what was learned before this call
+            elif hasattr(self, "policies_"):
+                del self.policies_  # a fit that failed leaves no model
+            raise
+        return self._has_run(run, scaling)
+
+    def _ready_to_run(self, rows: Rows, people: People, *, decays: bool) -> Run:
+        """Return the training run with all that it needs, checked."""
         check_options(self)
         self._check_policies()
-        n_steps = self._total_steps(X.shape[0]) if decays else X.shape[0]
-        # Learning that goes on has no scale to go by: it takes rows as they come.
-        scaling = Scaling.of(X) if decays and self.standardize else None
-        rows = as_rows(X if scaling is None else scaling.applied(X))
-        training, reward, logged = self._training, self._reward(), len(people.actions) > 0
+        n_people = len(people.groups)
+        n_steps = self._total_steps(n_people) if decays else n_people
+        training, reward = self._training, self._reward()
         reward = check_reward(reward, training.policies.b2.shape, people)
-        if logged and not len(people.propensities):
+        if len(people.actions) and not len(people.propensities):
             people = self._own_propensities(rows, people)
         met = np.bincount(people.groups, minlength=len(training.policies.b2))
         horizon, sizes = n_steps if decays else 0, training.rates.counts[:, -1] + met
@@ -88,26 +122,14 @@ class PolicyLearner(Doors):
             warn_of_terms(reward, Setting(self.divergence_weight, len(self.classes_), horizon, sizes))
         order = self.order if decays else "file"
         options = options_of(self, terms, n_steps=n_steps, decays=decays, order=order)
+        return Run(training, rows, people, terms, options, remedy_of(self, options.learning_rate))
 
-        def checkpoint(step: int) -> bool | None:
-            self._publish(scaling)
-            stop = callback(step, self) if callback is not None else None
-            self._training = training  # what goes on is on the scale of its rows
-            return stop
-
-        watched = None if callback is None else checkpoint
-        try:
-            remedy = remedy_of(self, options.learning_rate)
-            training.run(rows, people, terms, options, remedy=remedy, checkpoint=watched)
-        except TrainingDivergedError:
-            if not decays:
-                self._publish()  # what was learned before this call
-            elif hasattr(self, "policies_"):
-                del self.policies_  # a fit that failed leaves no model
-            raise
-        if decays and not logged and training.step == options.end >= SHORT:
+    def _has_run(self, run: Run, scaling: Scaling | None) -> Self:
+        """Look at what the run has made of the policies, and show it."""
+        training, people, options = run.training, run.people, run.options
+        if options.horizon and not len(people.actions) and training.step == options.end >= SHORT:
             n = min(len(people.labels), LOOKED_AT)
-            own = self._all_probabilities(rows, n)[np.arange(n), people.groups[:n]]
+            own = self._all_probabilities(run.rows, n)[np.arange(n), people.groups[:n]]
             warn_if_collapsed(self, own, people)
         self._publish(scaling)
         return self

@@ -10,8 +10,11 @@ from sklearn.base import clone
 from sklearn.model_selection import ParameterGrid
 
 from evenhand import checks
+from evenhand.bandits.base import Later, PolicyLearner
+from evenhand.bandits.cuda import train_all
+from evenhand.bandits.scaling import on_one_scale
 
-ENGINES = ("cpu",)
+ENGINES = ("cpu", "cuda")
 
 
 def fit_many(
@@ -39,15 +42,17 @@ def fit_many(
         How many people each person stands for.
     sensitive_features : array-like, optional
         Each person's group.
-    engine : {'cpu'}
-        Where models are trained; on the CPU they are what separate fits give, bit for bit.
+    engine : {'cpu', 'cuda'}
+        Where models are trained. On the CPU they are what separate fits give, bit for bit. 'cuda' trains
+        `CooperativeBandits` and `GradientBandit` on a GPU, all at once, on the same random numbers in single
+        precision; it needs `pip install 'evenhand[cuda]'`, and knows every reward but `Custom`.
     n_jobs : int
-        How many models are trained at a time, in threads; -1 for one per core.
+        How many models the CPU trains at a time, in threads; -1 for one per core.
 
     Returns
     -------
     list of estimators
-        One per point; `get_params` says which.
+        One per point; `get_params` says which. `engine_` of those from a GPU is 'cuda'.
 
     Examples
     --------
@@ -66,7 +71,38 @@ def fit_many(
     models = [clone(estimator).set_params(**point) for point in ParameterGrid(grid)]
     given = {"sample_weight": sample_weight, "sensitive_features": sensitive_features}
     given = {name: value for name, value in given.items() if value is not None}
+    if engine == "cuda":
+        return _at_once(models, X, y, given)
     fits = (joblib.delayed(model.fit)(X, y, **given) for model in models)
     # Threads: the training loop releases the interpreter lock, and nothing has to be copied.
     fitted: list[Any] = joblib.Parallel(n_jobs=n_jobs, prefer="threads")(fits)
     return fitted
+
+
+def _at_once(models: list[Any], X: Any, y: Any, given: dict[str, Any]) -> list[Any]:
+    """Fit networks on a GPU. People are checked once for all models that see them alike."""
+    others = [type(model).__name__ for model in models if not isinstance(model, PolicyLearner)]
+    if others:
+        raise ValueError(
+            f"Got {others[0]} for engine='cuda', but expected CooperativeBandits or GradientBandit."
+        )
+    seen: dict[str, tuple[Any, Any, Any]] = {}
+    runs = []
+    for model in models:
+        alike = repr((model.class_weight, model.standardize))
+        if alike not in seen:
+            later = Later()
+            model.fit(X, y, **given, callback=later)
+            contexts, people = later.told
+            seen[alike] = model, people, on_one_scale(contexts, model.standardize)
+        first, people, (_, rows) = seen[alike]
+        learned = {name: value for name, value in vars(first).items() if name.endswith("_")}
+        vars(model).update(learned)
+        model._begin(model.n_features_in_, len(getattr(model, "groups_", ("everyone",))))
+        runs.append(model._ready_to_run(rows, people, decays=True))
+    train_all(runs)
+    for model, run in zip(models, runs, strict=True):
+        scaling, _ = seen[repr((model.class_weight, model.standardize))][2]
+        model._has_run(run, scaling)
+        model.engine_ = "cuda"
+    return models

@@ -8,6 +8,8 @@ import numpy as np
 from scipy.sparse import issparse
 
 from evenhand.arrays import Floats
+from evenhand.bandits.contexts import as_rows
+from evenhand.bandits.kernels.structs import Rows
 from evenhand.network import Network
 
 # Beyond this, what is left of a column after its mean is taken away is the rounding of single precision.
@@ -61,6 +63,12 @@ class Scaling(NamedTuple):
         W1 = policies.W1 / self.deviation[:, None]
         b1 = policies.b1 - self.centre @ W1
         return policies._replace(W1=W1.astype(policies.W1.dtype), b1=b1.astype(policies.b1.dtype))
+
+
+def on_one_scale(X: Any, scaled: bool) -> tuple[Scaling | None, Rows]:
+    """Return the rows to learn from and their scale, or the rows as they come."""
+    scaling = Scaling.of(X) if scaled else None
+    return scaling, as_rows(X if scaling is None else scaling.applied(X))
 
 
 def _single(values: Floats) -> Floats:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -142,11 +142,8 @@ class Training:
             if done < n_steps or not all(np.isfinite(part).all() for part in self.policies):
                 if before is not None:
                     self.policies, self.moments, self.rates = before
-                raise TrainingDivergedError(
-                    f"Training diverged at step {self.step + done + 1}: the reward or the policies are no "
-                    f"longer finite numbers. {remedy}"
-                )
-            self._write_down(history)
+                raise diverged(self.step + done + 1, remedy)
+            self.write_down(history)
             self.step += done
             if checkpoint is not None and checkpoint(self.step):
                 break
@@ -154,7 +151,8 @@ class Training:
             for column in self.history.values():
                 del column[:-MOST_ROWS]
 
-    def _write_down(self, history: Any) -> None:
+    def write_down(self, history: Any) -> None:
+        """Add intervals to the history: the sums of reward and divergence, and the steps of each."""
         accumulated = self.history["reward"][-1] if self.history["reward"] else 0.0
         step = self.step
         for reward, divergence, count in history:
@@ -165,6 +163,24 @@ class Training:
                 self.history["reward"].append(accumulated)
                 self.history["mean_reward"].append(reward / count)
                 self.history["mean_divergence"].append(divergence / count)
+
+
+class Run(NamedTuple):
+    """A training run with all that it needs, and the remedy to name if it diverges."""
+
+    training: Training
+    rows: Rows
+    people: People
+    terms: Any
+    options: Options
+    remedy: str
+
+
+def diverged(step: int, remedy: str) -> TrainingDivergedError:
+    """Return the error of a run that left the finite numbers at a step."""
+    return TrainingDivergedError(
+        f"Training diverged at step {step}: the reward or the policies are no longer finite numbers. {remedy}"
+    )
 
 
 def same(arrays: Any, shapes: tuple[tuple[int, ...], ...], kind: Any) -> None:

@@ -1,0 +1,119 @@
+"""Model-steps per second on a GPU: Algorithm 1 and this library's defaults, by hidden units and number of models.
+
+    python benchmarks/gpu.py --json results/benchmarks/gpu.json      # needs: pip install 'evenhand[cuda]', and a device
+
+Rows shaped like one-hot Adult, as in benchmarks/training.py. One launch takes all models so many steps; the best of
+several counts. Compiling, sending people over and fetching models are not in it; a whole `fit_many` is timed besides.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+
+import numpy as np
+from training import ROWS, adult_shaped
+
+from evenhand import CooperativeBandits, fit_many
+from evenhand.bandits.base import Later
+from evenhand.bandits.cuda import fleet
+from evenhand.bandits.scaling import on_one_scale
+
+MODELS = (1, 132, 792, 1584, 3168, 6336)
+SHORT, LONG = 2_000, 20_000
+
+
+def algorithm_1(hidden: int) -> CooperativeBandits:
+    return CooperativeBandits.published(hidden=hidden, steps=10**9, checkpoint_every=10**9)
+
+
+def defaults(hidden: int, **changes) -> CooperativeBandits:
+    return CooperativeBandits(
+        hidden=hidden, steps=10**9, checkpoint_every=10**9, standardize=False, **changes
+    )
+
+
+SETTINGS = {
+    "Algorithm 1, 10 units": (algorithm_1(10), MODELS),
+    "Algorithm 1, 20 units": (algorithm_1(20), MODELS),
+    "Algorithm 1, 40 units": (algorithm_1(40), MODELS),
+    "defaults, 20 units": (defaults(20), MODELS[:-1]),
+    "defaults with parity, 20 units": (defaults(20, reward="likelihood + log_ratio + parity"), MODELS[2:4]),
+    "the authors' settings (Adam, batches of one), 40 units": (
+        CooperativeBandits.published(variant="authors", hidden=40, steps=10**9, checkpoint_every=10**9),
+        MODELS[2:4],
+    ),
+}
+
+
+def runs_of(model: CooperativeBandits, n_models: int, X, y, s):
+    later = Later()
+    model.fit(X, y, sensitive_features=s, callback=later)
+    contexts, people = later.told
+    _, rows = on_one_scale(contexts, False)
+    for seed in range(n_models):
+        model.set_params(random_state=seed, divergence_weight=10 * seed / n_models + 6)
+        model._begin(model.n_features_in_, len(model.groups_))
+        yield model._ready_to_run(rows, people, decays=True)
+
+
+def steps_per_second(model: CooperativeBandits, n_models: int, X, y, s, rounds: int) -> dict[str, float]:
+    cp = fleet.cupy()
+    (squad,) = fleet.fleets_of(runs_of(model, n_models, X, y, s))
+    squad.advance(squad.steps + SHORT)
+    cp.cuda.Device().synchronize()
+    best = np.inf
+    for _ in range(rounds):
+        start = time.perf_counter()
+        squad.advance(squad.steps + LONG)
+        squad.stream.synchronize()
+        best = min(best, time.perf_counter() - start)
+    kernel = fleet.compiled("train", squad.spec)
+    return {
+        "models": n_models, "steps_per_second": n_models * LONG / best, "registers": kernel.num_regs,
+        "spilled_bytes": kernel.local_size_bytes, "shared_bytes": squad._shared, "placed": squad.spec.PLACED,
+        "units_a_lane": squad.spec.U, "parts": squad.spec.S,
+    }  # fmt: skip
+
+
+def whole(n_models: int, X, y, s) -> dict[str, float]:
+    """Seconds of a whole fit_many with this library's defaults, and of one model on one core of the same machine."""
+    grid, plain = {"random_state": list(range(n_models))}, CooperativeBandits(steps=100_000)
+    found = {"models": n_models}
+    for name, engine, points in (("cuda", "cuda", grid), ("one_on_the_cpu", "cpu", {"random_state": [0]})):
+        fit_many(plain, {"random_state": [0]}, X, y, sensitive_features=s, engine=engine)  # compiles
+        start = time.perf_counter()
+        fit_many(plain, points, X, y, sensitive_features=s, engine=engine)
+        found[name] = time.perf_counter() - start
+    return found
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--json", help="write the figures to this file")
+    arguments = parser.parse_args()
+    cp = fleet.cupy()
+    named = cp.cuda.runtime.getDeviceProperties(0)["name"].decode()
+    figures: dict = {"device": named, "rows": ROWS, "throughput": {}}
+    people = adult_shaped()
+    for name, (model, counts) in SETTINGS.items():
+        figures["throughput"][name] = []
+        for n_models in counts:
+            found = steps_per_second(model, n_models, *people, arguments.rounds)
+            figures["throughput"][name].append(found)
+            print(
+                f"{name:60}{n_models:>6} models {found['steps_per_second']:.3g} a second  {found}", flush=True
+            )
+    figures["fit_many"] = whole(1000, *people)
+    print(figures["fit_many"], flush=True)
+    if arguments.json:
+        with open(arguments.json, "w") as file:
+            json.dump(figures, file, indent=2)
+
+
+if __name__ == "__main__":
+    main()

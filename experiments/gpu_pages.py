@@ -1,0 +1,57 @@
+"""The tables of benchmarks/gpu.py and of the tests on a device; publish.py writes them."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import defaultdict
+from collections.abc import Callable
+
+import pandas as pd
+from publish import RESULTS, markdown
+
+TESTED = re.compile(r"^_+ (?P<test>\w+)(?:\[(?P<case>.*)\])? _+$|^apart (?P<apart>[\d.e+-]+),", re.M)
+
+
+def gpu() -> str:
+    """Model-steps per second by setting and number of models."""
+    figures = json.loads((RESULTS / "benchmarks" / "gpu.json").read_text())
+    rows = [
+        {
+            "models at once": setting,
+            **{f"{run['models']:,}": f"{run['steps_per_second'] / 1e6:,.1f}" for run in runs},
+        }
+        for setting, runs in figures["throughput"].items()
+    ]
+    whole = figures["fit_many"]
+    told = (
+        f"Million people met per second, by all models together, on one {figures['device']}. A whole `fit_many` of "
+        f"{whole['models']:,} models that meet 100,000 people each took {whole['cuda']:.1f} s there, and one such model "
+        f"{whole['one_on_the_cpu']:.2f} s on one core of the same machine. Command: `python benchmarks/gpu.py`, one run."
+    )
+    return f"{markdown(pd.DataFrame(rows).fillna(''))}\n\n{told}"
+
+
+def gpu_tests() -> str:
+    """The largest difference from the NumPy definition after 1,000 steps, by test."""
+    text = (RESULTS / "benchmarks" / "gpu-tests.txt").read_text()
+    found, test = defaultdict(list), ""
+    for match in TESTED.finditer(text):
+        if match["apart"]:
+            found[test].append(float(match["apart"]))
+        else:
+            test = match["test"]
+    rows = [
+        {
+            "test": name.removeprefix("test_").replace("_", " "),
+            "trainings compared": len(apart),
+            "largest difference of a weight": f"{max(apart):.0e}",
+        }
+        for name, apart in found.items()
+    ]
+    passed = re.search(r"^(\d+) passed", text, re.M)
+    told = f"{passed[1]} tests passed. Command: `pytest -rA tests/bandits/cuda/test_device.py`, on the device above."
+    return f"{markdown(pd.DataFrame(rows))}\n\n{told}"
+
+
+PAGES: dict[str, Callable[[], str]] = {"gpu": gpu, "gpu-tests": gpu_tests}

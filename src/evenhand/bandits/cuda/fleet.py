@@ -1,0 +1,233 @@
+"""Many training runs on one GPU: models of one spec side by side, one warp each; more than fit are queued."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from evenhand.bandits.cuda import packing
+from evenhand.bandits.cuda.spec import RESERVED, Spec, spec_of
+from evenhand.bandits.kernels.structs import People, Rows
+from evenhand.bandits.training import Run, diverged
+from evenhand.network import Network
+
+STEPS_A_LAUNCH = 100_000  # so that no launch takes long: a screen may hang on the same GPU
+MEMORY_SHARE = 0.5  # of the free memory that models in training may take
+JUDGES = 256  # threads that decide about people side by side
+
+
+def cupy() -> Any:
+    """Return CuPy, or raise an error that says how to get it."""
+    try:
+        import cupy as found
+
+        found.cuda.Device().compute_capability  # noqa: B018, raises where there is no device
+    except ImportError as error:
+        raise ImportError(f"engine='cuda' needs: pip install 'evenhand[cuda]' ({error})") from error
+    except Exception as error:
+        raise RuntimeError(f"engine='cuda' found no CUDA device ({error}); use engine='cpu'.") from error
+    return found
+
+
+@cache
+def compiled(kernel: str, spec: Spec) -> Any:
+    """Return a kernel for this spec; CuPy keeps what it compiled on disk."""
+    module = cupy().RawModule(code=spec.source(kernel), options=("--std=c++17", "--use_fast_math"))
+    return module.get_function(kernel)
+
+
+class Tables:
+    """People on the device, each table once, however many models learn from it."""
+
+    def __init__(self) -> None:
+        self._kept: dict[Any, tuple[Any, Any]] = {}  # beside what it was made of, which must not go meanwhile
+
+    def matrix(self, rows: Rows, n_features: int) -> Any:
+        """Return rows as a CSR matrix on the host."""
+        return self._once(("matrix", id(rows.values)), rows, lambda: packing.canonical(rows, n_features))
+
+    def table(self, matrix: Any, width: int) -> packing.Table:
+        """Return rows on the device."""
+
+        def make() -> packing.Table:
+            pairs, starts = packing.table_of(matrix, width)
+            return packing.Table(_sent(pairs), _sent(starts))
+
+        found: packing.Table = self._once(("table", id(matrix), width), matrix, make)
+        return found
+
+    def people(self, people: People) -> tuple[Any, Any]:
+        """Return each person's group and label, and their weights, on the device."""
+        key = ("people", id(people.groups), id(people.labels), id(people.weights))
+        found: tuple[Any, Any] = self._once(
+            key, people, lambda: (_sent(packing.who_of(people)), _sent(packing.counts_of(people)))
+        )
+        return found
+
+    def _once(self, key: Any, source: Any, make: Callable[[], Any]) -> Any:
+        if key not in self._kept:
+            self._kept[key] = make(), source
+        return self._kept[key][0]
+
+
+class Fleet:
+    """Runs of one spec, on the device from their start to their end."""
+
+    def __init__(self, spec: Spec, runs: Sequence[Run], tables: Tables) -> None:
+        cp = cupy()
+        self.spec, self.runs, self.tables = spec, list(runs), tables
+        features = [run.training.policies.W1.shape[1] for run in runs]
+        size, memory = (max(each(d) for d in features) for each in (spec.policies, spec.moments))
+        starts = np.zeros((len(runs), size), np.float32)
+        for row, run in zip(starts, runs, strict=True):
+            packed = packing.pack_policies(spec, run.training.policies)
+            row[: len(packed)] = packed
+        states = [packing.first_state(spec, run.training.rates) for run in runs]
+        self._rows = [-(-(run.options.end - run.training.step) // run.options.interval) for run in runs]
+        batches = spec.OPT > 0
+        self.on_device = {
+            "policies": _sent(starts),
+            "gradient": cp.zeros((len(runs), size * batches), np.float32),
+            "moments": cp.zeros((len(runs), memory), np.float32),
+            "state": _sent(np.stack(states)),
+            "history": cp.zeros((len(runs), 2 * max(self._rows)), np.float64),
+            "done": cp.zeros((len(runs), 1), np.int64),
+            "gains": _sent(np.stack([run.terms.correctness.gains.astype(np.float32) for run in runs])),
+            "rates": _sent(np.stack([packing.rate_numbers(run.terms.rates) for run in runs])),
+        }
+        self.steps = np.array([run.training.step for run in runs])
+        self.ends = np.array([run.options.end for run in runs])
+        self._models = self._described()
+        self._shared = max(spec.shared_bytes(d) for d in features)
+        self.stream = cp.cuda.Stream()  # which waits for what was sent before
+
+    def _described(self) -> Any:
+        models = np.zeros(len(self.runs), packing.MODEL)
+        for name, array in self.on_device.items():
+            models[name] = array.data.ptr + np.arange(len(self.runs)) * array.strides[0]
+        for model, run in zip(models, self.runs, strict=True):
+            opts, terms, d = run.options, run.terms, run.training.policies.W1.shape[1]
+            table = self.tables.table(self.tables.matrix(run.rows, d), self.spec.NNZ)
+            who, counts = self.tables.people(run.people)
+            told: dict[str, Any] = {
+                "rows": table.pairs.data.ptr, "starts": table.starts.data.ptr, "who": who.data.ptr,
+                "counts": counts.data.ptr, "seed": opts.seed, "end": opts.end, "origin": opts.origin,
+                "horizon": opts.horizon, "interval": opts.interval, "n": len(run.people.groups), "d": d,
+                "batch": opts.batch_size, "order": opts.order, "schedule": opts.schedule,
+                "rate": opts.learning_rate, "apart": opts.apart, "decay": opts.weight_decay,
+                "clip": terms.likelihood.clip, "kl": terms.kl.weight, "log_ratio": terms.log_ratio.weight,
+                "agreement": terms.agreement.weight, "jensen_shannon": terms.jensen_shannon.weight,
+            }  # fmt: skip
+            for name, value in told.items():
+                model[name] = value
+        return models
+
+    def advance(self, stops: Any) -> None:
+        """Train every model up to its stop; those that are there already rest."""
+        going = np.flatnonzero(self.steps < stops)
+        models = self._models[going].copy()
+        models["first"], models["stop"] = self.steps[going], stops[going]
+        if not len(going):
+            return
+        kernel = compiled("train", self.spec)
+        kernel.max_dynamic_shared_size_bytes = self._shared
+        kernel.preferred_shared_memory_carveout = 100
+        with self.stream:
+            self._told = _sent(models.view(np.uint8))  # kept until the kernel has read it
+            kernel((len(going),), (32 * self.spec.WARPS,), (self._told,), shared_mem=self._shared)
+        self.steps[going] = stops[going]
+
+    def judge(self, judged: Sequence[tuple[Any, Any]], blocks: int = 8) -> Any:
+        """Return how the models decide about other people: counts by group, label and decision; then flips.
+
+        `judged` has, for each model, a CSR matrix on the scale of its rows, and the people's groups and
+        labels.
+        """
+        cp, spec = cupy(), self.spec
+        cells = spec.G * spec.K**2 + 1
+        counts = cp.zeros((len(self.runs), cells), np.uint32)
+        asked = np.zeros(len(self.runs), packing.JUDGED)
+        asked["policies"] = self._models["policies"]
+        asked["counts"] = counts.data.ptr + np.arange(len(self.runs)) * counts.strides[0]
+        for one, (matrix, people) in zip(asked, judged, strict=True):
+            if packing.most_columns(matrix) > spec.NNZ > 0:
+                raise ValueError("Got people with more columns filled than those that were learned from.")
+            table, (who, _) = self.tables.table(matrix, spec.NNZ), self.tables.people(people)
+            one["rows"], one["starts"], one["who"] = table.pairs.data.ptr, table.starts.data.ptr, who.data.ptr
+            one["n"], one["d"] = len(people.labels), matrix.shape[1]
+        kernel = compiled("judge", spec.for_judging())
+        room = 4 * (-(-cells // 4) * 4 + self.on_device["policies"].shape[1] * (spec.PLACED > 0))
+        kernel.max_dynamic_shared_size_bytes = room
+        with self.stream:
+            sent = _sent(asked.view(np.uint8))
+            kernel((blocks, len(self.runs)), (JUDGES,), (sent,), shared_mem=room)
+            return cp.asnumpy(counts)
+
+    def policies(self, at: int) -> Network:
+        """Return one model's policies as they are now."""
+        return self._policies(at, *(self._fetch(name)[at] for name in ("policies", "state")))
+
+    def _policies(self, at: int, flat: Any, state: Any) -> Network:
+        n_groups = self.spec.G
+        shrunk = state[2 * n_groups : 3 * n_groups]
+        return packing.unpack_policies(self.spec, flat, self.runs[at].training.policies, shrunk)
+
+    def _fetch(self, name: str) -> Any:
+        with self.stream:
+            return cupy().asnumpy(self.on_device[name])
+
+    def finish(self) -> None:
+        """Write what the models have become into their training runs; raise if one of them diverged."""
+        found = {name: self._fetch(name) for name in ("policies", "state", "history", "done")}
+        for at, run in enumerate(self.runs):
+            training, first, interval = run.training, run.options.origin, run.options.interval
+            policies = self._policies(at, found["policies"][at], found["state"][at])
+            rewarded = found["history"][at].reshape(-1, 2)[: self._rows[at]]
+            broken = -int(found["done"][at, 0])
+            if broken or not all(np.isfinite(part).all() for part in policies):
+                raise diverged(broken or int(self.steps[at]), run.remedy)
+            counts = np.full(len(rewarded), interval)
+            counts[-1] = self.steps[at] - first - interval * (len(rewarded) - 1)
+            training.rates = packing.rates_in(self.spec, found["state"][at], training.rates)
+            training.policies = policies
+            training.write_down(np.column_stack([rewarded, counts]))
+            training.step = int(self.steps[at])
+
+
+def fleets_of(runs: Iterable[Run]) -> Iterator[Fleet]:
+    """Yield the runs in fleets: of one spec each, and as many as half of the free memory has room for."""
+    tables, cp = Tables(), cupy()
+    room = cp.cuda.Device().attributes["MaxSharedMemoryPerBlockOptin"] - RESERVED
+    found = []
+    for run in runs:
+        options, policies = run.options, run.training.policies
+        run.training.make_room(n_rate_terms=len(run.terms.rates.bound), buffers=False)
+        columns = packing.most_columns(tables.matrix(run.rows, policies.W1.shape[1]))
+        found.append(
+            (spec_of(policies, run.people, run.terms, options, most_columns=columns, room=room), run)
+        )
+    for spec, each in itertools.groupby(sorted(found, key=lambda one: one[0]), key=lambda one: one[0]):
+        alike = [run for _, run in each]
+        d = max(run.training.policies.W1.shape[1] for run in alike)
+        numbers = (1 + (spec.OPT > 0)) * spec.policies(d) + spec.moments(d)
+        most = max(1, int(MEMORY_SHARE * cp.cuda.Device().mem_info[0] / (4 * numbers)))
+        for start in range(0, len(alike), most):
+            yield Fleet(spec, alike[start : start + most], tables)
+
+
+def train_all(runs: Iterable[Run]) -> None:
+    """Train all runs to their end, and write into each what it has become."""
+    fleets = list(fleets_of(runs))
+    while any((fleet.steps < fleet.ends).any() for fleet in fleets):
+        for fleet in fleets:  # launches come back at once: fleets train side by side
+            fleet.advance(np.minimum(fleet.steps + STEPS_A_LAUNCH, fleet.ends))
+    for fleet in fleets:
+        fleet.finish()
+
+
+def _sent(array: Any) -> Any:
+    return cupy().asarray(array.view(np.uint8) if array.dtype.names else array)

@@ -1,0 +1,191 @@
+// What a lane is: its units begin at `unit`, and it takes every S-th column, beginning with `part`.
+struct Lane { int lane, part, unit; bool alive; };
+__device__ __forceinline__ Lane this_lane() {
+  const int lane = threadIdx.x & 31, l = lane % LANES;
+  const bool alive = l * U < HP;
+  return {lane, lane / LANES, alive ? l * U : 0, alive};  // idle lanes read what the first one reads
+}
+
+// A row's columns, as this lane reads them: where its weights lie, and the values. Short rows are kept in registers.
+#if NNZ > 0
+struct Columns { int at[COLUMNS]; float value[COLUMNS], w[COLUMNS][N]; };
+__device__ __forceinline__ void open(Columns& columns, const int2* row, const Lane& me) {
+  #pragma unroll
+  for (int k = 0; k < COLUMNS; k++) {
+    const int2 e = row[k * S + me.part];
+    columns.at[k] = e.x * ROW + me.unit * G;
+    columns.value[k] = __int_as_float(e.y);
+  }
+}
+// All loads come before any store: the compiler can't know that columns differ.
+__device__ __forceinline__ void fetch(Columns& columns, const float* from, const Lane& me) {
+  if (me.alive) {
+    #pragma unroll
+    for (int k = 0; k < COLUMNS; k++) get<N>(from + columns.at[k], columns.w[k]);
+  } else {
+    #pragma unroll
+    for (int i = 0; i < COLUMNS * N; i++) columns.w[i / N][i % N] = 0.f;
+  }
+}
+#else
+struct Columns { const int2* row; int count; };
+// Calls use(offset, value) for each column.
+template <class F> __device__ __forceinline__ void each_column(const Columns& columns, const Lane& me, F use) {
+  for (int from = 0; from < columns.count; from += 32) {
+    const int2 mine = from + me.lane < columns.count ? columns.row[from + me.lane] : make_int2(0, 0);
+    const int here = columns.count - from < 32 ? columns.count - from : 32;
+    for (int k = 0; k < here; k++) {
+      const i64 at = __shfl_sync(FULL, mine.x, k);
+      use(at * ROW + me.unit * G, __int_as_float(__shfl_sync(FULL, mine.y, k)));
+    }
+  }
+}
+#endif
+// Adds values times `back` to the weights of a row's columns.
+__device__ __forceinline__ void add(Columns& columns, float* into, const float* back, const Lane& me) {
+#if NNZ > 0
+#if OPT > 0
+  fetch(columns, into, me);
+#endif
+  if (!me.alive) return;
+  #pragma unroll
+  for (int k = 0; k < COLUMNS; k++) {
+    #pragma unroll
+    for (int i = 0; i < N; i++) columns.w[k][i] = fmaf(columns.value[k], back[i], columns.w[k][i]);
+  }
+  #pragma unroll
+  for (int k = 0; k < COLUMNS; k++) put<N>(into + columns.at[k], columns.w[k]);
+#else
+  each_column(columns, me, [&](i64 at, float value) {
+    float w[N];
+    get<N>(into + at, w);
+    #pragma unroll
+    for (int i = 0; i < N; i++) w[i] = fmaf(value, back[i], w[i]);
+    if (me.alive) put<N>(into + at, w);
+  });
+#endif
+}
+
+// Hidden units of all groups for a row, and their logits on every lane. Units of idle lanes are zero.
+struct Small { float b1[N], w2[U * M], b2[M]; };
+__device__ __forceinline__ void forward(const float* W, const Small& small, Columns& columns, const Lane& me,
+                                        float* hidden, float* logits) {
+  #pragma unroll
+  for (int i = 0; i < N; i++) hidden[i] = me.part == 0 ? small.b1[i] : 0.f;
+#if NNZ > 0
+  fetch(columns, W, me);
+  float second[N] = {};
+  #pragma unroll
+  for (int k = 0; k < COLUMNS; k++) {
+    #pragma unroll
+    for (int i = 0; i < N; i++) {
+      float& sum = k % 2 ? second[i] : hidden[i];
+      sum = fmaf(columns.value[k], columns.w[k][i], sum);
+    }
+  }
+  #pragma unroll
+  for (int i = 0; i < N; i++) hidden[i] += second[i];
+#else
+  each_column(columns, me, [&](i64 at, float value) {
+    float w[N];
+    get<N>(W + at, w);
+    #pragma unroll
+    for (int i = 0; i < N; i++) hidden[i] = fmaf(value, me.alive ? w[i] : 0.f, hidden[i]);
+  });
+#endif
+  #pragma unroll
+  for (int apart = LANES; apart < 32; apart *= 2) {
+    #pragma unroll
+    for (int i = 0; i < N; i++) hidden[i] += __shfl_xor_sync(FULL, hidden[i], apart);
+  }
+  #pragma unroll
+  for (int i = 0; i < N; i++) hidden[i] = fmaxf(hidden[i], 0.f);
+  #pragma unroll
+  for (int i = 0; i < M; i++) {
+    logits[i] = 0.f;
+    #pragma unroll
+    for (int u = 0; u < U; u++) logits[i] = fmaf(hidden[u * G + i % G], small.w2[u * M + i], logits[i]);
+  }
+  if constexpr (M == 2) {  // half of the warp sums up one logit, half the other
+    constexpr int across = S > 1 ? 16 : LANES / 2;
+    const bool second = me.lane & across;
+    float sum = second ? logits[1] : logits[0];
+    if constexpr (S == 1) sum += __shfl_xor_sync(FULL, second ? logits[0] : logits[1], across);
+    #pragma unroll
+    for (int apart = (S > 1 ? LANES : LANES / 2) / 2; apart > 0; apart /= 2) sum += __shfl_xor_sync(FULL, sum, apart);
+    const float other = __shfl_xor_sync(FULL, sum, across);
+    logits[0] = second ? other : sum;
+    logits[1] = second ? sum : other;
+  } else {
+    #pragma unroll
+    for (int apart = LANES / 2; apart > 0; apart /= 2) {
+      #pragma unroll
+      for (int i = 0; i < M; i++) logits[i] += __shfl_xor_sync(FULL, logits[i], apart);
+    }
+  }
+  #pragma unroll
+  for (int i = 0; i < M; i++) logits[i] += small.b2[i];
+}
+__device__ __forceinline__ void load_small(const float* W, i64 d, const Lane& me, Small& small) {
+  const float* b1 = W + (d + 1) * ROW;
+  get<N>(b1 + me.unit * G, small.b1);
+  #pragma unroll
+  for (int i = 0; i < N; i++) small.b1[i] = me.alive ? small.b1[i] : 0.f;
+  #pragma unroll
+  for (int k = 0; k < KL; k++) {
+    float w[N];
+    get<N>(b1 + (1 + k) * ROW + me.unit * G, w);
+    #pragma unroll
+    for (int i = 0; i < N; i++) small.w2[(i / G) * M + k * G + i % G] = me.alive ? w[i] : 0.f;
+  }
+  for (int i = 0; i < M; i++) small.b2[i] = b1[(1 + KL) * ROW + i];
+}
+__device__ __forceinline__ void store_small(float* W, i64 d, const Lane& me, const Small& small) {
+  float* b1 = W + (d + 1) * ROW;
+  if (me.alive && me.part == 0) {
+    put<N>(b1 + me.unit * G, small.b1);
+    #pragma unroll
+    for (int k = 0; k < KL; k++) {
+      float w[N];
+      #pragma unroll
+      for (int i = 0; i < N; i++) w[i] = small.w2[(i / G) * M + k * G + i % G];
+      put<N>(b1 + (1 + k) * ROW + me.unit * G, w);
+    }
+  }
+  if (me.lane == 0) for (int i = 0; i < M; i++) b1[(1 + KL) * ROW + i] = small.b2[i];
+}
+__device__ __forceinline__ i64 elements(i64 d) { return (d + 2 + KL) * HP + KL; }
+
+// Probabilities and their logarithms by group.
+__device__ __forceinline__ void softmax(const float* logits, float* said, float* logs) {
+  #pragma unroll
+  for (int g = 0; g < G; g++) {
+    if constexpr (K == 2) {
+      const float z = 2.f * logits[g], e = __expf(-fabsf(z)), large = __fdividef(1.f, 1.f + e), small = e * large;
+      const float log_large = -__logf(1.f + e), log_small = log_large - fabsf(z);
+      said[g * K] = z > 0 ? small : large; said[g * K + 1] = z > 0 ? large : small;
+      logs[g * K] = z > 0 ? log_small : log_large; logs[g * K + 1] = z > 0 ? log_large : log_small;
+    } else {
+      float top = logits[g], total = 0.f;
+      #pragma unroll
+      for (int k = 1; k < KL; k++) top = fmaxf(top, logits[k * G + g]);
+      #pragma unroll
+      for (int k = 0; k < KL; k++) { said[g * K + k] = __expf(logits[k * G + g] - top); total += said[g * K + k]; }
+      const float log_total = __logf(total), share = __fdividef(1.f, total);
+      #pragma unroll
+      for (int k = 0; k < KL; k++) { logs[g * K + k] = logits[k * G + g] - top - log_total; said[g * K + k] *= share; }
+    }
+  }
+}
+__device__ __forceinline__ int draw(const float* said, float u) {
+  int action = K - 1;
+  #pragma unroll
+  for (int k = K - 2; k >= 0; k--) {
+    float upto = 0.f;
+    #pragma unroll
+    for (int j = 0; j <= k; j++) upto += said[j];
+    if (u < upto) action = k;
+  }
+  return action;
+}
+

@@ -1,0 +1,113 @@
+// One warp trains one model: the loop of `kernels/loop.py`, on the same random numbers, in single precision.
+//
+// A lane holds U hidden units of every group; of a narrow layer, S parts of the warp share a row's columns. Weights lie
+// feature by feature, unit by unit, group fastest, so that one load brings a unit's weights of all groups. Below the
+// features come a row of zeros that short rows are filled up with, b1, and W2. Of two labels only half the difference
+// of their weights is kept: the gradients of two logits are opposite, and the mean of the weights never learns.
+//
+// Compiled for G groups, K labels, H units, NNZ columns a row (0: any number), and the terms and optimiser in use.
+typedef unsigned long long u64;
+typedef long long i64;
+
+#define N (U * G)              // weights of a lane in one row
+#define LANES (32 / S)
+#define HP ((H + U - 1) / U * U)
+#define ROW (HP * G)
+#define KL (K == 2 ? 1 : K)    // logits that are kept
+#define M (G * KL)
+#define O (G - 1)              // other groups
+#define OTHERS (O > 0 ? O : 1)
+#define COLUMNS (NNZ / S)
+#define AHEAD (OPT > 0 || COLUMNS * N >= 48)  // whether the next row is read early: worth its registers if long
+#define ITEMS (T * (K + 1) * K)
+#define TURNS ((ITEMS + 31) / 32)
+#define FD (G == 2 ? 1 : G)    // differences of the groups' moments that are kept
+#define DEPTH 4                // rows under way
+#define FULL 0xffffffffu
+#define TINY 1e-37f
+
+struct Model {                 // all of eight bytes: `models.py` has the same
+  const int2* rows; const i64* starts; const unsigned* who; const float2* counts;
+  float* policies; float* gradient; float* moments; double* state; double* history; i64* done;
+  const float* gains; const float* rates;
+  u64 seed;
+  i64 first, stop, end, origin, horizon, interval, n, d, batch, order, schedule;
+  double rate, apart, decay, clip, kl, log_ratio, agreement, jensen_shannon;
+};
+
+__device__ __forceinline__ u64 scramble(u64 seed, u64 counter) {
+  u64 x = seed + (counter + 1) * 0x9E3779B97F4A7C15ULL;
+  x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9ULL;
+  x = (x ^ (x >> 27)) * 0x94D049BB133111EBULL;
+  return x ^ (x >> 31);
+}
+__device__ __forceinline__ double uniform(u64 key, i64 step) {
+  return (double)(scramble(key, step) >> 11) * (1.0 / 9007199254740992.0);
+}
+__device__ i64 person_at(const Model& m, i64 step) {
+  const i64 met = step - m.origin;
+  if (m.order == 1) return met % m.n;
+  if (m.order == 2) return (i64)(uniform(scramble(m.seed, 0), step) * (double)m.n);
+  const u64 key = scramble(m.seed, m.origin + met / m.n);
+  int width = 1;
+  while ((1LL << width) < m.n) width++;
+  const unsigned mask = (1U << width) - 1U, shift = (width + 1) / 2;  // fewer than 2^31 people
+  unsigned x = (unsigned)(met % m.n);
+  do {
+    for (int turn = 0; turn < 4; turn++) {
+      const u64 bits = scramble(key, turn);
+      x = (x ^ (unsigned)bits) & mask;
+      x = (x * (unsigned)((bits >> 30) | 1ULL)) & mask;
+      x ^= x >> shift;
+    }
+  } while (x >= (unsigned)m.n);
+  return x;
+}
+__device__ double schedule_at(const Model& m, i64 step) {
+  if (m.schedule == 3) return 1.0 / sqrt(1.0 + step / 10000.0);
+  if (m.schedule == 0 || m.horizon == 0) return 1.0;
+  const double done = fmin((double)step / m.horizon, 1.0);
+  return 0.01 + 0.99 * (m.schedule == 1 ? 1.0 - done : 0.5 * (1.0 + cospi(done)));
+}
+
+template <int C> __device__ __forceinline__ void get(const float* from, float* to) {
+  if constexpr (C % 4 == 0) {
+    #pragma unroll
+    for (int i = 0; i < C; i += 4) {
+      const float4 v = *(const float4*)(from + i);
+      to[i] = v.x; to[i + 1] = v.y; to[i + 2] = v.z; to[i + 3] = v.w;
+    }
+  } else if constexpr (C % 2 == 0) {
+    #pragma unroll
+    for (int i = 0; i < C; i += 2) { const float2 v = *(const float2*)(from + i); to[i] = v.x; to[i + 1] = v.y; }
+  } else {
+    #pragma unroll
+    for (int i = 0; i < C; i++) to[i] = from[i];
+  }
+}
+template <int C> __device__ __forceinline__ void put(float* to, const float* from) {
+  if constexpr (C % 4 == 0) {
+    #pragma unroll
+    for (int i = 0; i < C; i += 4) *(float4*)(to + i) = make_float4(from[i], from[i + 1], from[i + 2], from[i + 3]);
+  } else if constexpr (C % 2 == 0) {
+    #pragma unroll
+    for (int i = 0; i < C; i += 2) *(float2*)(to + i) = make_float2(from[i], from[i + 1]);
+  } else {
+    #pragma unroll
+    for (int i = 0; i < C; i++) to[i] = from[i];
+  }
+}
+template <int C> __device__ __forceinline__ float pick(const float* from, int at) {
+  if constexpr (C > 32) return from[at];
+  float found = from[0];
+  #pragma unroll
+  for (int i = 1; i < C; i++) found = at == i ? from[i] : found;
+  return found;
+}
+__device__ __forceinline__ float outside(float value, float half) { return value - fminf(fmaxf(value, -half), half); }
+
+__device__ __forceinline__ void copy(float* to, const float* from, i64 count, int lane, int lanes) {
+  for (i64 i = lane; i < (count + 3) / 4; i += lanes) ((float4*)to)[i] = ((const float4*)from)[i];
+}
+__device__ __forceinline__ i64 padded(i64 count) { return (count + 3) / 4 * 4; }
+

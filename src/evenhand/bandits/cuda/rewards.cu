@@ -1,0 +1,103 @@
+// The acting policy beside the others.
+struct Seen { float p[K], lp[K], q[OTHERS * K], lq[OTHERS * K]; };
+__device__ __forceinline__ void look(const float* said, const float* logs, int group, Seen& seen) {
+  #pragma unroll
+  for (int k = 0; k < K; k++) {
+    float column[G], log_column[G];
+    #pragma unroll
+    for (int g = 0; g < G; g++) { column[g] = said[g * K + k]; log_column[g] = logs[g * K + k]; }
+    seen.p[k] = pick<G>(column, group);
+    seen.lp[k] = pick<G>(log_column, group);
+    #pragma unroll
+    for (int o = 0; o < O; o++) {
+      seen.q[o * K + k] = o >= group ? said[(o + 1) * K + k] : said[o * K + k];
+      seen.lq[o * K + k] = o >= group ? logs[(o + 1) * K + k] : logs[o * K + k];
+    }
+  }
+}
+template <int KIND> __device__ __forceinline__ float mean_divergence(const Seen& seen) {
+  float mean = 0.f;
+  #pragma unroll
+  for (int o = 0; o < O; o++) {
+    float total = 0.f;
+    #pragma unroll
+    for (int k = 0; k < K; k++) {
+      const float p = seen.p[k], q = seen.q[o * K + k], lp = seen.lp[k], lq = seen.lq[o * K + k];
+      if constexpr (KIND == 0) total += p * (lp - lq);
+      if constexpr (KIND == 1) {
+        const float middle = __logf(0.5f * (p + q) + TINY);
+        total += 0.5f * p * (lp - middle) + 0.5f * q * (lq - middle);
+      }
+      if constexpr (KIND == 2) total += 0.5f * fabsf(p - q);
+      if constexpr (KIND == 3) { const float gap = sqrtf(p) - sqrtf(q); total += 0.5f * gap * gap; }
+    }
+    mean += KIND == 3 ? sqrtf(total) : total;
+  }
+  return mean / OTHERS;
+}
+
+// What one action earns; p and the like are those of the action.
+__device__ __forceinline__ float reward_of(const Model& m, int k, int label, float p, float lp, const float* q,
+                                           const float* lq, const int* draws, float note, float price) {
+  float reward = -price;
+#if GAINS == 1
+  reward += k == label ? 1.f : 0.f;
+#elif GAINS == 2
+  reward += __ldg(m.gains + label * K + k);
+#endif
+#if LIKELIHOOD
+  if (k == label) reward += fminf(1.f / fmaxf(p, TINY), (float)m.clip);
+#endif
+#if KLD
+  reward -= (float)m.kl * note;
+#endif
+  #pragma unroll
+  for (int o = 0; o < O; o++) {
+    float apart = 0.f;
+#if LOG_RATIO
+    apart += (float)m.log_ratio * (lp - lq[o]);
+#endif
+#if AGREEMENT
+    apart += (float)m.agreement * (EXPECTED ? 1.f - q[o] : (draws[o] == k ? 0.f : 1.f));
+#endif
+#if JENSEN_SHANNON
+    apart += (float)m.jensen_shannon * 0.5f * (lp - __logf(0.5f * (p + q[o]) + TINY));
+#endif
+    reward -= apart / OTHERS;
+  }
+  return reward;
+}
+// The logit gradient of the o-th other policy, which listens.
+__device__ __forceinline__ void listen(const Model& m, const Seen& seen, int o, int action, int heard, float* out) {
+  const float *p = seen.p, *q = seen.q + o * K, *lp = seen.lp, *lq = seen.lq + o * K;
+  float agreed = 0.f, halves = 0.f;
+#if EXPECTED
+  #pragma unroll
+  for (int k = 0; k < K; k++) {
+    agreed += p[k] * q[k];
+#if JENSEN_SHANNON
+    halves += q[k] * 0.5f * (lq[k] - __logf(0.5f * (p[k] + q[k]) + TINY));
+#endif
+  }
+#elif JENSEN_SHANNON
+  halves = 0.5f * (pick<K>(lq, heard) - __logf(0.5f * (pick<K>(p, heard) + pick<K>(q, heard)) + TINY));
+#endif
+  #pragma unroll
+  for (int k = K - KL; k < K; k++) {
+    float sum = 0.f;
+#if LOG_RATIO
+    sum += (float)m.log_ratio * ((EXPECTED ? p[k] : (k == action ? 1.f : 0.f)) - q[k]);
+#endif
+#if AGREEMENT
+    sum += (float)m.agreement * (EXPECTED ? q[k] * (p[k] - agreed)
+                                          : (heard == action ? 0.f : q[k] - (k == heard ? 1.f : 0.f)));
+#endif
+#if JENSEN_SHANNON
+    sum += (float)m.jensen_shannon
+           * (EXPECTED ? q[k] * (halves - 0.5f * (lq[k] - __logf(0.5f * (p[k] + q[k]) + TINY)))
+                       : halves * (q[k] - (k == heard ? 1.f : 0.f)));
+#endif
+    out[k - (K - KL)] = sum / OTHERS;
+  }
+}
+

@@ -1,0 +1,163 @@
+"""What a kernel is compiled for: the shape of the policies, the reward's terms, the optimiser, the rows."""
+
+from __future__ import annotations
+
+import math
+from functools import cache
+from importlib.resources import files
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from evenhand.bandits.kernels.structs import Options, People
+
+PARTS = ("memory", "layers", "rates", "rewards", "optimisers")
+MOST_COLUMNS = 64  # of a row that is fetched ahead; longer ones are read as they come
+MOST_WEIGHTS = 128  # of such a row that a lane keeps in registers
+NOWHERE, POLICIES, GRADIENT, MOMENTS = range(4)  # what lies in shared memory, each with those before it
+RESERVED = 1024  # bytes of shared memory that the driver keeps of each block
+REGISTERS = 65_536  # of a multiprocessor
+LARGE = 8  # people in a batch from which on two warps are enough to move the weights
+MOST_HELD = 32  # groups that can be held to a bound: one bit each
+
+
+class Spec(NamedTuple):
+    """The numbers that a kernel has for constants, by the names that the source knows them by."""
+
+    G: int  # groups
+    K: int  # labels
+    H: int  # hidden units
+    U: int  # of them to a lane
+    S: int  # parts of a warp among which a row is shared out
+    NNZ: int  # columns of a row; 0: any number
+    PLACED: int
+    WARPS: int = 1  # of a block; all but one only help to move the weights
+    BLOCKS: int = 1  # that a multiprocessor is to have room for: what is left of its registers is a block's
+    EXPECTED: int = 0
+    LISTENS: int = 0
+    OPT: int = 0  # plain ascent person by person, in batches, Adam, joint Adam
+    WEIGHTED: int = 0
+    GAINS: int = 0  # none, 1 for the right label, a table
+    LIKELIHOOD: int = 0
+    KLD: int = 0  # none, or 1 + the divergence's number
+    LOG_RATIO: int = 0
+    AGREEMENT: int = 0
+    JENSEN_SHANNON: int = 0
+    T: int = 0  # bounded terms; those that bound rates given the label, and overall, as bits
+    BY_LABEL: int = 0
+    OVERALL: int = 0
+
+    @property
+    def kept(self) -> int:
+        """Logits that are kept: of two labels, half the difference."""
+        return 1 if self.K == 2 else self.K
+
+    @property
+    def width(self) -> int:
+        """Hidden units with those that fill the last lane."""
+        return -(-self.H // self.U) * self.U
+
+    def elements(self, n_features: int) -> int:
+        """Return how many weights a group's policy has here."""
+        return (n_features + 2 + self.kept) * self.width + self.kept
+
+    def moments(self, n_features: int) -> int:
+        """Return how many numbers the optimiser keeps."""
+        each = (0, 0, 2 * self.G, (1 if self.G == 2 else self.G) + 3)[self.OPT]
+        return _fours(self.elements(n_features) * each)
+
+    def policies(self, n_features: int) -> int:
+        """Return how many numbers all policies take."""
+        return _fours(self.elements(n_features) * self.G)
+
+    def shared_bytes(self, n_features: int) -> int:
+        """Return the shared memory of one model in training."""
+        size, batches = self.policies(n_features), self.OPT > 0
+        numbers = 2 * 4 * self.NNZ  # a ring of four rows, of a column number and a value each
+        numbers += size * (self.PLACED >= POLICIES) + batches * size * (self.PLACED >= GRADIENT)
+        numbers += batches * self.moments(n_features) * (self.PLACED >= MOMENTS)
+        return 4 * numbers
+
+    def source(self, kernel: str) -> str:
+        """Return the source of a kernel, 'train' or 'judge', with these numbers."""
+        return "".join(f"#define {name} {value}\n" for name, value in self._asdict().items()) + _text(kernel)
+
+    def for_judging(self) -> Spec:
+        """Return what a kernel that only decides depends on."""
+        return Spec(*self[: Spec._fields.index("WARPS")])
+
+
+@cache
+def _text(kernel: str) -> str:
+    folder = files(__package__)
+    return "".join(folder.joinpath(f"{part}.cu").read_text(encoding="utf-8") for part in (*PARTS, kernel))
+
+
+def _fours(count: int) -> int:
+    return -(-count // 4) * 4
+
+
+def layout(n_groups: int, n_hidden: int, most_columns: int) -> dict[str, int]:
+    """Return how a warp shares out hidden units and the columns of rows that have at most so many."""
+    parts = 1 if n_hidden > 32 else 2 if n_hidden > 8 else 4
+    units = math.ceil(n_hidden * parts / 32)
+    step = max(2, parts)
+    columns = -(-most_columns // step) * step
+    if 0 < columns <= MOST_COLUMNS and columns // parts * units * n_groups <= MOST_WEIGHTS:
+        return {"H": n_hidden, "U": units, "S": parts, "NNZ": columns}
+    return {"H": n_hidden, "U": math.ceil(n_hidden / 32), "S": 1, "NNZ": 0}
+
+
+def spec_of(
+    policies: Any, people: People, terms: Any, options: Options, *, most_columns: int, room: int
+) -> Spec:
+    """Return the spec of one training run; `room` is the shared memory that one model may take.
+
+    Raises
+    ------
+    ValueError
+        If the reward has a term that only the CPU knows, or more groups are bounded than there are bits.
+    """
+    n_groups, n_actions, n_hidden = policies.W2.shape
+    if terms.custom.present:
+        raise ValueError(
+            "Got a reward with Custom() for engine='cuda', but a function of your own runs on the CPU only: "
+            "expected engine='cpu', or a reward of the other terms."
+        )
+    n_bounded = len(terms.rates.bound)
+    if n_bounded and n_groups > MOST_HELD:
+        raise ValueError(
+            f"Got {n_groups} groups and a bounded rate for engine='cuda', but expected at most {MOST_HELD} "
+            "groups there: use engine='cpu'."
+        )
+    direct = options.batch_size == 1 and not options.adam and options.weight_decay == 0
+    gains = terms.correctness.gains
+    mask = terms.rates.mask
+    spec = Spec(
+        G=n_groups,
+        K=n_actions,
+        **layout(n_groups, n_hidden, most_columns),
+        PLACED=GRADIENT,
+        WARPS=1 if not options.adam else 2 if options.batch_size >= LARGE else 4,
+        EXPECTED=int(options.expected),
+        LISTENS=int(options.mutual and n_groups > 1 and terms.listens),
+        OPT=3 if options.apart > 0 else 2 if options.adam else 0 if direct else 1,
+        WEIGHTED=int(len(people.weights) > 0),
+        GAINS=0 if not gains.any() else 1 if np.array_equal(gains, np.eye(n_actions)) else 2,
+        LIKELIHOOD=int(terms.likelihood.clip > 0),
+        KLD=1 + terms.kl.kind if terms.kl.weight > 0 else 0,
+        LOG_RATIO=int(terms.log_ratio.weight > 0),
+        AGREEMENT=int(terms.agreement.weight > 0),
+        JENSEN_SHANNON=int(terms.jensen_shannon.weight > 0),
+        T=n_bounded,
+        BY_LABEL=sum(1 << t for t in range(n_bounded) if mask[t, :-1].any()),
+        OVERALL=sum(1 << t for t in range(n_bounded) if mask[t, -1].any()),
+    )
+    n_features = policies.W1.shape[1]
+    # Moments are read once a batch: more models side by side are worth more than having them near.
+    while spec.PLACED and spec.shared_bytes(n_features) > room:
+        spec = spec._replace(PLACED=spec.PLACED - 1)
+    side_by_side = room // (spec.shared_bytes(n_features) + RESERVED)
+    needed = 255 if n_groups * n_actions > 4 else 96 if direct else 160
+    most = REGISTERS // (32 * spec.WARPS * needed)
+    return spec._replace(BLOCKS=max(1, min(side_by_side, most // 4 * 4 if most > 4 and direct else most)))

@@ -1,0 +1,300 @@
+extern "C" __global__ void __launch_bounds__(32 * WARPS, BLOCKS) train(const Model* models) {
+  extern __shared__ __align__(16) float shared[];
+  const Model m = models[blockIdx.x];
+  const Lane me = this_lane();
+  const i64 d = m.d, size = padded(elements(d) * G);
+  float* room = shared;
+#if NNZ > 0
+  int2* ring = (int2*)room;
+  room += DEPTH * NNZ * 2;
+#endif
+#if PLACED >= 1
+  float* W = room; room += size;
+  copy(W, m.policies, size, threadIdx.x, 32 * WARPS);
+#else
+  float* W = m.policies;
+#endif
+#if OPT > 0
+#if PLACED >= 2
+  float* gradient = room; room += size;
+  copy(gradient, m.gradient, size, threadIdx.x, 32 * WARPS);
+#else
+  float* gradient = m.gradient;
+#endif
+#if PLACED >= 3
+  float* moments = room;
+  const i64 memory = OPT == 3 ? padded(elements(d) * (FD + 3)) : OPT == 2 ? 2 * elements(d) * G : 0;
+  copy(moments, m.moments, memory, threadIdx.x, 32 * WARPS);
+#else
+  float* moments = m.moments;
+#endif
+#endif
+  __syncthreads();
+#if OPT > 0
+  __shared__ Move how;
+  if (threadIdx.x >= 32) {  // a warp that helps to move the weights, and rests otherwise
+    for (;;) {
+      __syncthreads();
+      if (!how.more) return;
+      move(how, W, gradient, moments, (int)d, threadIdx.x, 32 * WARPS);
+      __syncthreads();
+    }
+  }
+  i64 pending = (m.first - m.origin) % m.batch;
+#endif
+  Small small;
+  load_small(W, d, me, small);
+#if OPT > 0
+  Batch batch;
+  batch.load(m.state);
+  Small summed;
+  load_small(gradient, d, me, summed);
+#endif
+#if T > 0
+  Watched rates;
+  rates.load(m.state + 3 * G, m.rates, me.lane);
+#endif
+  const u64 acts = scramble(m.seed, 1);
+  i64 step = m.first, left = m.interval - (m.first - m.origin) % m.interval, broken = 0;
+  double* history = m.history + 2 * ((m.first - m.origin) / m.interval);
+  double rewarded = 0.0, parted = 0.0;
+  int person = (int)person_at(m, step + me.lane);
+  unsigned who = m.who[person];
+  unsigned slot = 0;
+#if NNZ > 0
+  const unsigned ring_at = (unsigned)__cvta_generic_to_shared(ring) + me.lane * 16;
+  #define SEND(whom, into)                                                                              \
+    do {                                                                                                \
+      if (me.lane < NNZ / 2)                                                                            \
+        asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(ring_at + (into) * (NNZ * 8)),   \
+                     "l"(m.rows + (i64)(whom) * NNZ + me.lane * 2));                                    \
+      asm volatile("cp.async.commit_group;");                                                           \
+    } while (0)
+  for (int i = 0; i < DEPTH - 1; i++) {
+    const int whom = __shfl_sync(FULL, person, i);
+    SEND(whom, i);
+  }
+  #define ARRIVED asm volatile("cp.async.wait_group %0;" ::"n"(DEPTH - 1 - AHEAD)); __syncwarp()
+#if AHEAD
+  Columns columns;
+  ARRIVED;
+  open(columns, ring, me);
+#endif
+#endif
+  while (step < m.stop) {
+    // The next people, as many as there are lanes, are looked up at once, one turn before they are met.
+    i64 here = m.stop - step < left ? m.stop - step : left;
+    here = here < 32 ? here : 32;
+    const int person_next = (int)person_at(m, step + here + me.lane);
+    const unsigned who_next = m.who[person_next];
+#if OPT == 0 || T > 0
+    const float scheduled = (float)schedule_at(m, step + me.lane);
+#endif
+#if !EXPECTED
+    const float drawn = (float)uniform(acts, step + me.lane);
+#endif
+#if WEIGHTED
+    const float2 counted = m.counts[person];
+#endif
+    float reward_sum = 0.f, apart_sum = 0.f;
+    #pragma unroll 1
+    for (int i = 0; i < here; i++) {
+#if NNZ > 0
+      {
+        const int ahead = i + DEPTH - 1;
+        const bool now = ahead < here;
+        const int whom = __shfl_sync(FULL, now ? person : person_next, now ? ahead : ahead - (int)here);
+        SEND(whom, (slot + DEPTH - 1) % DEPTH);
+      }
+      slot = (slot + 1) % DEPTH;
+#else
+      const i64 whom = __shfl_sync(FULL, person, i), from = m.starts[whom];
+      Columns columns = {m.rows + from, (int)(m.starts[whom + 1] - from)};
+#endif
+      const unsigned is = __shfl_sync(FULL, who, i);
+      const int group = is & 0xffff, label = is >> 16;
+      float hidden[N], logits[M], said[G * K], logs[G * K];
+#if NNZ > 0 && !AHEAD
+      Columns columns;
+      ARRIVED;
+      open(columns, ring + (slot + DEPTH - 1) % DEPTH * NNZ, me);
+#endif
+      forward(W, small, columns, me, hidden, logits);
+#if NNZ > 0 && AHEAD
+      Columns next;  // is on its way while this person is dealt with
+      ARRIVED;
+      open(next, ring + slot * NNZ, me);
+#endif
+      softmax(logits, said, logs);
+      Seen seen;
+      look(said, logs, group, seen);
+#if OPT == 0 || T > 0
+      const float share = __shfl_sync(FULL, scheduled, i);
+#endif
+      float scale = 1.f;
+#if WEIGHTED
+      scale = __shfl_sync(FULL, counted.x, i);
+      const float people = __shfl_sync(FULL, counted.y, i);
+#else
+      const float people = 1.f;
+#endif
+#if T > 0
+      rates.watch(seen.p, group, label, share, people);
+#endif
+      int action = -1, draws[OTHERS];
+#if !EXPECTED
+      action = draw(seen.p, __shfl_sync(FULL, drawn, i));
+#if AGREEMENT || JENSEN_SHANNON
+      #pragma unroll
+      for (int o = 0; o < O; o++)
+        draws[o] = draw(seen.q + o * K, (float)uniform(scramble(m.seed, 2 + (o >= group ? o + 1 : o)), step + i));
+#endif
+#endif
+      const float apart = mean_divergence<0>(seen);
+      float note = apart;
+#if KLD > 1
+      note = mean_divergence<KLD - 1>(seen);
+#endif
+      float reward = 0.f, acting[KL];
+#if EXPECTED
+      float earned[K];
+      #pragma unroll
+      for (int k = 0; k < K; k++) {
+        float q[OTHERS], lq[OTHERS], price = 0.f;
+        #pragma unroll
+        for (int o = 0; o < O; o++) { q[o] = seen.q[o * K + k]; lq[o] = seen.lq[o * K + k]; }
+#if T > 0
+        price = rates.price_of(k, label);
+#endif
+        earned[k] = reward_of(m, k, label, seen.p[k], seen.lp[k], q, lq, draws, note, price);
+        reward += seen.p[k] * earned[k];
+      }
+      #pragma unroll
+      for (int k = 0; k < KL; k++) acting[k] = seen.p[k + K - KL] * (earned[k + K - KL] - reward);
+#else
+      {
+        float q[OTHERS], lq[OTHERS], price = 0.f;
+        #pragma unroll
+        for (int o = 0; o < O; o++) {
+          q[o] = pick<K>(seen.q + o * K, action);
+          lq[o] = pick<K>(seen.lq + o * K, action);
+        }
+#if T > 0
+        price = rates.price_of(action, label);
+#endif
+        const float p = pick<K>(seen.p, action), lp = pick<K>(seen.lp, action);
+        reward = reward_of(m, action, label, p, lp, q, lq, draws, note, price);
+        #pragma unroll
+        for (int k = 0; k < KL; k++)
+          acting[k] = reward * ((action == k + K - KL ? 1.f : 0.f) - seen.p[k + K - KL]);
+      }
+#endif
+      reward_sum += reward;
+      apart_sum += apart;
+
+      // Every group's logit gradient: the acting one's, what listeners hear, or nothing.
+      float moves[M];
+#if LISTENS
+      float heard[OTHERS * KL];
+      #pragma unroll
+      for (int o = 0; o < O; o++) listen(m, seen, o, action, draws[o], heard + o * KL);
+#endif
+#if OPT == 0
+      scale *= share * (float)m.rate;
+#endif
+      #pragma unroll
+      for (int g = 0; g < G; g++) {
+        #pragma unroll
+        for (int k = 0; k < KL; k++) {
+          float other = 0.f;
+#if LISTENS
+          other = g < group ? heard[(g < O ? g : 0) * KL + k] : heard[(g > 0 ? g - 1 : 0) * KL + k];
+#endif
+          moves[k * G + g] = scale * (g == group ? acting[k] : other);
+        }
+      }
+      float back[N];
+      #pragma unroll
+      for (int j = 0; j < N; j++) {
+        float sum = 0.f;
+        #pragma unroll
+        for (int k = 0; k < KL; k++) sum = fmaf(moves[k * G + j % G], small.w2[(j / G) * M + k * G + j % G], sum);
+        back[j] = hidden[j] > 0.f ? (K == 2 ? 2.f * sum : sum) : 0.f;
+      }
+#if OPT == 0
+      Small& target = small;
+      float* into = W;
+#else
+      Small& target = summed;
+      float* into = gradient;
+#endif
+      #pragma unroll
+      for (int j = 0; j < N; j++) {
+        target.b1[j] += back[j];
+        #pragma unroll
+        for (int k = 0; k < KL; k++) {
+          const int at = (j / G) * M + k * G + j % G;
+          target.w2[at] = fmaf(moves[k * G + j % G], hidden[j], target.w2[at]);
+        }
+      }
+      #pragma unroll
+      for (int j = 0; j < M; j++) target.b2[j] += moves[j];
+      add(columns, into, back, me);
+#if NNZ > 0 && AHEAD
+      #pragma unroll
+      for (int k = 0; k < COLUMNS; k++) { columns.at[k] = next.at[k]; columns.value[k] = next.value[k]; }
+#endif
+#if OPT > 0
+      pending++;
+      #pragma unroll
+      for (int g = 0; g < G; g++) batch.touched[g] |= LISTENS || g == group;
+      if (pending >= m.batch || step + i + 1 == m.end) {
+        store_small(gradient, d, me, summed);
+        batch.close(how, (int)pending, m.rate * schedule_at(m, step + i), m.apart, m.decay, me.lane);
+        pending = 0;
+        __syncthreads();
+        move(how, W, gradient, moments, (int)d, threadIdx.x, 32 * WARPS);
+        __syncthreads();
+        load_small(W, d, me, small);
+        load_small(gradient, d, me, summed);
+      }
+#endif
+      __syncwarp();
+    }
+    // No early exit: a warp that might part here would have to come together again at every shuffle.
+    if (!(fabsf(reward_sum) < __int_as_float(0x7f800000)) && !broken) broken = step + here;
+    rewarded += reward_sum;
+    parted += apart_sum;
+    step += here;
+    left -= here;
+    if (left == 0 || step == m.stop) {
+      if (me.lane == 0) { history[0] += rewarded; history[1] += parted; }
+      history += 2;
+      left = m.interval; rewarded = 0.0; parted = 0.0;
+    }
+    person = person_next; who = who_next;
+  }
+#if NNZ > 0
+  asm volatile("cp.async.wait_all;");
+#endif
+  if (me.lane == 0 && broken && m.done[0] == 0) m.done[0] = -broken;
+  store_small(W, d, me, small);
+#if OPT > 0
+  store_small(gradient, d, me, summed);
+  if (me.lane == 0) { batch.store(m.state); how.more = false; }
+  __syncthreads();
+#endif
+#if T > 0
+  rates.store(m.state + 3 * G, me.lane);
+#endif
+  __syncwarp();
+#if PLACED >= 1
+  copy(m.policies, W, size, me.lane, 32);
+#endif
+#if OPT > 0 && PLACED >= 2
+  copy(m.gradient, gradient, size, me.lane, 32);
+#endif
+#if OPT > 1 && PLACED >= 3
+  copy(m.moments, moments, memory, me.lane, 32);
+#endif
+}
