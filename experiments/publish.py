@@ -7,6 +7,7 @@
     python experiments/tiny_groups.py && python experiments/selective_labels.py && python experiments/strangers.py && python experiments/boosted_choices.py
     python experiments/planted_proxies.py
     python benchmarks/training.py --json results/benchmarks/training.json
+    python benchmarks/defaults.py --json results/benchmarks/defaults.json
     python benchmarks/learning.py --json results/benchmarks/learning.json
     python benchmarks/serving.py --json results/benchmarks/serving.json
     python benchmarks/gpu.py --json results/benchmarks/gpu.json    # on a machine with a GPU, as the next
@@ -295,6 +296,20 @@ def speed() -> str:
     return f"{markdown(pd.DataFrame(rows))}\n\n{threads} Command: `python benchmarks/training.py`, one run."
 
 
+def speed_of_defaults() -> str:
+    figures = json.loads((RESULTS / "benchmarks" / "defaults.json").read_text())
+    met, seconds = figures["people_per_second"], figures["seconds_of_a_fit"]
+    rates = pd.DataFrame(
+        [(name, f"{rate:,.0f}", f"{met['evenhand'] / rate:.1f} ×") for name, rate in met.items()],
+        columns=["the defaults' loop, one thread", "people met per second", "time beside evenhand's"],
+    )
+    fits = pd.DataFrame(
+        [(name, f"{value:.2f}", f"{value / seconds['evenhand']:.1f} ×") for name, value in seconds.items()],
+        columns=["a whole fit on Adult, one thread", "seconds", "time beside evenhand's"],
+    )
+    return f"{markdown(rates)}\n\n{markdown(fits)}\n\nCommand: `python benchmarks/defaults.py`, one run."
+
+
 def growth() -> str:
     figures = json.loads((RESULTS / "benchmarks" / "training.json").read_text())
     steps = pd.DataFrame(figures["growth"]).rename(columns={"ns_per_step": "ns per step"})
@@ -433,6 +448,7 @@ PAGES: dict[str, Callable[[], str]] = {
     "convergence": convergence,
     "authors-files": authors_files,
     "speed": speed,
+    "speed-of-defaults": speed_of_defaults,
     "growth": growth,
 }
 

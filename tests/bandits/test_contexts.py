@@ -7,8 +7,10 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from evenhand import CooperativeBandits, GradientBandit
+from evenhand.bandits import kernels
 from evenhand.bandits.contexts import as_rows
 from evenhand.bandits.oracle import row_of
+from evenhand.bandits.training import Training
 
 
 @given(st.integers(1, 6), st.integers(1, 6), st.floats(0, 1), st.booleans())
@@ -50,3 +52,17 @@ def test_a_few_rows_in_order_are_taken_as_any_others(learner):
             model._contexts(bad.astype(object), reset=False)
         with pytest.raises(ValueError, match=re.escape(str(usually.value))):
             model._contexts(bad, reset=False)
+
+
+def test_zeros_left_out_change_no_digit(monkeypatch):
+    """Told sparsely or densely, the same person gets the same probabilities to the last bit."""
+    table = np.random.default_rng(0).normal(size=(50, 9)).astype(np.float32)
+    table *= np.random.default_rng(1).random((50, 9)) < 0.6
+    start = {"n_features": 9, "n_hidden": 20, "n_actions": 3, "n_groups": 2, "seed": 0, "shared_start": False}
+    policies, found = Training.begin(**start).policies, {}
+    for share in (0.0, 1.1):
+        monkeypatch.setattr("evenhand.bandits.contexts.SPARSE_BELOW", share)
+        rows = as_rows(table)
+        found[rows.sparse] = np.empty((50, 2, 3))
+        kernels.probabilities(policies, rows, found[rows.sparse])
+    assert np.array_equal(found[True], found[False])

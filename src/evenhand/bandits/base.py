@@ -169,7 +169,7 @@ class PolicyLearner(Doors):
         self._check_policies()
         policies: Network = self._training.policies
         out = np.empty((n_people, *policies.b2.shape))
-        kernels.probabilities(*policies, rows, out)
+        kernels.probabilities(policies, rows, out)
         return all_finite(out)
 
     def _by_group(self, X: Any) -> Floats:

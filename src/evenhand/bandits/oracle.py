@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from evenhand.arrays import Floats
-from evenhand.bandits.kernels.loop import next_person
+from evenhand.bandits.kernels.loop import person_at
 from evenhand.bandits.kernels.optimisers import DECAY_1, DECAY_2, EPSILON, learning_rate
 from evenhand.bandits.kernels.structs import Moments, Options, People, Rows
 from evenhand.bandits.policy import along_logits, expected_logit_gradient, log_probabilities
@@ -37,7 +37,7 @@ def one_step(
     options: Options, step: int,
 ) -> float:  # fmt: skip
     """Meet one person, reward the action, move the policies; return the reward."""
-    person = next_person(options, step, len(people.groups))
+    person = person_at(options, step, len(people.groups))
     group, rate = int(people.groups[person]), learning_rate(options, step)
     context = row_of(rows, person, policies.W1.shape[1])
     seen = look(policies, context, people, person, state, options, step)

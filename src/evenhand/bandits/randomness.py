@@ -36,25 +36,37 @@ def uniform(seed: int, step: int, stream: int) -> Any:
 
 
 @jit()
-def shuffled(position: int, n: int, key: int) -> Any:
-    """Return where `position` lies in the permutation of 0 … n-1 that `key` names, with no list in memory.
+def shuffle_of(n: int, key: int) -> Any:
+    """Return the numbers by which `walk` goes through the permutation of 0 … n-1 that `key` names."""
+    width = 1
+    while (1 << width) < n:
+        width += 1
+    mask, shift = np.uint64((1 << width) - 1), np.uint64((width + 1) // 2)
+    return np.uint64(n), mask, shift, scramble(key, 0), scramble(key, 1), scramble(key, 2), scramble(key, 3)
+
+
+@jit(inline="always")
+def walk(position: int, shuffle: Any) -> Any:
+    """Return where `position` lies in a permutation, with no list in memory.
 
     Each round is a bijection of the w-bit words; words past n are walked on until one falls inside.
+    """
+    n, mask, shift = shuffle[0], shuffle[1], shuffle[2]
+    x = np.uint64(position)
+    while True:
+        for bits in shuffle[3:]:
+            x = (x ^ bits) & mask
+            x = (x * ((bits >> _S30) | _ONE)) & mask  # an odd factor: invertible modulo 2^w
+            x = x ^ (x >> shift)
+        if x < n:
+            return np.int64(x)
+
+
+@jit()
+def shuffled(position: int, n: int, key: int) -> Any:
+    """Return where `position` lies in the permutation of 0 … n-1 that `key` names.
 
     >>> sorted(shuffled(i, 10, 7) for i in range(10))
     [0, 1, 2, 3, 4, 5, 6, 7, 8, 9]
     """
-    width = 1
-    while (1 << width) < n:
-        width += 1
-    mask = np.uint64((1 << width) - 1)
-    shift = np.uint64((width + 1) // 2)
-    x = np.uint64(position)
-    while True:
-        for turn in range(4):
-            bits = scramble(key, turn)
-            x = (x ^ bits) & mask
-            x = (x * ((bits >> _S30) | _ONE)) & mask  # an odd factor: invertible modulo 2^w
-            x = x ^ (x >> shift)
-        if x < np.uint64(n):
-            return np.int64(x)
+    return walk(position, shuffle_of(n, key))

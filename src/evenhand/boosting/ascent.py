@@ -103,7 +103,9 @@ def ascend(
     logged, listens = people.actions.shape[0] > 0, mutual and n_groups > 1 and terms.listens
     shape = n_groups, n_actions
     logits, logs, said, slope = np.zeros(shape), np.zeros(shape), np.zeros(shape), np.zeros(shape)
-    rewards, gradient, heard = np.zeros(n_actions), np.zeros(n_actions), np.zeros(n_actions)
+    rewards, untold, gradient, heard = (
+        np.zeros(n_actions), np.zeros(n_actions), np.zeros(n_actions), np.zeros(n_actions)
+    )  # fmt: skip
     draws = np.zeros(n_groups, np.int64)
     stiff = np.zeros((n_groups, n_outputs))
     for g in range(n_groups):
@@ -127,7 +129,9 @@ def ascend(
         told = logged and label >= 0
         stands_for = people.shares[i] if told and shared else 1.0
         if told:
-            stand_for(stands_for, terms, apart, 0, n_actions, group, said, logs, draws, True, state, rewards)
+            stand_for(
+                stands_for, terms, apart, 0, n_actions, group, said, logs, draws, True, state, rewards, untold
+            )
         for k in range(n_actions):
             price = prices[group, -1, k]  # whatever the label
             rewards[k] -= price + stands_for * (prices[group, label, k] - price)

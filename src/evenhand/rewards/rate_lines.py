@@ -10,7 +10,7 @@ from evenhand.jit import jit
 from evenhand.rewards.term import TINY
 
 
-@jit()
+@jit(inline="always")
 def watch(
     own: Any, state: Any, group: int, label: int, policies: Any, share: float, stands_for: float, logged: bool
 ) -> None:
@@ -47,7 +47,7 @@ def decided(cut: float, second: float, likeliest: int) -> Any:
     return likeliest if cut == 0.0 else int(second >= cut)
 
 
-@jit()
+@jit(inline="always")
 def move_prices(own: Any, state: Any, t: int, slot: int, k: int, share: float) -> None:
     """Move the dual variables of one rate as `ascended` does."""
     step = share * own.dual_step[t]
@@ -94,13 +94,13 @@ def watch_all(
                     move_prices(own, state, t, slot, k, share)
 
 
-@jit()
+@jit(inline="always")
 def outside(value: float, half: float) -> Any:
     """Return how far a number lies outside ± half."""
     return value - min(max(value, -half), half)
 
 
-@jit()
+@jit(inline="always")
 def rate_apart(own: Any, state: Any, t: int, group: int, slot: int, k: int) -> Any:
     """Return how far a group's rate lies from the middle of the groups seen so far; the group is one.
 
@@ -114,7 +114,7 @@ def rate_apart(own: Any, state: Any, t: int, group: int, slot: int, k: int) -> A
     return state.rates[t, group, slot, k] - 0.5 * (low + high)
 
 
-@jit()
+@jit(inline="always")
 def rate_excess(own: Any, state: Any, t: int, group: int, slot: int, k: int) -> Any:
     """Return how far a group's rate lies outside the bound around the middle of the groups seen so far."""
     if state.counts[group, slot] == 0 or not own.held[t, group]:
@@ -122,7 +122,7 @@ def rate_excess(own: Any, state: Any, t: int, group: int, slot: int, k: int) -> 
     return outside(rate_apart(own, state, t, group, slot, k), 0.5 * own.bound[t])
 
 
-@jit()
+@jit(inline="always")
 def rate_price(own: Any, state: Any, group: int, label: int, k: int) -> Any:
     """Return what action k costs this group now, for all bounded rates that count this person.
 

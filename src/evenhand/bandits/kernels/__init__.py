@@ -1,6 +1,5 @@
 """Numba: the training loop over people. Arrays are assumed clean; the doors are in `training`."""
 
-from evenhand.bandits.kernels.layers import probabilities
-from evenhand.bandits.kernels.loop import train
+from evenhand.bandits.kernels.padding import probabilities, train
 
 __all__ = ["probabilities", "train"]

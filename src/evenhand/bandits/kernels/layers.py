@@ -10,36 +10,35 @@ from typing import Any
 
 import numpy as np
 
+from evenhand.bandits.kernels.simd import LANES, load, read, store, summed, where_positive, zeros
 from evenhand.jit import jit
 
 # Sums may be reordered, so that loops over hidden units vectorise; NaN and infinity keep their meaning.
 FAST = {"contract", "reassoc", "nsz", "arcp"}
 
 
-@jit(fastmath=FAST, inline="always")
+@jit(inline="always")
 def forward(
     W1: Any, b1: Any, W2: Any, b2: Any, g: int, values: Any, indices: Any, at: int, index_at: int, count: int,
     hidden: Any, logits: Any,
 ) -> None:  # fmt: skip
     """Fill hidden[g] and logits[g] for the row of `count` values that starts at `at`."""
-    n_hidden = b1.shape[1]
-    zero = b1.dtype.type(0)
-    for j in range(n_hidden):
-        hidden[g, j] = b1[g, j]
-    for q in range(count):
-        value, feature = values[at + q], indices[index_at + q]
-        for j in range(n_hidden):
-            hidden[g, j] += value * W1[g, feature, j]
-    for j in range(n_hidden):
-        hidden[g, j] = hidden[g, j] if hidden[g, j] > zero else zero
-    for k in range(b2.shape[1]):
-        total = zero
-        for j in range(n_hidden):
-            total += hidden[g, j] * W2[g, k, j]
-        logits[g, k] = total + b2[g, k]
+    n_features, width = W1.shape[1], b1.shape[1]
+    n_actions = W2.shape[1]
+    for j in range(g * width, (g + 1) * width, LANES):
+        first = g * (n_features - 1) * width + j
+        sums = load(b1, j)
+        for q in range(count):  # in the row's order, so that zeros left out of a sparse row change no digit
+            sums = sums + read(values, at + q) * load(W1, first + read(indices, index_at + q) * width)
+        store(hidden, j, where_positive(sums, sums))
+    for k in range(n_actions):
+        sums = zeros(hidden)
+        for j in range(0, width, LANES):
+            sums = sums + load(hidden, g * width + j) * load(W2, (g * n_actions + k) * width + j)
+        logits[g, k] = summed(sums) + b2[g, k]
 
 
-@jit(fastmath=FAST, inline="always")
+@jit(inline="always")
 def add_gradient(
     W1: Any, b1: Any, W2: Any, b2: Any, from_W2: Any, g: int,
     values: Any, indices: Any, at: int, index_at: int, count: int,
@@ -49,28 +48,23 @@ def add_gradient(
 
     With plain SGD the target is the policy itself; with batches or Adam it is the batch's gradient.
     """
-    n_hidden, n_actions = b1.shape[1], b2.shape[1]
-    kind = b1.dtype.type
-    zero = kind(0)
-    for j in range(n_hidden):
-        scratch[j] = zero
+    n_features, width = W1.shape[1], b1.shape[1]
+    n_actions, kind = W2.shape[1], b1.dtype.type
     for k in range(n_actions):
-        step = kind(scale * logit_gradient[k])
-        for j in range(n_hidden):
-            scratch[j] += step * from_W2[g, k, j]
-    for j in range(n_hidden):
-        scratch[j] = scratch[j] if hidden[g, j] > zero else zero
-    for j in range(n_hidden):
-        b1[g, j] += scratch[j]
-    for k in range(n_actions):
-        step = kind(scale * logit_gradient[k])
-        b2[g, k] += step
-        for j in range(n_hidden):
-            W2[g, k, j] += step * hidden[g, j]
+        b2[g, k] += kind(scale * logit_gradient[k])
+    for j in range(0, width, LANES):
+        said, back = load(hidden, g * width + j), zeros(hidden)
+        for k in range(n_actions):
+            step, place = kind(scale * logit_gradient[k]), (g * n_actions + k) * width + j
+            back = back + step * load(from_W2, place)
+            store(W2, place, load(W2, place) + step * said)
+        back = where_positive(said, back)
+        store(scratch, j, back)
+        store(b1, g * width + j, load(b1, g * width + j) + back)
     for q in range(count):
-        value, feature = values[at + q], indices[index_at + q]
-        for j in range(n_hidden):
-            W1[g, feature, j] += value * scratch[j]
+        value, place = read(values, at + q), (g * n_features + read(indices, index_at + q)) * width
+        for j in range(0, width, LANES):
+            store(W1, place + j, load(W1, place + j) + value * load(scratch, j))
 
 
 @jit(inline="always")
@@ -94,7 +88,7 @@ def softmax(logits: Any, g: int, logs: Any, policies: Any) -> None:
 @jit()
 def probabilities(W1: Any, b1: Any, W2: Any, b2: Any, rows: Any, out: Any) -> None:
     """Fill out[person, group, action] with what each group's policy says."""
-    n_groups, n_actions = b2.shape
+    n_groups, n_actions = W2.shape[:2]
     values, indices, starts = rows.values, rows.indices, rows.starts
     hidden = np.zeros(b1.shape, b1.dtype)
     logits = np.zeros((n_groups, n_actions), b1.dtype)

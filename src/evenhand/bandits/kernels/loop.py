@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from evenhand.bandits.kernels.layers import FAST, add_gradient, forward, softmax
 from evenhand.bandits.kernels.optimisers import close_batch, learning_rate
-from evenhand.bandits.randomness import scramble, shuffled, uniform
+from evenhand.bandits.kernels.simd import prefetch
+from evenhand.bandits.randomness import scramble, shuffle_of, uniform, walk
 from evenhand.jit import jit
 from evenhand.rewards import rate_lines
 from evenhand.rewards.compiled import fill_rewards, listen
@@ -20,15 +21,29 @@ _PERSON, _ACTION = 0, 1  # streams of random numbers; the groups' own draws foll
 
 
 @jit(inline="always")
-def next_person(options: Any, step: int, n_people: int) -> Any:
-    """Return who is met: a fresh shuffle each epoch, the file's order, or drawn with replacement."""
-    met = step - options.origin
+def shuffle_at(options: Any, step: int, n_people: int) -> Any:
+    """Return the shuffle of the epoch that a step lies in."""
+    return shuffle_of(n_people, scramble(options.seed, options.origin + (step - options.origin) // n_people))
+
+
+@jit(inline="always")
+def next_person(options: Any, step: int, position: int, n_people: int, shuffle: Any) -> Any:
+    """Return who is met: a fresh shuffle each epoch, the file's order, or drawn with replacement.
+
+    `position` is that of the step in its epoch.
+    """
     if options.order == 0:
-        epoch = options.origin + met // n_people
-        return shuffled(met % n_people, n_people, scramble(options.seed, epoch))
+        return walk(position, shuffle)
     if options.order == 1:
-        return met % n_people
+        return position
     return int(uniform(options.seed, step, _PERSON) * n_people)
+
+
+@jit()
+def person_at(options: Any, step: int, n_people: int) -> Any:
+    """Return who is met at any step; the loop goes from one to the next."""
+    position = (step - options.origin) % n_people
+    return next_person(options, step, position, n_people, shuffle_at(options, step, n_people))
 
 
 @jit(inline="always")
@@ -46,10 +61,9 @@ def draw(policies: Any, g: int, u: float) -> Any:
 @jit()
 def stand_for(
     people: float, terms: Any, apart: float, first: int, last: int, group: int, said: Any, logs: Any,
-    draws: Any, expected: bool, state: Any, rewards: Any,
+    draws: Any, expected: bool, state: Any, rewards: Any, untold: Any,
 ) -> None:  # fmt: skip
-    """Let what a log's label changes about the rewards count for so many people."""
-    untold = np.zeros(rewards.shape[0])
+    """Let what a log's label changes about the rewards count for so many people; `untold` is room."""
     fill_rewards(terms, apart, first, last, -1, group, said, logs, draws, expected, state, untold)
     for k in range(first, last):
         rewards[k] = untold[k] + people * (rewards[k] - untold[k])
@@ -81,9 +95,24 @@ def acting_gradient(
     return mean
 
 
-@jit(fastmath=FAST)
+class Scratch(NamedTuple):
+    """Room for one step."""
+
+    hidden: Any
+    logits: Any
+    back: Any
+    said: Any
+    logs: Any
+    rewards: Any
+    untold: Any
+    gradient: Any
+    draws: Any
+
+
+# Arrays that come in as arguments need not be counted in and out, which would take a seventh of a step.
+@jit(fastmath=FAST, _nrt=False)
 def train(
-    policies: Any, moments: Any, rows: Any, people: Any, terms: Any, state: Any, options: Any,
+    policies: Any, moments: Any, scratch: Any, rows: Any, people: Any, terms: Any, state: Any, options: Any,
     first_step: int, n_steps: int, history: Any, told: Any = None,
 ) -> int:  # fmt: skip
     """Take `n_steps` steps from `first_step` on; return how many were taken before a reward was not finite.
@@ -95,31 +124,46 @@ def train(
     values, indices, starts = rows.values, rows.indices, rows.starts
     groups, labels, pending = people.groups, people.labels, moments.pending
     n_people = groups.shape[0]
-    n_groups, n_hidden = b1.shape
-    n_actions = b2.shape[1]
+    n_groups, n_actions = W2.shape[0], W2.shape[1]
     direct = options.batch_size == 1 and not options.adam and options.weight_decay == 0.0
     expected, logged = options.expected, people.actions.shape[0] > 0
     weighted, shared = people.weights.shape[0] > 0, people.shares.shape[0] > 0
     listens, weights = options.mutual and n_groups > 1 and terms.listens, terms.weights
+    watches = state.rates.shape[0] > 0
     target_W1, target_b1, target_W2, target_b2 = policies if direct else moments.gradient
+    hidden, logits, back, said, logs, rewards, untold, gradient, draws = scratch
 
-    hidden = np.zeros((n_groups, n_hidden), b1.dtype)
-    logits = np.zeros((n_groups, n_actions), b1.dtype)
-    scratch = np.zeros(n_hidden, b1.dtype)
-    said, logs = np.zeros((n_groups, n_actions)), np.zeros((n_groups, n_actions))
-    rewards, gradient = np.zeros(n_actions), np.zeros(n_actions)
-    draws = np.zeros(n_groups, np.int64)
-
-    for step in range(first_step, first_step + n_steps):
-        person = next_person(options, step, n_people)
+    position = (first_step - options.origin) % n_people
+    shuffle = shuffle_at(options, first_step, n_people)
+    person, upcoming, after = 0, 0, 0
+    row, left = -1, 0
+    for ahead in range(first_step, first_step + n_steps + 2):
+        # People lie anywhere in memory: two steps before they are met, they are sent for.
+        person, upcoming, after = upcoming, after, next_person(options, ahead, position, n_people, shuffle)
+        position += 1
+        if position == n_people:
+            position, shuffle = 0, shuffle_at(options, ahead + 1, n_people)
+        prefetch(starts, after)
+        prefetch(groups, after)
+        prefetch(labels, after)
+        at = starts[upcoming]
+        prefetch(values, at)
+        prefetch(values, at + 15)
+        if rows.sparse:
+            prefetch(indices, at)
+            prefetch(indices, at + 15)
+        step = ahead - 2
+        if step < first_step:
+            continue
         group, label = groups[person], labels[person]
         at, count = starts[person], starts[person + 1] - starts[person]
         index_at = at if rows.sparse else 0
         for g in range(n_groups):
             forward(W1, b1, W2, b2, g, values, indices, at, index_at, count, hidden, logits)
             softmax(logits, g, logs, said)
-        rate = learning_rate(options, step)
-        if state.rates.shape[0] > 0:
+        closes = pending[0] + 1 >= options.batch_size or step + 1 == options.end
+        rate = learning_rate(options, step) if closes or direct or watches else 0.0
+        if watches:
             stands_for = people.shares[person] if shared else 1.0
             rate_lines.watch(
                 terms.rates, state, group, label, said, rate / options.learning_rate, stands_for, logged
@@ -140,12 +184,15 @@ def train(
         fill_rewards(terms, apart, first, last, label, group, said, logs, draws, expected, state, rewards)
         if told is not None and label >= 0:
             stand_for(
-                told[person], terms, apart, first, last, group, said, logs, draws, expected, state, rewards
-            )
+                told[person], terms, apart, first, last, group, said, logs, draws, expected, state, rewards,
+                untold,
+            )  # fmt: skip
         reward = acting_gradient(expected, logged, action, weight, earned, group, said, rewards, gradient)
         if not np.isfinite(reward):
             return step - first_step
-        row = (step - first_step) // options.interval
+        if left == 0:
+            row, left = row + 1, options.interval
+        left -= 1
         history[row, 0] += reward
         history[row, 1] += apart
         history[row, 2] += 1.0
@@ -156,7 +203,7 @@ def train(
         pending[1 + group] = 1
         add_gradient(
             target_W1, target_b1, target_W2, target_b2, W2, group, values, indices, at, index_at, count,
-            hidden, gradient, scale, scratch,
+            hidden, gradient, scale, back,
         )  # fmt: skip
         if listens:
             # `said` is what the policies said before anyone moved: the order of the groups does not matter.
@@ -166,10 +213,10 @@ def train(
                     pending[1 + g] = 1
                     add_gradient(
                         target_W1, target_b1, target_W2, target_b2, W2, g, values, indices, at, index_at,
-                        count, hidden, gradient, scale, scratch,
+                        count, hidden, gradient, scale, back,
                     )  # fmt: skip
         if direct:
             pending[0] = 0
-        elif pending[0] >= options.batch_size or step + 1 == options.end:
+        elif closes:
             close_batch(policies, moments, rate, options.adam, options.apart, options.weight_decay)
     return n_steps

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from evenhand.bandits.kernels.layers import FAST
+from evenhand.bandits.kernels.simd import LANES, load, roots, store, zeros
 from evenhand.jit import jit
 
 SCHEDULES = ("constant", "linear", "cosine", "inverse_sqrt")
@@ -28,35 +28,40 @@ def learning_rate(options: Any, step: int) -> Any:
     return rate * (FLOOR + (1.0 - FLOOR) * share)
 
 
-@jit(fastmath=FAST)
+@jit(inline="always")
+def adam_factors(updates: int) -> Any:
+    """Return what Adam's two averages are divided by, so that their start at zero does not show."""
+    return 1.0 / (1.0 - DECAY_1**updates), 1.0 / np.sqrt(1.0 - DECAY_2**updates)
+
+
+@jit()
 def move(
-    weights: Any, gradient: Any, first: Any, second: Any, share: float, rate: float, keep: float,
+    weights: Any, gradient: Any, first: Any, second: Any, g: int, share: float, rate: float, keep: float,
     updates: int, adam: bool,
 ) -> None:  # fmt: skip
-    """Move weights up the gradient times `share`, by SGD or Adam, and clear the gradient.
+    """Move group g's weights up the gradient times `share`, by SGD or Adam, and clear the gradient.
 
     `keep` is what weight decay leaves of the weights, whatever the gradient is.
     """
-    kind = weights.dtype.type
+    kind, n = weights.dtype.type, weights.size // weights.shape[0]
     share_, rate_, keep_ = kind(share), kind(rate), kind(keep)
-    if not adam:
-        for i in range(weights.shape[0]):
-            weights[i] = keep_ * weights[i] + rate_ * (share_ * gradient[i])
-            gradient[i] = kind(0)
-        return
-    keep_1, keep_2, tiny = kind(DECAY_1), kind(DECAY_2), kind(EPSILON)
-    new_1, new_2 = kind(1.0 - DECAY_1), kind(1.0 - DECAY_2)
-    size = kind(rate / (1.0 - DECAY_1**updates))
-    root = kind(1.0 / np.sqrt(1.0 - DECAY_2**updates))
-    for i in range(weights.shape[0]):
-        g = share_ * gradient[i]
-        first[i] = keep_1 * first[i] + new_1 * g
-        second[i] = keep_2 * second[i] + new_2 * g * g
-        weights[i] = keep_ * weights[i] + size * first[i] / (np.sqrt(second[i]) * root + tiny)
-        gradient[i] = kind(0)
+    keep_1, keep_2, new_1, new_2 = kind(DECAY_1), kind(DECAY_2), kind(1.0 - DECAY_1), kind(1.0 - DECAY_2)
+    by_1, by_2 = adam_factors(updates)
+    size, root, tiny = kind(rate * by_1), kind(by_2), kind(EPSILON)
+    for i in range(g * n, (g + 1) * n, LANES):
+        slope = share_ * load(gradient, i)
+        store(gradient, i, zeros(gradient))
+        if adam:
+            mean = keep_1 * load(first, i) + new_1 * slope
+            square = keep_2 * load(second, i) + new_2 * slope * slope
+            store(first, i, mean)
+            store(second, i, square)
+            store(weights, i, keep_ * load(weights, i) + size * mean / (roots(square) * root + tiny))
+        else:
+            store(weights, i, keep_ * load(weights, i) + rate_ * slope)
 
 
-@jit(fastmath=FAST)
+@jit()
 def move_jointly(
     weights: Any, gradient: Any, first: Any, second: Any, share: float, rate: float, apart: float,
     keep: float, updates: int,
@@ -67,38 +72,35 @@ def move_jointly(
     Adam would divide what they learn together by it too. The differences share one scale, `second[0]`, so
     that they sum to nothing and leave the mean alone; the mean's averages lie in the last row.
     """
-    kind = weights.dtype.type
-    n_groups, n_weights = weights.shape
-    share_, keep_, tiny = kind(share), kind(keep), kind(EPSILON)
-    keep_1, keep_2 = kind(DECAY_1), kind(DECAY_2)
-    new_1, new_2 = kind(1.0 - DECAY_1), kind((1.0 - DECAY_2) / n_groups)
-    size = kind(apart * rate / (1.0 - DECAY_1**updates))
-    root = kind(1.0 / np.sqrt(1.0 - DECAY_2**updates))
-    mean, step, scale = np.zeros_like(weights[0]), np.zeros_like(weights[0]), np.zeros_like(weights[0])
-    for g in range(n_groups):
-        for i in range(n_weights):
-            mean[i] += gradient[g, i]
-    for i in range(n_weights):
-        mean[i] /= kind(n_groups)
-    for g in range(n_groups):
-        for i in range(n_weights):
-            gradient[g, i] = share_ * (gradient[g, i] - mean[i])
-            scale[i] += gradient[g, i] * gradient[g, i]
-    for i in range(n_weights):
-        second[0, i] = keep_2 * second[0, i] + new_2 * scale[i]
-        scale[i] = size / (np.sqrt(second[0, i]) * root + tiny)
-    move(step, mean, first[n_groups], second[n_groups], share, rate, 1.0, updates, True)
-    for g in range(n_groups):
-        for i in range(n_weights):
-            first[g, i] = keep_1 * first[g, i] + new_1 * gradient[g, i]
-            weights[g, i] = keep_ * weights[g, i] + scale[i] * first[g, i] + step[i]
-            gradient[g, i] = kind(0)
-
-
-@jit(inline="always")
-def by_group(weights: Any) -> Any:
-    """Return weights with one row per group."""
-    return weights.reshape((weights.shape[0], weights[0].size))
+    kind, n_groups = weights.dtype.type, weights.shape[0]
+    n = weights.size // n_groups
+    share_, keep_, part = kind(share), kind(keep), kind(1.0 / n_groups)
+    keep_1, keep_2, new_1, new_2 = kind(DECAY_1), kind(DECAY_2), kind(1.0 - DECAY_1), kind(1.0 - DECAY_2)
+    by_1, by_2 = adam_factors(updates)
+    together, each, root, tiny = kind(rate * by_1), kind(apart * rate * by_1), kind(by_2), kind(EPSILON)
+    for i in range(0, n, LANES):
+        mean = zeros(weights)
+        for g in range(n_groups):
+            mean = mean + load(gradient, g * n + i)
+        mean = share_ * (part * mean)
+        spread = zeros(weights)
+        for g in range(n_groups):
+            slope = share_ * load(gradient, g * n + i) - mean
+            store(gradient, g * n + i, zeros(weights))
+            store(first, g * n + i, keep_1 * load(first, g * n + i) + new_1 * slope)
+            spread = spread + slope * slope
+        spread = keep_2 * load(second, i) + new_2 * part * spread
+        store(second, i, spread)
+        scale = each / (roots(spread) * root + tiny)
+        last = n_groups * n + i
+        square = keep_2 * load(second, last) + new_2 * mean * mean
+        mean = keep_1 * load(first, last) + new_1 * mean
+        store(first, last, mean)
+        store(second, last, square)
+        step = together * mean / (roots(square) * root + tiny)
+        for g in range(n_groups):
+            at = g * n + i
+            store(weights, at, keep_ * load(weights, at) + scale * load(first, at) + step)
 
 
 @jit()
@@ -115,17 +117,12 @@ def close_batch(
     share = 1.0 / moments.pending[0]
     moments.pending[0] = 0
     if apart > 0.0:
-        moments.pending[:] = 0
-        moments.updates[:] += 1
+        for g in range(moments.updates.shape[0]):
+            moments.pending[1 + g] = 0
+            moments.updates[g] += 1
         n = moments.updates[0]
-        move_jointly(
-            by_group(policies.W1), by_group(gradient.W1), by_group(first.W1), by_group(second.W1),
-            share, rate, apart, keep, n,
-        )  # fmt: skip
-        move_jointly(
-            by_group(policies.W2), by_group(gradient.W2), by_group(first.W2), by_group(second.W2),
-            share, rate, apart, keep, n,
-        )  # fmt: skip
+        move_jointly(policies.W1, gradient.W1, first.W1, second.W1, share, rate, apart, keep, n)
+        move_jointly(policies.W2, gradient.W2, first.W2, second.W2, share, rate, apart, keep, n)
         move_jointly(policies.b1, gradient.b1, first.b1, second.b1, share, rate, apart, 1.0, n)
         move_jointly(policies.b2, gradient.b2, first.b2, second.b2, share, rate, apart, 1.0, n)
         return
@@ -134,13 +131,7 @@ def close_batch(
             moments.pending[1 + g] = 0
             moments.updates[g] += 1
             n = moments.updates[g]
-            move(
-                policies.W1[g].ravel(), gradient.W1[g].ravel(), first.W1[g].ravel(), second.W1[g].ravel(),
-                share, rate, keep, n, adam,
-            )  # fmt: skip
-            move(
-                policies.W2[g].ravel(), gradient.W2[g].ravel(), first.W2[g].ravel(), second.W2[g].ravel(),
-                share, rate, keep, n, adam,
-            )  # fmt: skip
-            move(policies.b1[g], gradient.b1[g], first.b1[g], second.b1[g], share, rate, 1.0, n, adam)
-            move(policies.b2[g], gradient.b2[g], first.b2[g], second.b2[g], share, rate, 1.0, n, adam)
+            move(policies.W1, gradient.W1, first.W1, second.W1, g, share, rate, keep, n, adam)
+            move(policies.W2, gradient.W2, first.W2, second.W2, g, share, rate, keep, n, adam)
+            move(policies.b1, gradient.b1, first.b1, second.b1, g, share, rate, 1.0, n, adam)
+            move(policies.b2, gradient.b2, first.b2, second.b2, g, share, rate, 1.0, n, adam)

@@ -1,0 +1,63 @@
+"""Policies as the loops take them: with hidden units to fill whole vectors, which weigh nothing and stay so.
+
+A unit whose weights are all zero says nothing, hears nothing, and no optimiser moves it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from evenhand.bandits.kernels import layers, loop
+from evenhand.bandits.kernels.simd import LANES
+from evenhand.bandits.kernels.structs import Moments
+from evenhand.network import Network
+
+_BUFFERS = Moments._fields[:3]
+
+
+@contextmanager
+def padded(policies: Network, moments: Moments) -> Iterator[tuple[Network, Moments]]:
+    """Give policies and moments as the loops take them; in the end, theirs have what those have become."""
+    buffers: dict[str, Any] = {name: _wide(getattr(moments, name)) for name in _BUFFERS}
+    wide = _wide(policies), moments._replace(**buffers)
+    yield wide
+    for own, filled in ((policies, wide[0]), *zip(moments[:3], wide[1][:3], strict=True)):
+        for part, there in zip(own, filled, strict=True):
+            if part is not there:
+                part[...] = there[tuple(map(slice, part.shape))]
+
+
+def train(policies: Network, moments: Moments, *others: Any) -> int:
+    """Train as `loop.train` does, policies and moments of any width, in place."""
+    with padded(policies, moments) as (wide, wide_moments):
+        return int(loop.train(wide, wide_moments, _room(wide), *others))
+
+
+def probabilities(policies: Network, rows: Any, out: Any) -> None:
+    """Fill out[person, group, action] with what each group's policy says."""
+    layers.probabilities(*_wide(policies), rows, out)
+
+
+def _room(policies: Network) -> loop.Scratch:
+    """Return room for one step."""
+    kind, (n_groups, n_actions, width) = policies.b1.dtype, policies.W2.shape
+    return loop.Scratch(
+        hidden=np.zeros((n_groups, width), kind), logits=np.zeros((n_groups, n_actions), kind),
+        back=np.zeros(width, kind), said=np.zeros((n_groups, n_actions)),
+        logs=np.zeros((n_groups, n_actions)), rewards=np.zeros(n_actions), untold=np.zeros(n_actions),
+        gradient=np.zeros(n_actions), draws=np.zeros(n_groups, np.int64),
+    )  # fmt: skip
+
+
+def _wide(network: Network) -> Network:
+    """Return a network whose last axes fill whole vectors; the same arrays where they do already."""
+    return Network(*(_filled(part) for part in network))
+
+
+def _filled(part: Any) -> Any:
+    lacking = -part.shape[-1] % LANES
+    return np.pad(part, [(0, 0)] * (part.ndim - 1) + [(0, lacking)]) if lacking else part
