@@ -203,8 +203,7 @@ def test_nobody_known_and_nobody_selected(preset):
 @pytest.mark.parametrize("preset", ["nyc-ll144", "four-fifths"])
 def test_as_text_as_data_and_in_a_notebook(preset):
     table = people({("a", "f"): (60, 30), ("a", "m"): (60, 20), ("<b>", "f"): (60, 15), ("<b>", "m"): (3, 1)})
-    found = audited(table, sample_weight=np.arange(len(table)) + 1.0).statutory(preset)
-    assert "The tables count people as they are" in " ".join(found.notes)
+    found = audited(table).statutory(preset)
     assert repr(found) == found.summary()
     assert "left out (1.6 %)" in found.summary()
     document = found.to_dict()
@@ -218,3 +217,33 @@ def test_as_text_as_data_and_in_a_notebook(preset):
         r"\b(un)?(fair|compliant|legal|lawful|passe[sd]|fail(s|ed))\b", found.summary().lower()
     )
     assert verdicts == []
+
+
+def test_people_count_as_those_they_stand_for():
+    table = people({("a", "f"): (60, 30), ("a", "m"): (60, 20), ("b", "f"): (60, 15), ("b", "m"): (40, 10)})
+    rng = np.random.default_rng(0)
+    weights = rng.integers(1, 4, len(table))
+    repeated = np.repeat(np.arange(len(table)), weights)
+    decided, scores = np.where(table["hit"], "in", "out"), rng.random(len(table))
+    for said, rate, more in (
+        (decided, "selection", {}),
+        (scores, "scoring", {"y": decided, "threshold": 0.5}),
+    ):
+        weighted = audited(table, said, sample_weight=weights, **more)
+        if more:
+            more["y"] = decided[repeated]
+        counted = audited(table.iloc[repeated].reset_index(drop=True), said[repeated], **more)
+        one, other = (found.statutory("nyc-ll144", rate=rate) for found in (weighted, counted))
+        for name, found in one.tables.items():
+            pd.testing.assert_frame_equal(found, other.tables[name], check_dtype=False)
+        assert "People count as those they stand for" in " ".join(one.notes)
+    few, lot = (audited(table, sample_weight=given) for given in (weights, 10 * weights))
+    tests = [found.statutory("four-fifths").tables["sex: tests"] for found in (few, lot)]
+    pd.testing.assert_frame_equal(*tests)  # nobody is more certain for standing for ten times as many
+    plain = audited(table).statutory("four-fifths").tables
+    of_one = audited(table, sample_weight=np.ones(len(table))).statutory("four-fifths").tables
+    for name, found in plain.items():
+        pd.testing.assert_frame_equal(found, of_one[name], check_dtype=False)
+    rows = few.statutory("four-fifths").tables["sex"]
+    assert rows["To Cross 4/5"].isna().all()
+    assert rows["Low"].notna().any()

@@ -137,3 +137,16 @@ def test_scores_without_labels_have_scoring_rates(selected, tmp_path):
     out = evenhand(*options)
     assert out.exit_code == 2
     assert "Give the threshold" in out.stderr
+
+
+def test_merged_groups_count_by_their_own_values(selected, tmp_path):
+    """Small groups that are merged for the audit are categories of their own in a rule's tables."""
+    people = selected[1].copy()
+    people.loc[100:109, "race"] = "d"
+    people.to_csv(tmp_path / "p.csv", index=False)
+    options = ("audit", tmp_path / "p.csv", "--sensitive", "sex", "--sensitive", "race", "--predictions",
+               "selected", "--preset", "nyc-ll144", "--json")  # fmt: skip
+    apart, merged = (json.loads(evenhand(*options, *more).stdout) for more in ((), ("--merge-small", "rest")))
+    assert "rest" in merged["about"]["groups"]
+    assert merged["statutory"]["tables"] == apart["statutory"]["tables"]
+    assert {row["race"] for row in merged["statutory"]["tables"]["Race/Ethnicity Categories"]} == {*"abcd"}

@@ -23,13 +23,11 @@ def four_fifths(
     """Return the rates, ratios and tests of every sensitive column's categories, and of all crossed."""
     columns = counted.columns
     known = counted.known(columns)
-    hits, people = hits.loc[known.decided.index], known.decided.sum(axis=1)
+    hits = hits.loc[known.decided.index]
     layout = {name: [name] for name in columns}
     if len(columns) > 1:
         layout[" & ".join(columns)] = columns
-    found = {
-        title: compared(rated(hits, people, names, small), confidence) for title, names in layout.items()
-    }
+    found = {title: compared(rated(hits, known, names, small), confidence) for title, names in layout.items()}
     p = pd.concat([table["Fisher p"] for table in found.values()]).to_numpy(dtype=float)
     adjusted, at = holm(p), 0
     tables = {}
@@ -53,12 +51,17 @@ def compared(table: pd.DataFrame, confidence: float) -> pd.DataFrame:
         if reference is not None and row["Included"]:
             found["Impact Ratio"] = row["Rate"] / best
             if name != top[0]:
-                counts = (int(of[part]) for of in (row, reference) for part in ("Hits", "People"))
+                counts = (
+                    round(of[part] * of["Effective"] / of["People"])
+                    for of in (row, reference)
+                    for part in ("Hits", "People")
+                )
                 found |= compare(*counts, confidence=confidence)
+                if row["Effective"] != row["People"] or reference["Effective"] != reference["People"]:
+                    found |= dict.fromkeys(["Shortfall", "To Cross 4/5", "To Cross 0.05"], np.nan)
         rows.append(found)
-    told = table.set_axis(["People", "Selected", "Selection Rate", NOTE], axis=1).assign(
-        **{NOTE: left_out(table)}
-    )
+    told = table.drop(columns="Effective").set_axis(["People", "Selected", "Selection Rate", NOTE], axis=1)
+    told = told.assign(**{NOTE: left_out(table)})
     return told.join(pd.DataFrame(rows, index=table.index))
 
 
@@ -136,7 +139,7 @@ def holm(p: Floats) -> Floats:
 def _notes(known: Tally, selected: object, small: float, confidence: float, comparisons: int) -> list[str]:
     return [
         f"Selected: got the decision {selected!r}. {on_unknown(known, ' or '.join(known.columns))}",
-        *on_weights(known),
+        *on_weights(known, tested=True),
         "Each category is compared with the one of the highest rate in its table, which is itself chosen by "
         f"looking; categories with fewer than {100 * small:g} % of the people are not compared.",
         f"Low and High: exact {100 * confidence:g} % limits of the impact ratio (Chan and Zhang). From and "

@@ -24,18 +24,18 @@ def nyc_ll144(
     """Return the tables by sex, by race/ethnicity and by both, of how many were selected or scored high."""
     roles = _roles(counted.columns, sex, race)
     known = counted.known(roles)
-    hits, people = hits.loc[known.decided.index], known.decided.sum(axis=1)
+    hits = hits.loc[known.decided.index]
     layout = {
         "Sex Categories": [roles[0]],
         "Race/Ethnicity Categories": [roles[1]],
         "Intersectional Categories": [roles[1], roles[0]],
     }
-    tables = {title: _table(rated(hits, people, columns, small), rate) for title, columns in layout.items()}
+    tables = {title: _table(rated(hits, known, columns, small), rate) for title, columns in layout.items()}
     notes = [on_unknown(known, "sex or race/ethnicity"), *on_weights(counted)]
     if rate == "scoring":
         notes.append(
             f"A scoring rate is the share of a category with a score above {counted.median:g}, the median "
-            f"of the {counted.decided.to_numpy().sum():,} people whose scores were given."
+            f"of the {counted.decided.to_numpy().sum():,.0f} people whose scores were given."
         )
     else:
         notes.append(f"A selection rate is the share of a category that got the decision {selected!r}.")
@@ -77,7 +77,7 @@ def _roles(columns: list[str], sex: str | None, race: str | None) -> list[str]:
     if one is None or other is None or one == other:
         raise ValueError(
             f"Got the sensitive columns {listed(columns)}, but expected one that is the sex and another that "
-            "is the race/ethnicity. Audit with both as sensitive features, no groups merged, and name them "
+            "is the race/ethnicity. Audit with both as sensitive features, and name them "
             "as sex= and race= (--sex, --race) if they have other names."
         )
     return [one, other]

@@ -67,9 +67,15 @@ class Statutory:
         return self.summary()
 
 
-def rated(hits: pd.Series[int], counts: pd.Series[int], columns: list[str], small: float) -> pd.DataFrame:
-    """Return categories with their people, hits, rate, and whether they count: `Included`."""
-    table = pd.DataFrame({"People": counts, "Hits": hits}).groupby(level=columns).sum()
+def rated(hits: pd.Series[Any], counted: Tally, columns: list[str], small: float) -> pd.DataFrame:
+    """Return categories with their people, hits, rate, and whether they count: `Included`.
+
+    People with weights say as much as `Effective` people who count alike (Kish 1965).
+    """
+    counts = counted.decided.sum(axis=1)
+    squares = counts if counted.squares is None else counted.squares
+    table = pd.DataFrame({"People": counts, "Hits": hits, "Effective": squares}).groupby(level=columns).sum()
+    table["Effective"] = table["People"] ** 2 / table["Effective"]
     enough = table["People"] >= small * table["People"].sum()
     return table.assign(Rate=table["Hits"] / table["People"], Included=enough)
 
@@ -96,9 +102,16 @@ def on_unknown(counted: Tally, what: str) -> str:
     return f"{people(counted.unknown)} with unknown {what} {verb} in no table."
 
 
-def on_weights(counted: Tally) -> list[str]:
+def on_weights(counted: Tally, *, tested: bool = False) -> list[str]:
     """Return a note if people stood for several."""
-    return ["The tables count people as they are, not those they stand for."] if counted.weighted else []
+    if counted.squares is None:
+        return []
+    told = "People count as those they stand for (sample_weight)."
+    tests = (
+        " Tests and limits are those of as many people as would say as much if all counted alike, and how "
+    )
+    tests += "many selections would have to change is not said."
+    return [told + tests * tested]
 
 
 def _texts(table: pd.DataFrame) -> pd.DataFrame:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from evenhand.arrays import Codes
+from evenhand.arrays import Codes, Floats
 from evenhand.groups import as_columns
 from evenhand.metrics.answers import Answers
 from evenhand.tables.grouping import UNKNOWN, has_no_group
@@ -23,22 +23,27 @@ class Tally:
     Attributes
     ----------
     decided : DataFrame
-        One row per combination, its index levels the sensitive columns; one column per decision.
+        One row per combination, its index levels the sensitive columns; one column per decision. People with
+        weights count as so many.
+    persons : DataFrame
+        Everybody: the position of the decision, whether the score is above the median, how many people they
+        stand for, and the sum of squared weights.
     above : Series, optional
         How many people of each combination have a score above the median of all.
     median : float, optional
         That median.
+    squares : Series, optional
+        The sum of the squared weights in each combination, where people have weights.
     unknown : int
         How many more people there were, left out of the audit since a sensitive value was unknown.
-    weighted : bool
-        Whether people stood for several; here each counts for one.
     """
 
     decided: pd.DataFrame
-    above: pd.Series[int] | None = None
+    persons: pd.DataFrame
+    above: pd.Series[Any] | None = None
     median: float | None = None
+    squares: pd.Series[Any] | None = None
     unknown: int = 0
-    weighted: bool = False
 
     @property
     def columns(self) -> list[str]:
@@ -54,24 +59,28 @@ class Tally:
             raise ValueError(
                 f"Got nobody with a known {' and '.join(columns)}, but expected some to compare."
             )
-        more = int(self.decided.to_numpy()[lacking].sum())
-        above = None if self.above is None else self.above[~lacking]
-        return replace(self, decided=self.decided[~lacking], above=above, unknown=self.unknown + more)
+        more = round(float(self.decided.to_numpy()[lacking].sum()))
+        above, squares = (None if part is None else part[~lacking] for part in (self.above, self.squares))
+        unknown = self.unknown + more
+        return replace(self, decided=self.decided[~lacking], above=above, squares=squares, unknown=unknown)
 
-    def of_file(self, groups: Any, columns: pd.DataFrame, rows: Codes, assessed: Any = True) -> Tally:
-        """Return the same counts by the columns that the groups were made of, and how many were left out.
+    def of_file(
+        self, groups: Any, columns: pd.DataFrame, rows: Codes, assessed: Any, merged: Mapping[str, str] | None
+    ) -> Tally:
+        """Return the same people counted by the columns that groups were made of, and how many were left out.
 
         `columns` are those of the whole file; the `groups` are those of its `rows` that were audited. Others
-        of unknown group are counted if they were `assessed`.
+        of unknown group are counted if they were `assessed`. Members of the groups that others were `merged`
+        into count by their own values.
         """
         lacking = np.any([has_no_group(columns[name]) for name in columns], axis=0) & assessed
         lacking[rows] = False
         named = _categories(as_columns(groups)).get_level_values(0)
-        first = pd.Series(rows).groupby(np.asarray(named)).first()
-        index = _categories(columns.iloc[first[self.decided.index.get_level_values(0)]])
-        above = None if self.above is None else self.above.set_axis(index)
-        decided = self.decided.set_axis(index)
-        return replace(self, decided=decided, above=above, unknown=int(lacking.sum()))
+        first = pd.Series(rows).groupby(np.asarray(named)).transform("first").to_numpy()
+        own = named.isin(list((merged or {}).values()))
+        index = _categories(columns.iloc[np.where(own, rows, first)])
+        counted = _counted(self.persons, index, list(self.decided.columns), self.median)
+        return replace(counted, unknown=int(lacking.sum()))
 
 
 def tally(answers: Answers, groups: Any) -> Tally:
@@ -81,20 +90,48 @@ def tally(answers: Answers, groups: Any) -> Tally:
     >>> tally(answers, pd.Series(["f", "m", "m"], name="sex")).decided["yes"].to_dict()
     {('f',): 1, ('m',): 1}
     """
-    here, first, own = np.unique(answers.own, return_index=True, return_inverse=True)
-    index = _categories(as_columns(groups).iloc[first])
-    shape = (len(here), len(answers.labels))
-    cells = answers.people_by(own * shape[1] + answers.decided_own, shape[0] * shape[1])
-    decided = pd.DataFrame(cells.reshape(shape), index=index, columns=pd.Index(answers.labels, dtype=object))
-    found = Tally(decided, weighted=answers.weights is not None)
     scores = answers.scores
     if scores is not None and scores.ndim == 2:
         scores = None if answers.positive is None else scores[:, answers.positive]
-    if scores is None:
-        return found
-    median = float(np.median(scores))
-    above = pd.Series(np.bincount(own, scores > median, len(here)).astype(int), index=index)
-    return replace(found, above=above, median=median)
+    median = None if scores is None else _median(scores, answers.weights)
+    high = False if scores is None else scores > median
+    persons = pd.DataFrame({"decided": answers.decided_own, "above": high})
+    repeats, weights = answers.repeats, answers.weights
+    if weights is not None:
+        persons["squares"] = weights**2 if repeats is None else repeats.squares
+        persons["count"] = weights
+    else:
+        persons["count"] = 1 if repeats is None else repeats.people
+    return _counted(persons, _categories(as_columns(groups)), answers.labels, median)
+
+
+def _counted(persons: pd.DataFrame, index: pd.MultiIndex, labels: list[Any], median: float | None) -> Tally:
+    """Count people by their categories."""
+    here = index.unique().sort_values()
+    own = here.get_indexer(index)
+
+    def count(codes: Any, size: int, of: Any = slice(None), what: str = "count") -> Any:
+        values = persons[what].to_numpy()
+        return np.bincount(codes[of], values[of], size).astype(values.dtype)
+
+    shape = (len(here), len(labels))
+    cells = count(own * shape[1] + persons["decided"].to_numpy(), shape[0] * shape[1]).reshape(shape)
+    decided = pd.DataFrame(cells, index=here, columns=pd.Index(labels, dtype=object))
+    above = squares = None
+    if median is not None:
+        above = pd.Series(count(own, shape[0], persons["above"].to_numpy()), index=here)
+    if "squares" in persons:
+        squares = pd.Series(count(own, shape[0], what="squares"), index=here)
+    return Tally(decided, persons, above, median, squares)
+
+
+def _median(scores: Floats, weights: Floats | None) -> float:
+    """Return the median of the people that these stand for."""
+    if weights is None:
+        return float(np.median(scores))
+    order = np.argsort(scores)
+    so_far = np.cumsum(weights[order])
+    return float(scores[order][np.searchsorted(so_far, so_far[-1] / 2)])
 
 
 def _categories(columns: pd.DataFrame) -> pd.MultiIndex:

@@ -223,9 +223,9 @@ def _audit_table(
         rows, dataset.weights,
     )  # fmt: skip
     assessed = True if predictions is None else frame[predictions].notna().to_numpy()
-    if found.tally and not dataset.merged:  # of merged groups, nobody's own values are known
-        raw, groups = frame[dataset.sensitive_columns], dataset.sensitive_features
-        found = replace(found, tally=found.tally.of_file(groups, raw, rows, assessed))
+    if found.tally:
+        made_of = frame[dataset.sensitive_columns], rows, assessed, dataset.merged
+        found = replace(found, tally=found.tally.of_file(dataset.sensitive_features, *made_of))
     made = [f"Left out as made by `evenhand predict`: {listed(added)}."] if added else []
     found = replace(found, notes=[*found.notes, *dataset.notes, *made])
     return FileAudit(found, str(dataset.label.name), str(dataset.sensitive.columns[0]), source_of(dataset))
@@ -263,9 +263,10 @@ def _audit_deployed(held: Deployed, table: Table, columns: _Columns, settings: _
     groups = pd.Series(held.groups_[codes[known]], name=held.sensitive_name)
     at = np.flatnonzero(known)
     found = settings.audit(held, kept, y, groups, pos_label, at, weights)
-    if found.tally and held.sensitive and not held.merged:
+    if found.tally and held.sensitive:
         assessed = ~np.char.startswith(reasons.astype(str), "not in the test part")
-        found = replace(found, tally=found.tally.of_file(groups, rows[held.sensitive], at, assessed))
+        made_of = rows[held.sensitive], at, assessed, held.merged
+        found = replace(found, tally=found.tally.of_file(groups, *made_of))
     notes = [f"{int((~known).sum()):,} of {len(rows):,} rows are left out: {left_out}."] if left_out else []
     strange = Unseen({}, {})
     strange.add(unmet(contexts[known], held.columns, held.preprocessor))
@@ -276,8 +277,7 @@ def _audit_deployed(held: Deployed, table: Table, columns: _Columns, settings: _
         "name": bare_name(Path(table.origin)), "people": len(y), "sha256": table.sha256,
         "source": table.origin,
     }  # fmt: skip
-    found = replace(found, notes=[*found.notes, *notes])
-    return FileAudit(found, name, held.sensitive_name, source)
+    return FileAudit(found.with_notes(*notes), name, held.sensitive_name, source)
 
 
 def _most_common(reasons: Reasons) -> str:
