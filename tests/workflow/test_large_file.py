@@ -23,7 +23,7 @@ PEOPLE = pd.DataFrame(
     }
 )
 PEOPLE.loc[:9, "paid"] = None
-PEOPLE.loc[20:24, "sex"] = None
+PEOPLE.loc[5:24, "sex"] = None  # some of them without a label too
 ASKED = ("--predictions", "decision", "--label", "paid", "--sensitive", "sex", "--json")
 
 

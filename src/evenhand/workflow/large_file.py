@@ -156,9 +156,11 @@ def _known(
     told = [*roles.sensitive, *([] if scored else [roles.label])]
     counts = engine.count({f"key{at}": engine.column(name) for at, name in enumerate(told)})
     keys, frame = counts.drop(columns=PEOPLE).set_axis(told, axis=1), engine.frame
-    lost = pd.Series(False, index=keys.index)
-    for name in told if labelled else roles.sensitive:
+    lost, here = pd.Series(False, index=keys.index), pd.Series(True, index=keys.index)
+    for name in [*([roles.label] if labelled else []), *roles.sensitive]:
         lacking = pd.Series(keys[name].isna() if name == roles.label else has_no_group(keys[name]))
+        lost |= lacking & (name != roles.label) & (not keep)
+        lacking &= here  # who is left out for one reason is not counted for another
         if not lacking.any():
             continue
         column, marks = nw.col(name), keys.loc[lacking, name].dropna().unique().tolist()
@@ -171,7 +173,7 @@ def _known(
             continue
         what = f"without {name!r}" if name == roles.label else f"with unknown {name!r}"
         notes.append(f"Left out: {who} {what}.")
-        lost |= lacking & (name != roles.label)
+        here &= ~lacking
         frame = frame.filter(~missing)
     labels = None if scored else keys[roles.label].dropna()
     return frame, labels, int(counts.loc[lost, PEOPLE].sum())
