@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from evenhand.workflow import large_file
+from evenhand.workflow import large_file, sampled
 from factories import evenhand
 
 N = 900
@@ -51,11 +51,43 @@ def test_a_folder_is_audited_as_one_file_with_its_people(folder, tmp_path, more)
     PEOPLE.to_parquet(tmp_path / "whole.parquet")
     whole, counted = (told(path, *ASKED, *more) for path in (tmp_path / "whole.parquet", folder))
     assert metrics(counted) == metrics(whole)
+    one, other = (
+        [row["value"] for row in found["metrics"] if row["metric"] == "consistency"]
+        for found in (whole, counted)
+    )
+    assert one == other != []  # of so few, everybody is in the sample
+    assert counted["neighbours"] == whole["neighbours"]
     assert counted["about"]["groups"] == whole["about"]["groups"]
     lacking = [note for note in whole["notes"] if "unknown 'sex'" in note or "without 'paid'" in note]
     assert len(lacking) == 2
     for note in lacking:  # how many, in the same words
         assert any(other.startswith(note.split(" (")[0]) for other in counted["notes"])
+
+
+def test_a_sample_is_of_the_size_and_the_seed(folder):
+    files = sorted(folder.glob("*.parquet"))
+    one, again, other = (sampled.sample_rows(files, list(PEOPLE), seed, 300) for seed in (0, 0, 1))
+    assert len(one) == 300
+    assert one.index.is_unique
+    pd.testing.assert_frame_equal(one, again)
+    assert one.index.tolist() != other.index.tolist()
+    pd.testing.assert_frame_equal(one, PEOPLE.loc[one.index], check_index_type=False)
+
+
+def test_scores_are_counted_at_the_threshold_and_ranked_in_a_sample(folder, tmp_path):
+    people = PEOPLE.assign(score=RNG.random(N).round(3)).drop(columns="decision")
+    people.to_parquet(tmp_path / "whole.parquet")
+    for path in folder.iterdir():
+        path.unlink()
+    people.to_parquet(folder / "a.parquet")
+    asked = ("--predictions", "score", "--threshold", "0.5", *ASKED[2:])
+    whole, counted = (told(path, *asked) for path in (tmp_path / "whole.parquet", folder))
+    one, other = (
+        {(row["metric"], row["group"]): (row["value"], row["people"]) for row in found["metrics"]}
+        for found in (whole, counted)
+    )
+    assert one == other
+    assert any("drawn at random" in note and "AUC, calibration" in note for note in counted["notes"])
 
 
 def test_a_file_of_many_rows_is_counted(tmp_path, monkeypatch):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import importlib.util
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,6 +23,7 @@ from evenhand.tables.roles import Roles, find_roles, guessed_positive, named_col
 from evenhand.wording import listed, people
 from evenhand.workflow.file_audit import FileAudit
 from evenhand.workflow.prediction_column import added_by_predict, check_predictions
+from evenhand.workflow.sampled import sample_rows, with_sample
 
 if TYPE_CHECKING:
     from evenhand.auditing.engine import Engine
@@ -52,10 +53,10 @@ class LargeFile:
         _check_alike(self.files)
         before = [path.stat().st_mtime_ns for path in self.files]
         try:
-            found, target, groups = _audited(
-                duckdb.read_parquet([str(path) for path in self.files]), str(self.path), predictions, label,
-                sensitive, positive, drop or (), weight, unknown, settings,
-            )  # fmt: skip
+            table = duckdb.read_parquet([str(path) for path in self.files])
+            found, target, groups = self._audited(
+                table, predictions, label, sensitive, positive, drop or (), weight, unknown, settings
+            )
         except duckdb.Error as error:
             told = str(error).strip().splitlines()[0]
             raise ValueError(f"{self.path} can't be counted as Parquet: {told}") from error
@@ -69,6 +70,49 @@ class LargeFile:
             "source": str(self.path),
         }  # fmt: skip
         return FileAudit(found, target, JOINT.join(groups), source)
+
+    def _audited(
+        self, table: Any, predictions: str, label: str | None, sensitive: Sequence[str] | None, positive: Any,
+        drop: Sequence[str], weight: str | None, unknown: str, settings: dict[str, Any],
+    ) -> tuple[Audit, str, list[str]]:  # fmt: skip
+        import narwhals as nw
+
+        from evenhand.auditing.engine import Engine
+
+        engine, origin = Engine(nw.from_native(table)), str(self.path)
+        some = engine.first(list(engine.schema))
+        check_predictions(some, predictions, origin, list(sensitive or ()))
+        notes = [f"{origin} was counted by DuckDB: it is a folder, or has more than {LARGE:,} rows."]
+        left_out = named_columns("drop", drop, some, origin)
+        counted = [] if weight is None else named_columns("weight", [weight], some, origin)
+        roles = find_roles(
+            some, origin, notes, label=label or predictions, sensitive=sensitive, drop=left_out
+        )
+        keep = one_of("unknown", unknown, ("keep", "drop")) == "keep"
+        scored = settings["threshold"] is not None and label is None
+        known, labels, lacking = _known(engine, roles, label is not None, scored, keep, notes)
+        if labels is not None:
+            if positive is None:
+                positive, said = guessed_positive(labels)
+                notes += said
+            positive = written_alike(positive, labels)
+        told = (predictions, *roles.sensitive, roles.label)
+        added = [name for name in added_by_predict(some) if name not in told]
+        notes += [f"Left out as made by `evenhand predict`: {listed(added)}."] if added else []
+
+        def asked(people: Any) -> Audit:
+            return audit(
+                predictions, people, None if label is None else roles.label, pos_label=positive,
+                sensitive_features=roles.sensitive, sample_weight=counted[0] if counted else None, **settings,
+            )  # fmt: skip
+
+        used = [name for name in engine.schema if name not in (*left_out, *added)]
+        found = asked(known(engine.frame).select(*used))
+        drawn = sample_rows(self.files, used, settings["random_state"])
+        sample = known(nw.from_native(drawn)).to_native()
+        found = with_sample(found, asked(sample), sample.index.to_numpy())
+        tally = None if found.tally is None else replace(found.tally, unknown=lacking)
+        return replace(found, tally=tally, notes=[*found.notes, *notes]), roles.label, roles.sensitive
 
 
 def large_file(path: Path, of_people: dict[str, Any]) -> LargeFile | None:
@@ -112,50 +156,18 @@ def _check_alike(files: list[Path]) -> None:
             )
 
 
-def _audited(
-    table: Any, origin: str, predictions: str, label: str | None, sensitive: Sequence[str] | None,
-    positive: Any, drop: Sequence[str], weight: str | None, unknown: str, settings: dict[str, Any],
-) -> tuple[Audit, str, list[str]]:  # fmt: skip
-    import narwhals as nw
-
-    from evenhand.auditing.engine import Engine
-
-    engine = Engine(nw.from_native(table))
-    some = engine.first(list(engine.schema))
-    check_predictions(some, predictions, origin, list(sensitive or ()))
-    notes = [f"{origin} was counted by DuckDB: it is a folder, or has more than {LARGE:,} rows."]
-    left_out = named_columns("drop", drop, some, origin)
-    counted = [] if weight is None else named_columns("weight", [weight], some, origin)
-    roles = find_roles(some, origin, notes, label=label or predictions, sensitive=sensitive, drop=left_out)
-    keep = one_of("unknown", unknown, ("keep", "drop")) == "keep"
-    scored = settings["threshold"] is not None and label is None
-    frame, labels, lacking = _known(engine, roles, label is not None, scored, keep, notes)
-    if labels is not None and positive is None:
-        positive, said = guessed_positive(labels)
-        notes += said
-    told = (predictions, *roles.sensitive, roles.label)
-    added = [name for name in added_by_predict(some) if name not in told]
-    notes += [f"Left out as made by `evenhand predict`: {listed(added)}."] if added else []
-    found = audit(
-        predictions, frame.drop(*left_out, *added), None if label is None else roles.label,
-        sensitive_features=roles.sensitive, sample_weight=counted[0] if counted else None,
-        pos_label=positive if labels is None else written_alike(positive, labels), **settings,
-    )  # fmt: skip
-    tally = None if found.tally is None else replace(found.tally, unknown=lacking)
-    return replace(found, tally=tally, notes=[*found.notes, *notes]), roles.label, roles.sensitive
-
-
 def _known(
     engine: Engine, roles: Roles, labelled: bool, scored: bool, keep: bool, notes: list[str]
-) -> tuple[Any, pd.Series[Any] | None, int]:
-    """Return the people whose label and group are known, the labels, and how many have an unknown group."""
+) -> tuple[Callable[[Any], Any], pd.Series[Any] | None, int]:
+    """Return what keeps the people with a label and a group, the labels, and how many have no known group."""
     import narwhals as nw
 
     from evenhand.auditing.engine import PEOPLE
 
     told = [*roles.sensitive, *([] if scored else [roles.label])]
     counts = engine.count({f"key{at}": engine.column(name) for at, name in enumerate(told)})
-    keys, frame = counts.drop(columns=PEOPLE).set_axis(told, axis=1), engine.frame
+    keys = counts.drop(columns=PEOPLE).set_axis(told, axis=1)
+    renamed, left = [], []
     lost, here = pd.Series(False, index=keys.index), pd.Series(True, index=keys.index)
     for name in [*([roles.label] if labelled else []), *roles.sensitive]:
         lacking = pd.Series(keys[name].isna() if name == roles.label else has_no_group(keys[name]))
@@ -169,11 +181,16 @@ def _known(
         if name != roles.label and keep:
             notes.append(f"{who} with unknown {name!r}: they are the group {UNKNOWN!r}.")
             kept = nw.when(missing).then(nw.lit(UNKNOWN)).otherwise(column.cast(nw.String))
-            frame = frame.with_columns(kept.alias(name))
+            renamed.append(kept.alias(name))
             continue
         what = f"without {name!r}" if name == roles.label else f"with unknown {name!r}"
         notes.append(f"Left out: {who} {what}.")
         here &= ~lacking
-        frame = frame.filter(~missing)
+        left.append(~missing)
     labels = None if scored else keys[roles.label].dropna()
-    return frame, labels, int(counts.loc[lost, PEOPLE].sum())
+
+    def known(frame: Any) -> Any:
+        frame = frame.filter(*left) if left else frame
+        return frame.with_columns(*renamed) if renamed else frame
+
+    return known, labels, int(counts.loc[lost, PEOPLE].sum())
