@@ -231,3 +231,14 @@ def test_without_one_everybody_has_the_floor_and_a_wrong_one_is_refused(begin, c
     assert 20 < sum(row.explored for row in rows) < 120
     with pytest.raises(ValueError, match="Got explore_per_day=-1"):
         begin(tmp_path / "other.db", explore_per_day=-1)
+
+
+@pytest.mark.parametrize("size", [1e-300, 1e15, 1e30, 1e300])
+def test_people_of_any_size_can_be_explored(size):
+    rng = np.random.default_rng(0)
+    X = np.repeat(rng.normal(size=(400, 1)), 2, axis=1) * size  # two columns that say the same
+    spending, said, groups = Spending(0.1, np.array([True, False]), 2), np.full((400, 2), 0.5), ["f"] * 400
+    for _ in range(3):
+        floors = spending.floors(X, said, groups)
+        assert ((floors >= 0.1 / WIDEST) & (floors <= 0.1 * WIDEST)).all()
+        spending.note(X, [0, 1] * 200, groups, floors)

@@ -120,11 +120,11 @@ class DecisionLoop(Asking):
                 reward_range=reward_range,
             )  # fmt: skip
             self._versions = Versions.open(self._log, model, told, clock())
+            self.rules = self._versions.rules
+            self._budget = Budget(self._log, self.rules, self._versions.policy)
         except BaseException:
             self._log.close()
             raise
-        self.rules = self._versions.rules
-        self._budget = Budget(self._log, self.rules, self._versions.policy)
 
     # Policies ------------------------------------------------------------------------------------------
 

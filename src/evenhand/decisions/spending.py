@@ -16,6 +16,7 @@ OWED = 25.0  # how many floors a group may be ahead or behind
 _DOUBLED = 5.0  # a group that is so many behind has floors twice as high: it need not come to the limit
 _LATELY = 100  # people over whom the usual worth of an outcome is taken
 _NARROW = 300  # more features than that are mixed into so many: the work grows with their square
+_LARGEST = 1e9  # of a feature: squares are to be added up
 _GROWN = 1.1  # how much must be known before novelty is computed anew
 
 
@@ -82,7 +83,8 @@ class Spending:
         rows = np.nan_to_num(features) if isinstance(features, np.ndarray) else features
         if self._mix is not None:
             rows = rows @ self._mix
-        return np.asarray(rows if isinstance(rows, np.ndarray) else rows.toarray(), dtype=np.float64)
+        dense = np.asarray(rows if isinstance(rows, np.ndarray) else rows.toarray(), dtype=np.float64)
+        return dense.clip(-_LARGEST, _LARGEST)
 
 
 class _Known:
@@ -97,8 +99,8 @@ class _Known:
         self._novelty.learn(rows)
         self._people += len(rows)
         if self._people > self._inverted * _GROWN:
-            self._inverse = np.asarray(np.linalg.inv(self._novelty.known), dtype=np.float64)
+            self._inverse = np.asarray(np.linalg.pinv(self._novelty.known, hermitian=True), dtype=np.float64)
             self._inverted = self._people
 
     def novelty(self, rows: Floats) -> Floats:
-        return np.asarray(((rows @ self._inverse) * rows).sum(1))
+        return np.asarray(np.maximum(((rows @ self._inverse) * rows).sum(1), 0.0))
