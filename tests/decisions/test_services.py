@@ -185,7 +185,9 @@ def test_a_log_that_cannot_be_opened_is_one_sentence(log, said, fitted, tmp_path
     monkeypatch.chdir(tmp_path)
     (tmp_path / "text.db").write_text("no database")
     threads = threading.active_count()
-    ran = evenhand("serve", fitted.model, "--log", log)
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    ran = evenhand("serve", fitted.model, "--log", log, "--port", port)
     assert (ran.exit_code > 0, said in " ".join(ran.output.split())) == (True, True), ran.output
     assert "Traceback" not in ran.output
     assert "same id" not in ran.output

@@ -73,8 +73,8 @@ def run(
     tokens = _ready(host)
     if demo:
         _check_alone(ctx)
-        return _demonstrate(_bind(host, port), host, tokens)
-    address = _bind(host, port)
+        with _bound(host, port) as address:
+            return _demonstrate(address, host, tokens)
     from evenhand.decisions.loop import DecisionLoop
     from evenhand.workflow.persistence import load
 
@@ -83,12 +83,13 @@ def run(
     except json.JSONDecodeError as error:
         raise ValueError(f"Got --earns {earns!r}, but expected JSON ({error}).") from error
     loaded = None if model is None else load(model, max_bytes=int(max_model_size * (1 << 30)))
-    loop = DecisionLoop(
-        loaded, log, reveals=reveals, unrevealed=unrevealed, overdue=overdue, earns=paid, explore=explore,
-        explore_per_day=explore_per_day, within=None if within is None else within * 86_400,
-        max_discrimination=max_discrimination, max_flip=max_flip,
-    )  # fmt: skip
-    return _serve(loop, address, host, tokens=tokens, learn_every=learn_every, promotes=promote)
+    with _bound(host, port) as address:
+        loop = DecisionLoop(
+            loaded, log, reveals=reveals, unrevealed=unrevealed, overdue=overdue, earns=paid, explore=explore,
+            explore_per_day=explore_per_day, within=None if within is None else within * 86_400,
+            max_discrimination=max_discrimination, max_flip=max_flip,
+        )  # fmt: skip
+        return _serve(loop, address, host, tokens=tokens, learn_every=learn_every, promotes=promote)
 
 
 def _ready(host: str) -> dict[str, str | None]:
@@ -107,8 +108,8 @@ def _ready(host: str) -> dict[str, str | None]:
     return tokens
 
 
-def _bind(host: str, port: int) -> socket.socket:
-    """Take an address, before anything is read or written: somebody else may have it."""
+def _bound(host: str, port: int) -> socket.socket:
+    """Take an address, before a log is opened: somebody else may have it."""
     found = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
     if os.name == "posix":  # one that was given back a moment ago
         found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
