@@ -10,7 +10,6 @@ import numpy as np
 from evenhand.arrays import Codes, Flags, Floats
 from evenhand.auditing.searching.possible import Possible
 
-KEPT = 256  # people from whom others are made
 DRAWN = 8  # of whom the best is a parent
 CROSSED = 0.1  # of new people, the share that is mixed of two
 MATE, NEAR = 0.3, 0.6  # of new values, the share of another parent's, and of numbers nearby
@@ -40,11 +39,11 @@ class Found(NamedTuple):
         """Return the people of all parts."""
         return cls(*map(np.concatenate, zip(*parts, strict=True)))
 
-    def best(self) -> Found:
-        """Return those to go on from: half by their depth, half by their gap."""
-        if len(self.gap) <= KEPT:
+    def best(self, n: int) -> Found:
+        """Return at most so many to go on from: half by their depth, half by their gap."""
+        if len(self.gap) <= n:
             return self
-        deep, wide = (np.argsort(-merit, kind="stable")[: KEPT // 2] for merit in (self.depth, self.gap))
+        deep, wide = (np.argsort(-merit, kind="stable")[: n // 2] for merit in (self.depth, self.gap))
         return self.take(np.union1d(deep, wide))
 
 

@@ -23,7 +23,8 @@ from evenhand.metrics.gower import as_frame
 from evenhand.wording import listed
 
 _NOTHING = "A search needs a model that uses the group, two groups, and columns that don't reveal them."
-_IDLE = 20  # batches without anybody new, after which there seems to be nobody else
+_IDLE = 20  # rounds without anybody new, after which there seems to be nobody else
+_MOST = 16 * BATCH  # people from whom others are made
 
 
 def search_flips(
@@ -135,8 +136,10 @@ def search(members: Members, rng: np.random.Generator) -> None:
     """Ask about real people, then about others made of the best so far, until the budget is spent."""
     real = members.possible.real
     start = rng.permutation(len(real))[: max(1, members.people_left // 10)]
-    pool, idle = members.ask(real[start], start), 0
+    pool, idle, n = members.ask(real[start], start), 0, BATCH
     while idle < _IDLE and members.people_left:
-        new = members.ask(*children(pool, members.possible, BATCH, rng))
+        new = members.ask(*children(pool.best(n), members.possible, n, rng))
         idle = 0 if len(new.gap) else idle + 1
-        pool = Found.joined([pool, new]).best()
+        # Where most have been asked about before, make more, and from more people.
+        n = min(2 * n, _MOST) if len(new.gap) < BATCH / 2 else max(BATCH, n // 2)
+        pool = Found.joined([pool, new]).best(_MOST)
