@@ -64,7 +64,7 @@ class Engine:
 
     def bin_of(self, name: str, low: float, high: float) -> Any:
         """Return the bin of a number, from 0 to BINS, as an expression that keeps the numbers' order."""
-        return ((self.column(name).cast(nw.Float64) - low) * (BINS / (high - low))).floor()
+        return ((self.column(name).cast(nw.Float64) - low) * (BINS / (high - low))).round(0)
 
     def in_order(self, name: str, binned: pd.DataFrame, low: float, high: float) -> Callable[[int], float]:
         """Return what gives the number that so many are below, of a number with many values.
