@@ -391,12 +391,13 @@ def certificates() -> str:
                 proven(*pair) for pair in zip(table["flip_bound"], table["flip_certified"], strict=True)
             ],
             "seconds": table["seconds"].map("{:.0f}".format),
+            "processor seconds": table["processor_seconds"].map("{:.0f}".format),
         }
     )
     limit = table["time_limit"].iloc[0]
     return (
         f"{markdown(shown)}\n\nThe largest difference of two policies' probabilities, in percentage points. Open: not certified "
-        f"when the time was over. Command: `python experiments/certificates.py --time-limit {limit:g}`, one thread on a busy machine."
+        f"when the time was over. Command: `python experiments/certificates.py --time-limit {limit:g}`, two cores shared with others."
     )
 
 

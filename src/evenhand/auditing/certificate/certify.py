@@ -98,13 +98,17 @@ def certify(
     names = _groups(held.policies, groups)
     domain = possible_people(held.contexts, held.kinds, held.categories, held.gaps, ranges or {})
     trees = _trees(domain, held, names, generator(random_state), began + time_limit / 4)
+    started = time.monotonic()  # loops are compiled by now
     # Half of the time for everybody, the other half for those decided differently, and what is left.
     for which, share in ((0, 0.5), (1, 1.0), (0, 1.0)):
-        _grow(trees[which], tolerance, began + share * time_limit)
+        _grow(trees[which], tolerance, started + share * time_limit, _bound(trees[0]))
         for worse, flip in zip(*trees, strict=True):
             if flip.person is not None:
                 worse.offer(flip.found, *flip.person)
-    worst, decided = (_finding(kind, domain, held, model, tolerance) for kind in trees)
+    everybody = _bound(trees[0])  # holds for those decided differently, too
+    worst, decided = (
+        _finding(kind, min(_bound(kind), everybody), domain, held, model, tolerance) for kind in trees
+    )
     boxes = sum(tree.split for kind in trees for tree in kind)
     return Certificate(
         worst, decided, held.policies.classes_.tolist()[held.positive], list(names), domain.in_words(),
@@ -208,27 +212,32 @@ def _trees(
         if not trees[0]:
             check_sums(domain, held.encode, two, drawn, network.W1[at[0]].astype(np.float64))
         for kind, line in zip(trees, (None, boundary), strict=True):
-            tree = Tree(two, low, high, whole, line, (one, other))
+            tree = Tree(two, domain.first, low, high, whole, line, (one, other))
             for chosen, numbers in starts:
                 climb(tree, chosen.copy(), numbers.copy(), until=until)
             kind.append(tree)
     return trees
 
 
-def _grow(trees: list[Tree], tolerance: float, until: float) -> None:
-    """Split where the bound is largest, until all bounds are close enough or the time is over."""
+def _bound(trees: list[Tree]) -> float:
+    return max(0.0, *(max(tree.bound, tree.dropped) for tree in trees))
+
+
+def _grow(trees: list[Tree], tolerance: float, until: float, known: float) -> None:
+    """Split where the bound is largest until all, or one `known`, are close enough, or the time is over."""
     while time.monotonic() < until:
         top = max(trees, key=lambda tree: tree.bound)
         enough = max(0.0, *(tree.found for tree in trees)) + tolerance
-        if top.bound <= enough:
+        if min(top.bound, known) <= enough:
             return
         top.grow(enough)
 
 
-def _finding(trees: list[Tree], domain: Domain, held: _Held, model: Any, tolerance: float) -> Worst:
+def _finding(
+    trees: list[Tree], bound: float, domain: Domain, held: _Held, model: Any, tolerance: float
+) -> Worst:
     """Return the worst person of all trees, with what the model itself says about them."""
     best = max(trees, key=lambda tree: tree.found)
-    bound = max(0.0, *(max(tree.bound, tree.dropped) for tree in trees))
     if best.person is None:
         nobody = bound <= 0
         return Worst(None, {}, {}, float("nan"), 0.0 if nobody else min(1.0, bound + _ROUNDING), nobody)

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from evenhand.arrays import Codes, Flags, Floats
-from evenhand.auditing.certificate.relaxation import TwoPolicies
+from evenhand.auditing.certificate.policies import TwoPolicies, two_policies
 from evenhand.checks import did_you_mean
 from evenhand.network import Network
 from evenhand.tables.columns import CATEGORY
@@ -91,7 +91,6 @@ class Domain:
 
     def two(self, encode: Encode, policies: Network, one: int, other: int) -> TwoPolicies:
         """Return two groups' policies with what every option adds to them."""
-        hidden = policies.b1.shape[1]
         first_layer = np.concatenate([policies.W1[one], policies.W1[other]], axis=1).astype(np.float64)
         options, first = self.options, self.first
         at = np.arange(len(options))
@@ -109,16 +108,10 @@ class Domain:
         base = at_low - start - slope * low[:, None]
         biases = np.concatenate([policies.b1[one], policies.b1[other]])
         output = (policies.W2[:, 1] - policies.W2[:, 0]).astype(np.float64)
-        return TwoPolicies(
-            first, _with_differences(base, hidden), _with_differences(slope, hidden),
-            _with_differences((start + biases)[None], hidden)[0],
-            np.concatenate([output[one], output[other]]),
+        return two_policies(
+            first, high > low, base, slope, start + biases, np.concatenate([output[one], output[other]]),
             (policies.b2[:, 1] - policies.b2[:, 0]).astype(np.float64)[[one, other]],
         )  # fmt: skip
-
-
-def _with_differences(both: Floats, hidden: int) -> Floats:
-    return np.concatenate([both, both[:, :hidden] - both[:, hidden:]], axis=1)
 
 
 def possible_people(
@@ -145,7 +138,7 @@ def possible_people(
         known = np.empty(0) if contexts is None else contexts[name].dropna().to_numpy(dtype=np.float64)
         low, high = _ends(name, known, ranges)
         whole = len(known) > 0 and bool((known == np.round(known)).all()) and low == round(low)
-        columns[name] = [Option(low, low, high, whole, True)]
+        columns[name] = [Option(low, low, float(np.floor(high)) if whole else high, whole, True)]
         columns[name] += [Option(float("nan"))] if name in gaps else []
     return Domain(columns, kinds)
 
@@ -189,7 +182,7 @@ def check_sums(
 ) -> None:
     """Raise unless what columns add, one by one, makes up what the policies see of people."""
     chosen, numbers = people[0][:_TRIED], people[1][:_TRIED]
-    n = two.hidden
+    n = W1.shape[1]
     seen = encode(domain.rows(chosen, numbers)) @ W1
     summed = chosen @ two.base[:, :n] + (chosen * numbers) @ two.slope[:, :n]
     seen, summed = seen - seen[:1], summed - summed[:1]

@@ -3,27 +3,49 @@
 from __future__ import annotations
 
 import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple, Self
 
+import joblib
 import numpy as np
+import numpy.typing as npt
+from scipy.special import expit
 
 from evenhand.arrays import Codes, Flags, Floats
-from evenhand.auditing.certificate.relaxation import (
-    Boxes,
-    TwoPolicies,
-    apart,
-    bound,
-    column_range,
-    nearest,
-    units_of,
-)
+from evenhand.auditing.certificate.consensus import bound_boxes
+from evenhand.auditing.certificate.policies import Aim, TwoPolicies, gap_beyond
 
-_AT_ONCE = 512  # boxes that are split together
-_STEPS, _FIRST_STEPS = 10, 200
-_MOST_OPEN = 400_000  # boxes that are kept; beyond, the newest are split first, which keeps their number
-_ALIKE = 0.5  # a range of the mean logit over which probabilities differ by less than so much is not split
+_AT_ONCE = 128  # boxes that are split together
+_FIRST, _FEW, _MORE = 50, 2, 3  # rounds: for everybody; for a split that is tried; for the one that is taken
+_ROOM = 400e6  # bytes of prices; beyond, the newest boxes are split first, which keeps their number
+_FLAT = ((0.0, 0.5, 0.1, 0.3), (0.0, 1.0, 0.1, 0.3))  # lines to begin with, and by how much they are turned
+
+
+class Boxes(NamedTuple):
+    """Parts of all possible people, one per row, and what is known of them."""
+
+    allowed: Flags  # (boxes, values)
+    ends: Floats  # (boxes, values): the numbers at the ends of ranges
+    states: Flags  # (boxes, pairs, 2): whether the first unit of a pair may be inactive, and active
+    prices: npt.NDArray[np.float32]  # (boxes, pairs, values)
+    lines: Floats  # (boxes, pairs, 2, 4): β and α in each state, and how far they are turned next
+    tilt: Floats  # (boxes, 2): where the tangent touches, and the price of being decided differently
+    excess: Floats  # (boxes,): the bound, as logits beyond the gap aimed at
+    gap: Floats  # (boxes,): the bound on the difference of probabilities
+    margins: Floats  # (boxes, values): how much each value is worth to all pairs
+    agreed: Codes  # (boxes, columns): the values of the person on whom pairs most nearly agree
+    score: Floats  # (boxes, pairs + columns): how far each is from agreeing; 0 if it can't be split
+
+    def take(self, rows: Any) -> Self:
+        """Return the boxes at these positions, copied."""
+        return type(self)(*(part[rows] for part in self))
+
+    def join(self, other: Self) -> Self:
+        """Return these boxes and others."""
+        parts: Any = zip(self, other, strict=True)
+        return type(self)(*(np.concatenate(both) for both in parts))
 
 
 @dataclass
@@ -34,6 +56,8 @@ class Tree:
     ----------
     two : TwoPolicies
         The two policies, and the possible people.
+    first : array
+        Where each column's options begin, and where the last one's end.
     low, high, whole : array, (options,)
         The ends of options that are ranges of numbers, and whether only whole numbers are possible.
     boundary : float, optional
@@ -41,6 +65,7 @@ class Tree:
     """
 
     two: TwoPolicies
+    first: Codes
     low: Floats
     high: Floats
     whole: Flags
@@ -53,17 +78,18 @@ class Tree:
     split: int = 0
 
     def __post_init__(self) -> None:
-        two, n = self.two, self.two.hidden
+        two = self.two
+        values, pairs, columns = len(two.option), len(two.plus), len(two.first) - 1
+        upper = np.append(False, two.option[1:] == two.option[:-1])
         self.boxes = Boxes(
-            allowed=np.ones((1, len(self.low)), dtype=np.bool_), low=self.low[None].copy(),
-            high=self.high[None].copy(), middle=np.array([[-np.inf, np.inf]]),
-            units=np.repeat(two.start[None, None], 2, axis=1), price=np.zeros((1, 1)),
-            under=np.full((1, 2 * n), 0.5), pairs=two.weights.reshape(2, n).mean(0)[None],
-            gap=np.ones(1), difference=np.full(1, np.inf),
+            allowed=np.ones((1, values), dtype=np.bool_),
+            ends=np.where(upper, self.high[two.option], self.low[two.option])[None],
+            states=np.ones((1, pairs, 2), dtype=np.bool_),
+            prices=np.zeros((1, pairs, values), dtype=np.float32), lines=np.tile(_FLAT, (1, pairs, 1, 1)),
+            tilt=np.zeros((1, 2)), excess=np.zeros(1), gap=np.ones(1), margins=np.zeros((1, values)),
+            agreed=np.zeros((1, columns), dtype=np.int64), score=np.zeros((1, pairs + columns)),
         )  # fmt: skip
-        for column in range(len(two.first) - 1):
-            self.boxes.units += np.stack(column_range(two, column, self.boxes), axis=1)
-        self._bound(self.boxes, -1.0, _FIRST_STEPS)
+        self._bound(self.boxes, -1.0, _FIRST)
 
     @property
     def bound(self) -> float:
@@ -73,116 +99,108 @@ class Tree:
     def grow(self, enough: float) -> None:
         """Split the boxes with the largest bounds, and drop all with a bound of at most `enough`."""
         boxes = self.boxes
-        count = min(_AT_ONCE, len(boxes))
-        if len(boxes) > _MOST_OPEN:
-            chosen = np.arange(len(boxes) - count, len(boxes))
+        count = min(_AT_ONCE, len(boxes.gap))
+        if boxes.prices.nbytes > _ROOM:
+            chosen = np.arange(len(boxes.gap) - count, len(boxes.gap))
         else:
             chosen = np.argpartition(-boxes.gap, count - 1)[:count]
-        rest = np.ones(len(boxes), dtype=np.bool_)
+        rest = np.ones(len(boxes.gap), dtype=np.bool_)
         rest[chosen] = False
-        self.dropped = max(self.dropped, float(boxes.gap[rest & (boxes.gap <= enough)].max(initial=-1.0)))
-        parents = boxes.take(chosen)
-        parts = self._halves(parents)
-        self._bound(parts, enough, _STEPS)
-        self.split += len(parts)
+        parts = self._halves(boxes.take(chosen), enough)
+        self.split += len(parts.gap)
+        for some in (boxes.gap[rest], parts.gap):
+            self.dropped = max(self.dropped, float(some[some <= enough].max(initial=-1.0)))
         rest &= boxes.gap > enough
-        kept = parts.gap > enough
-        self.dropped = max(self.dropped, float(parts.gap[~kept].max(initial=-1.0)))
-        self.boxes = boxes.take(rest).join(parts.take(kept))
+        self.boxes = boxes.take(rest).join(parts.take(parts.gap > enough))
 
-    def _bound(self, boxes: Boxes, enough: float, steps: int) -> None:
-        gaps, who, numbers = bound(
-            self.two, boxes, target=max(enough, 0), boundary=self.boundary, steps=steps
+    def _bound(self, boxes: Boxes, enough: float, rounds: int) -> None:
+        """Write each box's bound on the gap, and offer the people on whom the pairs agreed."""
+        nobody_yet = self.boundary is not None and self.person is None
+        wanted = Aim(
+            0.0 if nobody_yet else min(max(enough, 0.0), 1 - 1e-9),
+            float("nan") if self.boundary is None else float(self.boundary),
         )
+        threads = joblib.effective_n_jobs(-1)
+        edges = np.linspace(0, len(boxes.gap), threads + 1).astype(int).tolist()
+        with ThreadPoolExecutor(threads) as pool:
+            list(pool.map(lambda part: bound_boxes(self.two, wanted, boxes, rounds, *part), pairwise(edges)))
+        boxes.gap[:] = np.minimum(boxes.gap, gap_beyond(wanted.gap, boxes.excess))
+        if nobody_yet:
+            boxes.gap[boxes.excess < 0] = -1.0
+        gaps = self._met(boxes, boxes.agreed)
+        alone = (boxes.score[:, len(self.two.plus) :] == 0).all(1)
+        boxes.gap[alone] = np.minimum(boxes.gap, np.where(gaps >= 0, gaps, -1.0))[alone]
+        # Who is at the other ends of the ranges: near a boundary, one of the two is decided differently.
+        option, values = self.two.option, np.arange(len(self.two.option))
+        twin = np.where(np.append(option[1:] == option[:-1], False), values + 1, values)
+        twin = np.where(np.append(False, option[1:] == option[:-1]), values - 1, twin)[boxes.agreed]
+        self._met(boxes, np.where(np.take_along_axis(boxes.allowed, twin, 1), twin, boxes.agreed))
+
+    def _met(self, boxes: Boxes, values: Codes) -> Floats:
+        """Offer the people who have these values, one in each box; return their gaps."""
+        chosen = np.zeros((len(values), len(self.low)), dtype=np.bool_)
+        numbers = np.zeros(chosen.shape)
+        rows, options = np.arange(len(values))[:, None], self.two.option[values]
+        chosen[rows, options], numbers[rows, options] = True, boxes.ends[rows, values]
+        gaps = _score(self, self.two.units(chosen, numbers))
         best = int(gaps.argmax())
-        self.offer(float(gaps[best]), who[best], numbers[best])
+        if gaps[best] >= 0:
+            self.offer(float(gaps[best]), chosen[best], numbers[best])
+        return gaps
 
     def offer(self, gap: float, chosen: Flags, numbers: Floats) -> None:
         """Keep a person if the policies are farther apart for them than for anybody found before."""
         if gap > self.found:
             self.found, self.person = gap, (chosen.copy(), numbers.copy())
 
-    # Splitting -----------------------------------------------------------------------------------------
+    def _halves(self, boxes: Boxes, enough: float) -> Boxes:
+        """Return both halves of every box: by a pair of units or by a column, whichever promises more."""
+        count = len(boxes.gap)
+        both = np.tile(np.arange(count), 2)
+        by_pair, by_column = boxes.take(both), boxes.take(both)
+        pairs = len(self.two.plus)
+        pair = boxes.score[:, :pairs].argmax(1)
+        able = np.flatnonzero(boxes.score[np.arange(count), pair] > 0)
+        by_pair.states[able, pair[able], 1] = False
+        by_pair.states[count + able, pair[able], 0] = False
+        for row, column in enumerate(boxes.score[:, pairs:].argmax(1).tolist()):
+            self._part(by_column, row, count + row, column)
+        left = []
+        for tried in (by_pair, by_column):
+            self._bound(tried, enough, _FEW)
+            open_still = np.maximum(tried.gap - enough, 0).reshape(2, count)
+            left.append(open_still.sum(0) + open_still.max(0) / 2)
+        pick = np.tile(left[1] <= left[0], 2)  # with no unit to split by, the halves by pair are not halves
+        parts = by_pair.take(~pick).join(by_column.take(pick))
+        unsettled = parts.take(parts.gap > enough)
+        if len(unsettled.gap):
+            self._bound(unsettled, enough, _MORE)
+        return unsettled.join(parts.take(parts.gap <= enough))
 
-    def _halves(self, boxes: Boxes) -> Boxes:
-        """Return both halves of every box: of the mean logit's range, or of one column's options or range."""
-        near = nearest(boxes.middle)
-        low, high = boxes.middle.T
-        far = np.where(near - low > high - near, low, high)
-        wide = apart(far, boxes.difference) < _ALIKE * apart(near, boxes.difference)
-        column, unit = self._most_telling(boxes)
-        wide |= column < 0
-        everyone = np.arange(len(boxes))
-        below, above = boxes.take(everyone), boxes.take(everyone)
-        cut = _cut(boxes.middle)
-        below.middle[wide, 1], above.middle[wide, 0] = cut[wide], cut[wide]
-        for one in np.unique(column[~wide]):
-            rows = np.flatnonzero(~wide & (column == one))
-            self._part(int(one), rows, unit[rows], boxes, below, above)
-        return below.join(above)
-
-    def _most_telling(self, boxes: Boxes) -> tuple[Codes, Codes]:
-        """Return the column whose split promises most, -1 if all are settled, and the unit it moves most.
-
-        A pair of units leaves as much open as its lines may be off; a column is credited with its share in
-        the units' ranges.
-        """
-        two, n = self.two, self.two.hidden
-        least, most = boxes.units[:, 0, : 2 * n], boxes.units[:, 1, : 2 * n]
-        width = np.maximum(most - least, 1e-12)
-        off = np.where((least < 0) & (most > 0), -least * most / width, 0)
-        one, other = np.abs(two.weights[:n]), np.abs(two.weights[n:])
-        alone = off[:, :n] * one + off[:, n:] * other
-        shift = np.abs(boxes.units[:, :, 2 * n :]).max(1)
-        parted = np.abs(two.weights[:n] - two.weights[n:])
-        together = np.maximum(one, other) * shift + parted * np.minimum(off[:, :n], off[:, n:])
-        left = np.where(alone > 0, np.minimum(alone, together), 0)
-        left = np.where(left.sum(1, keepdims=True) > 0, left, one) / width[:, :n]
-        best, column, unit = np.zeros(len(boxes)), np.full(len(boxes), -1), np.zeros(len(boxes), np.int64)
-        for at in range(len(two.first) - 1):
-            low, high = column_range(two, at, boxes)
-            shares = (high - low)[:, :n] * left
-            total = shares.sum(1)
-            better = total > best
-            best[better], column[better], unit[better] = total[better], at, shares[better].argmax(1)
-        return column, unit
-
-    def _part(self, column: int, rows: Codes, unit: Codes, boxes: Boxes, below: Boxes, above: Boxes) -> None:
-        """Split a column of some boxes: its options by what they add to a unit, or a range in the middle."""
-        two = self.two
-        first, end = two.first[column], two.first[column + 1]
-        at = slice(first, end)
-        allowed = boxes.allowed[rows, at]
-        single = allowed.sum(1) == 1
-        if single.any():
-            who, option = rows[single], first + allowed[single].argmax(1)
-            cut = (boxes.low[who, option] + boxes.high[who, option]) / 2
-            whole = self.whole[option]
-            below.high[who, option] = np.where(whole, np.floor(cut), cut)
-            above.low[who, option] = np.where(whole, np.floor(cut) + 1, cut)
-        if not single.all():
-            who, inside = rows[~single], allowed[~single]
-            centre = (boxes.low[who, at] + boxes.high[who, at]) / 2
-            adds = two.base[at][:, unit[~single]].T + two.slope[at][:, unit[~single]].T * centre
-            low = np.where(inside, adds, np.inf).min(1, keepdims=True)
-            high = np.where(inside, adds, -np.inf).max(1, keepdims=True)
-            # Where all options add the same, the first stands against the others.
-            first_one = np.arange(end - first) == inside.argmax(1)[:, None]
-            left = np.where(high > low, adds < (low + high) / 2, first_one)
-            below.allowed[who, at], above.allowed[who, at] = inside & left, inside & ~left
-        before = column_range(two, column, boxes.take(rows))
-        for part in (below, above):
-            after = column_range(two, column, part.take(rows))
-            part.units[rows] += np.stack([new - old for new, old in zip(after, before, strict=True)], axis=1)
-
-
-def _cut(middle: Floats) -> Floats:
-    """Return where a range of the mean logit is split: at 0, else near the end that is nearer to it."""
-    low, high = np.maximum(middle[:, 0], -40), np.minimum(middle[:, 1], 40)
-    half = (low + high) / 2
-    half = np.where(low >= 0, np.minimum(half, low + 2), half)
-    half = np.where(high <= 0, np.maximum(half, high - 2), half)
-    return np.where((low < -1) & (high > 1), 0, half)
+    def _part(self, boxes: Boxes, below: int, above: int, column: int) -> None:
+        """Split a column of a box that is there twice: the better options, or the lower half of a range."""
+        values = np.arange(self.two.first[column], self.two.first[column + 1])
+        values = values[boxes.allowed[below, values]]
+        options = self.two.option[values]
+        if len(values) < 2:
+            return
+        if options[0] != options[-1]:
+            ranked = options[np.argsort(-boxes.margins[below, values], kind="stable")]
+            different = list(dict.fromkeys(ranked.tolist()))
+            better = np.isin(options, different[: (len(different) + 1) // 2])
+            boxes.allowed[below, values[~better]] = False
+            boxes.allowed[above, values[better]] = False
+            return
+        low, high = boxes.ends[below, values]
+        lower = upper = (low + high) / 2
+        if self.whole[options[0]]:
+            lower = np.floor(lower)
+            upper = lower + 1
+        at_low, at_high = boxes.prices[below, :, values].copy()
+        for row, value, end, whole in ((below, values[1], lower, low), (above, values[0], upper, high)):
+            boxes.ends[row, value] = end
+            boxes.prices[row, :, value] = at_low + (at_high - at_low) * (end - low) / (high - low)
+            boxes.allowed[row, value] = end != whole
 
 
 def climb(
@@ -190,11 +208,10 @@ def climb(
 ) -> None:
     """Improve people one column at a time, until then at most, and offer the best to the tree."""
     two, rows = tree.two, np.arange(len(chosen))
-    columns = list(pairwise(two.first.tolist()))
-    best = _score(tree, units_of(two, chosen, numbers))
+    best = _score(tree, two.units(chosen, numbers))
     for _ in range(sweeps):
         before = best.copy()
-        for begin, end in columns:
+        for begin, end in pairwise(tree.first.tolist()):
             if time.monotonic() > until:
                 break
             for option in range(begin, end):
@@ -204,7 +221,7 @@ def climb(
                     other, amounts = chosen.copy(), numbers.copy()
                     other[:, begin:end] = False
                     other[:, option], amounts[:, option] = True, value
-                    score = _score(tree, units_of(two, other, amounts))
+                    score = _score(tree, two.units(other, amounts))
                     better = rows[score > best]
                     chosen[better], numbers[better], best[better] = (
                         other[better],
@@ -219,12 +236,12 @@ def climb(
 
 
 def _score(tree: Tree, units: Floats) -> Floats:
-    logits = tree.two.logits(units)
-    gaps = apart(logits.mean(1), logits[:, 0] - logits[:, 1])
+    u, v = tree.two.logits(units).T
+    gaps = np.asarray(expit(u) - expit(v))
     if tree.boundary is None:
         return gaps
-    short = np.maximum(tree.boundary - logits[:, 0], 0) + np.maximum(logits[:, 1] - tree.boundary, 0)
-    return np.where((short == 0) & (logits[:, 1] < tree.boundary), gaps, -1e-9 - short)
+    short = np.maximum(tree.boundary - u, 0) + np.maximum(v - tree.boundary, 0)
+    return np.where((short == 0) & (v < tree.boundary), gaps, -1e-9 - short)
 
 
 def any_people(

@@ -1,0 +1,297 @@
+"""Upper bounds, within boxes of possible people, on how far two policies are apart.
+
+What is bounded is a difference of logits minus a tangent, as `policies` says: a sum over pairs of units,
+up · relu(z⁺) − down · relu(z⁻). Where z⁺ ≥ 0, a pair is at most (up + β) z⁺ − α down z⁻ for any β ≥ 0 and α
+in [0, 1]; where z⁺ ≤ 0, at most −β z⁺ − α down z⁻. Each is linear in the person, and its largest value in a
+box is found column by column. So every pair can name its own worst person. Prices on the columns' values,
+which sum to 0 over the pairs, make them agree on one. Column by column, the prices are set so that all pairs
+want each value equally, which never raises the sum: this is the message passing of dual decomposition.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from evenhand.auditing.certificate.policies import Aim, TwoPolicies
+from evenhand.jit import jit
+
+_BELOW = 0.1  # to rule people out, the bound has to fall below 0
+_SWEEPS = 3  # over all columns, between two turns of the lines
+
+
+@jit()
+def bound_boxes(two: TwoPolicies, aim: Aim, boxes: Any, rounds: int, begin: int, end: int) -> None:
+    """Bound some of the boxes: lower their prices and lines, and write what is learnt of them."""
+    for at in range(begin, end):
+        boxes.excess[at] = _bound(
+            two, aim, boxes.allowed[at], boxes.ends[at], boxes.states[at], boxes.prices[at],
+            boxes.lines[at], boxes.tilt[at], rounds, boxes.margins[at], boxes.agreed[at],
+            boxes.score[at],
+        )  # fmt: skip
+
+
+@jit()
+def _bound(
+    two: TwoPolicies, aim: Aim, allowed: Any, ends: Any, states: Any, prices: Any, lines: Any, tilt: Any,
+    rounds: int, margins: Any, agreed: Any, score: Any,
+) -> float:  # fmt: skip
+    """Return the lowest excess of some rounds; keep its prices, lines and tilt, and what it teaches."""
+    pairs, values = prices.shape
+    plus, minus, owed = np.empty((pairs, values)), np.empty((pairs, values)), np.empty((pairs, values))
+    for value in range(values):
+        option, mean = two.option[value], 0.0
+        for pair in range(pairs):
+            mean += prices[pair, value] / pairs
+        for pair in range(pairs):
+            one, other = two.plus[pair], two.minus[pair]
+            plus[pair, value] = two.base[option, one] + two.slope[option, one] * ends[value]
+            minus[pair, value] = two.base[option, other] + two.slope[option, other] * ends[value]
+            owed[pair, value] = prices[pair, value] - mean  # stored prices are rounded
+    up, down, state = np.empty(pairs), np.empty(pairs), np.zeros(pairs, np.int64)
+    worth, best = np.empty((pairs, 2, values)), np.empty((pairs, 2, len(two.first) - 1))
+    total, worths, units = np.empty((pairs, 2)), np.empty(values), np.empty(len(two.start))
+    turned, kept, touch = lines.copy(), owed.copy(), tilt.copy()
+    lowest, bold, mend = np.inf, 1.0, 0.0
+    for _ in range(rounds):
+        excess = _weigh(two, aim, touch, up, down)
+        for _ in range(_SWEEPS):
+            _sweep(two, allowed, states, plus, minus, owed, up, down, turned, worth, best, total, worths)
+        for pair in range(pairs):
+            excess += max(total[pair, 0], total[pair, 1])
+        bold *= 0.5
+        if excess < lowest:
+            lowest, bold = excess, min(1.0, 4 * bold)
+            kept[:], lines[:], tilt[:], margins[:] = owed, turned, touch, worths
+            for pair in range(pairs):
+                state[pair] = 1 if total[pair, 1] > total[pair, 0] else 0
+            mend = excess + (_BELOW if aim.gap == 0 else 0.0) - _learn(
+                two, allowed, ends, states, plus, up, down, worth, best, state, lines, margins, agreed, score,
+                units,
+            )  # fmt: skip
+        if lowest < 0 or mend <= 0:
+            break
+        owed[:], turned[:], touch[:] = kept, lines, tilt
+        _mend(two, aim, units, state, up, down, turned, touch, bold * mend)
+    prices[:] = kept
+    return lowest
+
+
+@jit()
+def _sweep(
+    two: TwoPolicies, allowed: Any, states: Any, plus: Any, minus: Any, owed: Any, up: Any, down: Any,
+    lines: Any, worth: Any, best: Any, total: Any, margins: Any,
+) -> None:  # fmt: skip
+    """Turn each pair's lines by itself, then let the pairs agree about each column."""
+    for pair in range(len(owed)):
+        for state in range(2):
+            total[pair, state] = -np.inf
+            if states[pair, state]:
+                _turn(two, allowed, plus, minus, owed, pair, state, up[pair], down[pair], lines)
+                total[pair, state] = _fill(
+                    two, allowed, plus, minus, owed, pair, state, up[pair], down[pair], lines, worth, best
+                )
+    for column in range(len(two.first) - 1):
+        _agree(two.first, column, allowed, states, worth, best, total, owed, margins)
+
+
+@jit()
+def _weigh(two: TwoPolicies, aim: Aim, tilt: Any, up: Any, down: Any) -> float:
+    """Write how much each pair's units count; return what is not in the units.
+
+    `tilt` is where the tangent touches, and a price: of those decided differently, the first policy's logit
+    is above the boundary (its price is above 0) and the second's below (below 0).
+    """
+    odds = aim.gap / np.sqrt(1 - aim.gap**2)
+    height = odds * np.cosh(tilt[0])
+    steep = 2 * odds * np.sinh(tilt[0]) / np.sqrt(1 + height**2)
+    one, other = 1 - steep / 2 + max(tilt[1], 0.0), 1 + steep / 2 + max(-tilt[1], 0.0)
+    constant = steep * tilt[0] - 2 * np.arcsinh(height) - np.log((1 + aim.gap) / (1 - aim.gap))
+    if not np.isnan(aim.boundary):
+        constant -= aim.boundary * tilt[1]
+    hidden = len(two.weights) // 2
+    for pair in range(len(two.plus)):
+        unit = two.plus[pair]
+        up[pair] = max(0.0, (one if unit < hidden else -other) * two.weights[unit])
+        unit = two.minus[pair]
+        down[pair] = max(0.0, (-one if unit < hidden else other) * two.weights[unit])
+    return float(constant + one * two.bias[0] - other * two.bias[1])
+
+
+@jit()
+def _slopes(state: int, up: float, down: float, line: Any) -> tuple[float, float]:
+    return (up + line[0] if state else -line[0]), -down * line[1]
+
+
+@jit()
+def _largest(
+    two: TwoPolicies, allowed: Any, plus: Any, minus: Any, owed: Any, pair: int, slopes: tuple[float, float]
+) -> tuple[float, float, float]:
+    """Return the largest value of a pair's line in a box, and both units of the person who has it."""
+    first, second = slopes
+    one, other = two.start[two.plus[pair]], two.start[two.minus[pair]]
+    total = first * one + second * other
+    for column in range(len(two.first) - 1):
+        top, at = -np.inf, 0
+        for value in range(two.first[column], two.first[column + 1]):
+            worth = first * plus[pair, value] + second * minus[pair, value] + owed[pair, value]
+            if allowed[value] and worth > top:
+                top, at = worth, value
+        total += top
+        one += plus[pair, at]
+        other += minus[pair, at]
+    return total, one, other
+
+
+@jit()
+def _turn(
+    two: TwoPolicies, allowed: Any, plus: Any, minus: Any, owed: Any, pair: int, state: int, up: float,
+    down: float, lines: Any,
+) -> None:  # fmt: skip
+    """Turn a pair's line a step to where its largest value falls: a longer step next time if it fell."""
+    line = lines[pair, state]
+    now, one, other = _largest(two, allowed, plus, minus, owed, pair, _slopes(state, up, down, line))
+    for which in range(2):
+        if which == 0:
+            wanted = max(0.0, line[0] + (-line[2] if (one > 0) == (state == 1) else line[2]))
+        else:
+            wanted = min(1.0, max(0.0, line[1] + (line[3] if other > 0 else -line[3])))
+        kept = line[which]
+        if wanted == kept or (which == 1 and down == 0):
+            continue
+        line[which] = wanted
+        then, first, second = _largest(two, allowed, plus, minus, owed, pair, _slopes(state, up, down, line))
+        if then < now:
+            beyond = (second * other if which else first * one) <= 0
+            line[2 + which] *= 0.7 if beyond else 2.0
+            now, one, other = then, first, second
+        else:
+            line[which] = kept
+            line[2 + which] *= 0.4
+
+
+@jit()
+def _fill(
+    two: TwoPolicies, allowed: Any, plus: Any, minus: Any, owed: Any, pair: int, state: int, up: float,
+    down: float, lines: Any, worth: Any, best: Any,
+) -> float:  # fmt: skip
+    """Write what each value is worth to a pair in a state, and the best of each column; return their sum."""
+    first, second = _slopes(state, up, down, lines[pair, state])
+    total = first * two.start[two.plus[pair]] + second * two.start[two.minus[pair]]
+    for column in range(len(two.first) - 1):
+        top = -np.inf
+        for value in range(two.first[column], two.first[column + 1]):
+            gain = first * plus[pair, value] + second * minus[pair, value] + owed[pair, value]
+            worth[pair, state, value] = gain
+            if allowed[value] and gain > top:
+                top = gain
+        best[pair, state, column] = top
+        total += top
+    return float(total)
+
+
+@jit()
+def _agree(
+    first: Any, column: int, allowed: Any, states: Any, worth: Any, best: Any, total: Any, owed: Any,
+    margins: Any,
+) -> None:  # fmt: skip
+    """Set a column's prices so that each of its values is worth the same to all pairs."""
+    pairs = len(owed)
+    wanted = np.empty(pairs)
+    for value in range(first[column], first[column + 1]):
+        mean = 0.0
+        for pair in range(pairs):
+            wanted[pair] = -np.inf
+            for state in range(2):
+                if states[pair, state]:
+                    rest = total[pair, state] - best[pair, state, column]
+                    wanted[pair] = max(wanted[pair], rest + worth[pair, state, value])
+            mean += wanted[pair] / pairs
+        margins[value] = mean if allowed[value] else -np.inf
+        if allowed[value]:
+            for pair in range(pairs):
+                change = mean - wanted[pair]
+                owed[pair, value] += change
+                worth[pair, 0, value] += change
+                worth[pair, 1, value] += change
+    for pair in range(pairs):
+        for state in range(2):
+            if states[pair, state]:
+                top = -np.inf
+                for value in range(first[column], first[column + 1]):
+                    if allowed[value] and worth[pair, state, value] > top:
+                        top = worth[pair, state, value]
+                total[pair, state] += top - best[pair, state, column]
+                best[pair, state, column] = top
+
+
+@jit()
+def _learn(
+    two: TwoPolicies, allowed: Any, ends: Any, states: Any, plus: Any, up: Any, down: Any, worth: Any,
+    best: Any, state: Any, lines: Any, margins: Any, agreed: Any, score: Any, units: Any,
+) -> float:  # fmt: skip
+    """Write the person most nearly agreed upon, and what keeps each pair and column from it.
+
+    Return how much of the bound is due to disagreement.
+    """
+    pairs, columns = len(up), len(two.first) - 1
+    units[:] = two.start
+    score[:] = 0
+    for column in range(columns):
+        begin, end = two.first[column], two.first[column + 1]
+        value = agreed[column] = begin + np.argmax(margins[begin:end])
+        units += two.base[two.option[value]] + two.slope[two.option[value]] * ends[value]
+        score[pairs + column] = 1e-12 if allowed[begin:end].sum() > 1 else 0.0
+    spread, all_missed = np.empty(columns), 0.0
+    for pair in range(pairs):
+        one, other = units[two.plus[pair]], units[two.minus[pair]]
+        first, second = _slopes(state[pair], up[pair], down[pair], lines[pair, state[pair]])
+        off = first * one + second * other - up[pair] * max(0.0, one) + down[pair] * max(0.0, other)
+        for column in range(columns):
+            low, high = np.inf, -np.inf
+            for value in range(two.first[column], two.first[column + 1]):
+                if allowed[value]:
+                    low, high = min(low, plus[pair, value]), max(high, plus[pair, value])
+            spread[column] = high - low
+            missed = best[pair, state[pair], column] - worth[pair, state[pair], agreed[column]]
+            all_missed += missed
+            if states[pair, 0] and states[pair, 1]:
+                score[pair] += missed + abs(off) / columns
+            if score[pairs + column] > 0:
+                score[pairs + column] += missed
+        if spread.sum() > 0:  # a line that is off is credited to the columns that move the unit
+            score[pairs:] += (abs(off) + 1e-9) * spread / spread.sum()
+    return float(all_missed)
+
+
+@jit()
+def _mend(
+    two: TwoPolicies, aim: Aim, units: Any, state: Any, up: Any, down: Any, lines: Any, tilt: Any, by: float
+) -> None:
+    """Turn all lines, the tangent and the price so that the bound falls by `by` for one person."""
+    hidden = len(units) // 2
+    active = np.maximum(units, 0) * two.weights
+    u, v = active[:hidden].sum() + two.bias[0], active[hidden:].sum() + two.bias[1]
+    way, short = (u + v) / 2 - tilt[0], 0.0
+    if not np.isnan(aim.boundary):
+        short = aim.boundary - (u if tilt[1] > 0 or u < aim.boundary else v)
+    size, step = max(way**2 + short**2, 1e-12), 0.0
+    for turn in range(2):  # first the size of all that can be turned, then the turns
+        for pair in range(len(up)):
+            line, one, other = lines[pair, state[pair]], units[two.plus[pair]], units[two.minus[pair]]
+            rise = -one if state[pair] else one
+            extra = line[0] > 0 or rise > 0
+            share = down[pair] > 0 and (line[1] < 1 if other > 0 else line[1] > 0)
+            if turn:
+                line[0] = max(0.0, line[0] + step * rise) if extra else line[0]
+                line[1] = min(1.0, max(0.0, line[1] + step * other / down[pair])) if share else line[1]
+            else:
+                size += (one**2 if extra else 0.0) + (other**2 if share else 0.0)
+        step = by / size
+    tilt[1] += step * short
+    odds = aim.gap / np.sqrt(1 - aim.gap**2)
+    if odds > 0:
+        bend = 2 * odds * np.cosh(tilt[0]) * (1 + odds**2) / (1 + (odds * np.cosh(tilt[0])) ** 2) ** 1.5
+        move = min(1.0, max(-1.0, min(1.0, step / bend) * way))
+        tilt[0] = min(20.0, max(-20.0, tilt[0] + move))
