@@ -44,7 +44,7 @@ ENGINES = ("pandas", "polars", "duckdb", "dask", "arrow", "spark")
 def spark():
     if shutil.which("java") is None:
         pytest.skip("Spark needs Java, which is not installed")
-    sql = pytest.importorskip("pyspark.sql", reason="PySpark is not installed")
+    sql = pytest.importorskip("pyspark.sql", reason="PySpark is not installed: pip install pyspark")
     session = (
         sql.SparkSession.builder.master("local[1]")
         .config("spark.ui.enabled", "false")
