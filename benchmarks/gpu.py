@@ -60,7 +60,7 @@ def runs_of(model: CooperativeBandits, n_models: int, X, y, s):
 
 def steps_per_second(model: CooperativeBandits, n_models: int, X, y, s, rounds: int) -> dict[str, float]:
     cp = fleet.cupy()
-    (squad,) = fleet.fleets_of(runs_of(model, n_models, X, y, s))
+    (squad,) = fleet.fleets_of(list(runs_of(model, n_models, X, y, s)))
     squad.advance(squad.steps + SHORT)
     cp.cuda.Device().synchronize()
     best = np.inf

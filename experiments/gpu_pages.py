@@ -50,7 +50,8 @@ def gpu_tests() -> str:
         for name, apart in found.items()
     ]
     passed = re.search(r"^(\d+) passed", text, re.M)
-    told = f"{passed[1]} tests passed. Command: `pytest -rA tests/bandits/cuda/test_device.py`, on the device above."
+    command = "pytest -rA tests/bandits/cuda/test_device.py tests/protocol/test_gpu.py"
+    told = f"{passed[1]} tests passed. Command: `{command}`, on the device above."
     return f"{markdown(pd.DataFrame(rows))}\n\n{told}"
 
 

@@ -12,7 +12,9 @@ from sklearn.model_selection import ParameterGrid
 from evenhand import checks
 from evenhand.bandits.base import Later, PolicyLearner
 from evenhand.bandits.cuda import train_all
-from evenhand.bandits.scaling import on_one_scale
+from evenhand.bandits.kernels.structs import People, Rows
+from evenhand.bandits.scaling import Scaling, on_one_scale
+from evenhand.bandits.training import Run
 
 ENGINES = ("cpu", "cuda")
 
@@ -80,29 +82,35 @@ def fit_many(
 
 
 def _at_once(models: list[Any], X: Any, y: Any, given: dict[str, Any]) -> list[Any]:
-    """Fit networks on a GPU. People are checked once for all models that see them alike."""
+    """Fit networks on a GPU."""
     others = [type(model).__name__ for model in models if not isinstance(model, PolicyLearner)]
     if others:
         raise ValueError(
             f"Got {others[0]} for engine='cuda', but expected CooperativeBandits or GradientBandit."
         )
-    seen: dict[str, tuple[Any, Any, Any]] = {}
-    runs = []
+    ready = ready_together(models, X, y, given)
+    train_all([run for run, _ in ready])
+    for model, (run, scaling) in zip(models, ready, strict=True):
+        model._has_run(run, scaling)
+        model.engine_ = "cuda"
+    return models
+
+
+def ready_together(
+    models: list[Any], X: Any, y: Any, given: dict[str, Any]
+) -> list[tuple[Run, Scaling | None]]:
+    """Return networks' training runs, ready to begin; people are checked once for all that see them alike."""
+    seen: dict[str, tuple[Any, People, Scaling | None, Rows]] = {}
+    ready = []
     for model in models:
         alike = repr((model.class_weight, model.standardize))
         if alike not in seen:
             later = Later()
             model.fit(X, y, **given, callback=later)
             contexts, people = later.told
-            seen[alike] = model, people, on_one_scale(contexts, model.standardize)
-        first, people, (_, rows) = seen[alike]
-        learned = {name: value for name, value in vars(first).items() if name.endswith("_")}
-        vars(model).update(learned)
+            seen[alike] = model, people, *on_one_scale(contexts, model.standardize)
+        first, people, scaling, rows = seen[alike]
+        vars(model).update({name: value for name, value in vars(first).items() if name.endswith("_")})
         model._begin(model.n_features_in_, len(getattr(model, "groups_", ("everyone",))))
-        runs.append(model._ready_to_run(rows, people, decays=True))
-    train_all(runs)
-    for model, run in zip(models, runs, strict=True):
-        scaling, _ = seen[repr((model.class_weight, model.standardize))][2]
-        model._has_run(run, scaling)
-        model.engine_ = "cuda"
-    return models
+        ready.append((model._ready_to_run(rows, people, decays=True), scaling))
+    return ready

@@ -38,7 +38,7 @@ def run(
     seeds: Annotated[int, typer.Option(min=1, help="How many splits; intervals need two or more.")] = 1,
     datasets: Annotated[str | None, typer.Option(help="Only these data sets, separated by commas.")] = None,
     methods: Annotated[str | None, typer.Option(help="Only these methods, separated by commas.")] = None,
-    engine: Annotated[str, typer.Option(help="threads, processes, dask or ray.")] = "threads",
+    engine: Annotated[str, typer.Option(help="threads, processes, dask, ray or cuda.")] = "threads",
     workers: Annotated[
         int | None, typer.Option(min=1, help="Trials at a time; default: one per core")
     ] = None,

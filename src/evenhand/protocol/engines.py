@@ -1,5 +1,7 @@
 """Where trials run: threads or processes here, or a Dask or Ray cluster; the same results, bit for bit.
 
+With 'cuda', networks are trained on a GPU, all at once and in single precision; all else runs in threads.
+
 Threads and processes are joblib's. Dask and Ray are spoken to directly: joblib's Ray backend gives results
 back only when all are there, so that a kill would lose them, and its Dask backend keeps data on one worker
 only, so that a death would lose it. In all four, the data goes to a worker once, results come as they finish,
@@ -226,5 +228,17 @@ def _ray(trials: Iterator[Trial], data: Data, workers: int, address: str | None)
             ray.shutdown()
 
 
+def _cuda(trials: Iterator[Trial], data: Data, workers: int, address: None) -> Iterator[Finished]:
+    """Train networks on a GPU, all at once, and all else in threads."""
+    from evenhand.protocol.gpu import networks_among, on_gpu
+
+    networks, others = networks_among(trials)
+    if networks:
+        yield from on_gpu(networks, data)
+    yield from _threads(iter(others), data, workers, address)
+
+
 Engine = Callable[[Iterator[Trial], Data, int, Any], Iterator[Finished]]
-ENGINES: dict[str, Engine] = {"threads": _threads, "processes": _processes, "dask": _dask, "ray": _ray}
+ENGINES: dict[str, Engine] = {
+    "threads": _threads, "processes": _processes, "dask": _dask, "ray": _ray, "cuda": _cuda
+}  # fmt: skip

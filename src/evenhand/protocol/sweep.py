@@ -105,8 +105,8 @@ class Sweep:
 
         Parameters
         ----------
-        engine : {'threads', 'processes', 'dask', 'ray'}
-            Where trials run.
+        engine : {'threads', 'processes', 'dask', 'ray', 'cuda'}
+            Where trials run; 'cuda' trains networks on a GPU, all at once, and all else in threads.
         workers : int, optional
             How many at a time; by default one per core. An existing cluster has its own.
         address : str, optional

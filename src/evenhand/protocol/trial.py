@@ -8,7 +8,7 @@ import json
 import time
 import traceback
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypedDict
@@ -25,7 +25,7 @@ from evenhand.metrics import Answers, gower_neighbours, measure, metric_free_gap
 from evenhand.metrics.measures import value_of
 from evenhand.metrics.networks import freeze
 from evenhand.protocol.grids import Method, Point
-from evenhand.protocol.selection import Criterion, Judged, Selector
+from evenhand.protocol.selection import Best, Criterion, Judged, Selector
 from evenhand.tables.dataset import Dataset
 from evenhand.tables.preprocessing import Part, Parts, prepare
 from evenhand.tables.splits import FRACTIONS, Split, split
@@ -210,8 +210,13 @@ def train_and_select(
     # Networks are copied and asked about the test part at the end; other models are asked now.
     selector = Selector(prepared.validation, criteria, lambda m: freeze(m) or prepared.test.ask(m))
     _fit(model, prepared, method.most_people, selector)
+    return told_of(selector.best, selector.checkpoints, model, prepared)
+
+
+def told_of(best_by: Mapping[str, Best[Any]], checkpoints: int, model: Any, prepared: Prepared) -> Trained:
+    """Return what is kept of a trained model: its best checkpoints, with their metrics on test."""
     tested: dict[int, tuple[dict[str, float], dict[str, dict[str, float]]]] = {}
-    for best in selector.best.values():
+    for best in best_by.values():
         if id(best.kept) not in tested:  # criteria often choose the same checkpoint
             answers = best.kept if isinstance(best.kept, Answers) else prepared.test.ask(best.kept)
             neighbours = prepared.neighbours
@@ -224,11 +229,11 @@ def train_and_select(
             "test": tested[id(best.kept)][0],
             "submodels": tested[id(best.kept)][1],
         }
-        for name, best in selector.best.items()
+        for name, best in best_by.items()
     }
     return {
         "criteria": chosen,
-        "checkpoints": selector.checkpoints,
+        "checkpoints": checkpoints,
         "steps": int(getattr(model, "n_steps_", 0)),
         "curve": curve(model),
     }

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
+from devices import needs_device
 from evenhand import CooperativeBandits, GradientBandit, TrainingDivergedError, fit_many
 from evenhand.bandits import oracle
 from evenhand.bandits.contexts import as_rows
@@ -25,16 +26,7 @@ from evenhand.rewards import (
     pack_terms,
 )
 
-
-def device():
-    try:
-        fleet.cupy()
-    except (ImportError, RuntimeError) as error:
-        return str(error)
-    return ""
-
-
-pytestmark = [pytest.mark.device, pytest.mark.skipif(bool(device()), reason=device())]
+pytestmark = needs_device
 TERMS = [
     "correctness", "likelihood", "correctness + kl", "correctness + log_ratio", "correctness + agreement",
     "likelihood + jensen_shannon", "correctness + parity", "likelihood + equal_opportunity",
@@ -42,6 +34,7 @@ TERMS = [
 ]  # fmt: skip
 OPTIMISERS = {
     "sgd": {}, "batches": {"batch_size": 7, "learning_rate": 0.1}, "adam": {"adam": True, "batch_size": 4},
+    "adam one by one": {"adam": True, "learning_rate": 0.001},
     "joint": {"adam": True, "apart": 0.4, "batch_size": 8},
 }  # fmt: skip
 STEPS, CLOSE = 1000, 1e-4
@@ -261,7 +254,7 @@ def test_decisions_about_others_are_counted(shape):
     squad.advance(squad.ends)
     matrix = squad.tables.matrix(others.rows, run.training.policies.W1.shape[1])
     (found,) = squad.judge([(matrix, others.people)])
-    squad.finish()
+    assert squad.finish() == [None]
     (n_groups, n_labels), policies = run.training.policies.b2.shape, run.training.policies
     dense = matrix.toarray()
     hidden = [np.maximum(dense @ policies.W1[g] + policies.b1[g], 0) for g in range(n_groups)]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import cache
 from typing import Any
 
@@ -154,8 +154,6 @@ class Fleet:
         asked["policies"] = self._models["policies"]
         asked["counts"] = counts.data.ptr + np.arange(len(self.runs)) * counts.strides[0]
         for one, (matrix, people) in zip(asked, judged, strict=True):
-            if packing.most_columns(matrix) > spec.NNZ > 0:
-                raise ValueError("Got people with more columns filled than those that were learned from.")
             table, (who, _) = self.tables.table(matrix, spec.NNZ), self.tables.people(people)
             one["rows"], one["starts"], one["who"] = table.pairs.data.ptr, table.starts.data.ptr, who.data.ptr
             one["n"], one["d"] = len(people.labels), matrix.shape[1]
@@ -167,9 +165,12 @@ class Fleet:
             kernel((blocks, len(self.runs)), (JUDGES,), (sent,), shared_mem=room)
             return cp.asnumpy(counts)
 
-    def policies(self, at: int) -> Network:
-        """Return one model's policies as they are now."""
-        return self._policies(at, *(self._fetch(name)[at] for name in ("policies", "state")))
+    def snapshot(self, which: Collection[int]) -> dict[int, Network]:
+        """Return some models' policies as they are now."""
+        at = sorted(which)
+        with self.stream:
+            flat, state = (cupy().asnumpy(self.on_device[name][at]) for name in ("policies", "state"))
+        return {one: self._policies(one, flat[i], state[i]) for i, one in enumerate(at)}
 
     def _policies(self, at: int, flat: Any, state: Any) -> Network:
         n_groups = self.spec.G
@@ -180,8 +181,9 @@ class Fleet:
         with self.stream:
             return cupy().asnumpy(self.on_device[name])
 
-    def finish(self) -> None:
-        """Write what the models have become into their training runs; raise if one of them diverged."""
+    def finish(self) -> list[Exception | None]:
+        """Write what the models have become into their runs; return the errors of those that diverged."""
+        errors: list[Exception | None] = [None] * len(self.runs)
         found = {name: self._fetch(name) for name in ("policies", "state", "history", "done")}
         for at, run in enumerate(self.runs):
             training, first, interval = run.training, run.options.origin, run.options.interval
@@ -189,24 +191,30 @@ class Fleet:
             rewarded = found["history"][at].reshape(-1, 2)[: self._rows[at]]
             broken = -int(found["done"][at, 0])
             if broken or not all(np.isfinite(part).all() for part in policies):
-                raise diverged(broken or int(self.steps[at]), run.remedy)
+                errors[at] = diverged(broken or int(self.steps[at]), run.remedy)
+                continue
             counts = np.full(len(rewarded), interval)
             counts[-1] = self.steps[at] - first - interval * (len(rewarded) - 1)
             training.rates = packing.rates_in(self.spec, found["state"][at], training.rates)
             training.policies = policies
             training.write_down(np.column_stack([rewarded, counts]))
             training.step = int(self.steps[at])
+        return errors
 
 
-def fleets_of(runs: Iterable[Run]) -> Iterator[Fleet]:
-    """Yield the runs in fleets: of one spec each, and as many as half of the free memory has room for."""
+def fleets_of(runs: Sequence[Run], beside: Sequence[Any] = ()) -> Iterator[Fleet]:
+    """Yield the runs in fleets: of one spec each, and as many as half of the free memory has room for.
+
+    `beside` has, for each run, the rows that its models will be asked about, if any.
+    """
     tables, cp = Tables(), cupy()
     room = cp.cuda.Device().attributes["MaxSharedMemoryPerBlockOptin"] - RESERVED
     found = []
-    for run in runs:
+    for at, run in enumerate(runs):
         options, policies = run.options, run.training.policies
         run.training.make_room(n_rate_terms=len(run.terms.rates.bound), buffers=False)
-        columns = packing.most_columns(tables.matrix(run.rows, policies.W1.shape[1]))
+        asked = [tables.matrix(run.rows, policies.W1.shape[1]), *beside[at : at + 1]]
+        columns = max(packing.most_columns(matrix) for matrix in asked)
         found.append(
             (spec_of(policies, run.people, run.terms, options, most_columns=columns, room=room), run)
         )
@@ -219,14 +227,15 @@ def fleets_of(runs: Iterable[Run]) -> Iterator[Fleet]:
             yield Fleet(spec, alike[start : start + most], tables)
 
 
-def train_all(runs: Iterable[Run]) -> None:
+def train_all(runs: Sequence[Run]) -> None:
     """Train all runs to their end, and write into each what it has become."""
     fleets = list(fleets_of(runs))
     while any((fleet.steps < fleet.ends).any() for fleet in fleets):
         for fleet in fleets:  # launches come back at once: fleets train side by side
             fleet.advance(np.minimum(fleet.steps + STEPS_A_LAUNCH, fleet.ends))
-    for fleet in fleets:
-        fleet.finish()
+    for error in (error for fleet in fleets for error in fleet.finish()):
+        if error is not None:
+            raise error
 
 
 def _sent(array: Any) -> Any:

@@ -1,0 +1,70 @@
+"""Trials on a GPU select the checkpoints, and find the numbers, that threads do."""
+
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from devices import needs_device
+from evenhand.datasets import Dataset
+from evenhand.protocol.engines import run_trials
+from evenhand.protocol.gpu import networks_among, scores_of
+from evenhand.protocol.grids import Method, grid, make_ccb, make_cured, make_lr
+from evenhand.protocol.selection import scores_of as measured
+from evenhand.protocol.sweep import Sweep
+from evenhand.protocol.trial import make_ready
+
+METHODS = [
+    Method("LR", make_lr, grid(C=[1.0], aware=[True])),
+    Method("CCB", make_ccb, grid(hidden=[5, 20], divergence_weight=[10, 50])),
+    Method("CCB cured", make_cured, grid(reward=["likelihood + log_ratio + parity"], steps=[5000])),
+]
+
+
+def people(n=1500):
+    rng = np.random.default_rng(0)
+    sex, job = rng.choice(["f", "m"], n), rng.choice(["cook", "clerk", "boss"], n)
+    skill = rng.normal(size=n)
+    hired = pd.Series(
+        np.where(skill + 0.5 * (sex == "m") + rng.normal(size=n) / 2 > 0, "yes", "no"), name="hired"
+    )
+    contexts = pd.DataFrame({"skill": skill, "job": pd.Categorical(job)})
+    return Dataset("people", contexts, hired, pd.DataFrame({"sex": sex}), pos_label="yes")
+
+
+def test_networks_go_to_the_gpu_and_others_stay():
+    networks, others = networks_among(iter(Sweep(METHODS, [people()]).trials))
+    assert {trial.method.name for trial, _ in networks} == {"CCB", "CCB cured"}
+    assert [trial.method.name for trial in others] == ["LR"]
+
+
+def test_without_cupy_the_extra_is_named(monkeypatch):
+    monkeypatch.setitem(sys.modules, "cupy", None)
+    sweep = Sweep(METHODS, [people()])
+    data = {trial.data: make_ready(sweep.datasets[0], 0, "random") for trial in sweep.trials}
+    with pytest.raises(ImportError, match=r"engine='cuda' needs: pip install 'evenhand\[cuda\]'"):
+        list(run_trials(sweep.trials, data, engine="cuda"))
+
+
+def test_counts_make_the_scores_that_decisions_make():
+    judged = make_ready(people(), 0, "random").validation
+    answers, rng = judged.people, np.random.default_rng(0)
+    decided = rng.integers(0, 2, (len(answers.own), 2))
+    own = decided[np.arange(len(decided)), answers.own]
+    counts = np.zeros((2, 2, 2), np.uint32)
+    np.add.at(counts, (answers.own, np.searchsorted(answers.labels, answers.y), own), 1)
+    flips = (decided[:, 0] != decided[:, 1]).sum()
+    found = scores_of(np.append(counts, flips), 2, 2, answers.labels.index("yes"))
+    np.testing.assert_allclose(found, measured(answers.with_answers(decided=decided)))
+
+
+@pytest.mark.device
+@needs_device[1]
+def test_a_sweep_on_a_gpu_finds_what_threads_find():
+    here, there = (Sweep(METHODS, [people()], seeds=2).run(engine=engine) for engine in ("threads", "cuda"))
+    assert here["method"].tolist() == there["method"].tolist()
+    print(pd.concat([here["step"], there["step"], here["accuracy"], there["accuracy"]], axis=1))
+    assert (here["step"] == there["step"]).mean() > 0.8  # a tie may fall either way
+    assert (here["parameters"] == there["parameters"]).mean() > 0.8
+    assert (here["accuracy"] - there["accuracy"]).abs().median() < 0.01
