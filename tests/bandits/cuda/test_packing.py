@@ -101,7 +101,7 @@ def test_a_state_holds_the_running_rates():
 
 
 def test_what_a_gpu_can_not_do_is_named():
-    with pytest.raises(ValueError, match=r"Got a reward with Custom\(\) for engine='cuda'"):
+    with pytest.raises(ValueError, match="Got a reward with the term 'custom' for engine='cuda'"):
         spec(Correctness() + Custom(lambda action, label, group, policies, rates: 0.0))
     with pytest.raises(ValueError, match="Got 33 groups and a bounded rate for engine='cuda'.*at most 32"):
         spec(shape=(33, 2))

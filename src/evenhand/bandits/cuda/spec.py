@@ -10,7 +10,17 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from evenhand.bandits.kernels.structs import Options, People
+from evenhand.rewards.registry import TERMS
 
+KNOWN = (
+    "correctness",
+    "likelihood",
+    "kl",
+    "log_ratio",
+    "agreement",
+    "jensen_shannon",
+    "rates",
+)  # by rewards.cu
 PARTS = ("memory", "layers", "rates", "rewards", "optimisers")
 MOST_COLUMNS = 64  # of a row that is fetched ahead; longer ones are read as they come
 MOST_WEIGHTS = 128  # of such a row that a lane keeps in registers
@@ -119,9 +129,11 @@ def spec_of(
         If the reward has a term that only the CPU knows, or more groups are bounded than there are bits.
     """
     n_groups, n_actions, n_hidden = policies.W2.shape
-    if terms.custom.present:
+    unknown = [term.name for term, there in zip(TERMS, terms.active, strict=True) if there]
+    unknown = [name for name in unknown if name not in KNOWN]
+    if unknown:
         raise ValueError(
-            "Got a reward with Custom() for engine='cuda', but a function of your own runs on the CPU only: "
+            f"Got a reward with the term {unknown[0]!r} for engine='cuda', but it runs on the CPU only: "
             "expected engine='cpu', or a reward of the other terms."
         )
     n_bounded = len(terms.rates.bound)
