@@ -15,6 +15,7 @@
     python experiments/boosted.py && python experiments/boosted_elsewhere.py
     python experiments/fairgbm_peer.py --python … && python benchmarks/boosting.py --json results/benchmarks/boosting.json
     python experiments/certificates.py --time-limit 300
+    python experiments/search_strategies.py
     evenhand reproduce
     python experiments/publish.py
 
@@ -32,6 +33,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pandas as pd
+from scipy import stats
 
 ROOT = Path(__file__).parents[1]
 RESULTS, GENERATED = ROOT / "results", ROOT / "docs" / "generated"
@@ -401,6 +403,38 @@ def certificates() -> str:
     )
 
 
+def search_strategies() -> str:
+    """People found per prediction and per second, means over seeds with 95 % limits."""
+    runs = pd.read_csv(RESULTS / "search_strategies" / "runs.csv")
+    runs["dataset"] = runs["dataset"].map(TITLES)
+    runs = runs.sort_values(["dataset", "model"], kind="stable")  # they come as they are done
+    runs["found per 1,000 predictions"] = 1000 * runs["found"] / runs["predictions"]
+    runs["per second"] = runs["found"] / runs["seconds"]
+    runs["largest gap"] = 100 * runs["largest_gap"]
+    runs["spread"] = 100 * runs["spread"]
+    digits = {"found per 1,000 predictions": 0, "per second": 0, "largest gap": 1, "spread": 0}
+    by = runs.groupby(["dataset", "model", "strategy"], sort=False)[list(digits)]
+    n = runs["seed"].nunique()
+    wide = by.sem() * stats.t.ppf(0.975, n - 1)
+    text = pd.DataFrame(
+        {
+            name: [
+                f"{mean:,.{d}f} ± {half:,.{d}f}"
+                for mean, half in zip(by.mean()[name], wide[name], strict=True)
+            ]
+            for name, d in digits.items()
+        },
+        index=wide.index,
+    )
+    most = int(runs["predictions"].max())
+    note = (
+        f"Means over {n} seeds with 95 % limits (t); {most:,} predictions each; seconds of one processor, for models and strategy "
+        "together. The largest gap is in percentage points, the spread in per cent. Command: "
+        f"`python experiments/search_strategies.py --seeds {n} --predictions {most}`."
+    )
+    return f"{markdown(text.reset_index())}\n\n{note}"
+
+
 def learning() -> str:
     rows, clock, worked = [], 0.0, 0.0
     for one in json.loads((RESULTS / "benchmarks" / "learning.json").read_text()):
@@ -422,6 +456,7 @@ def learning() -> str:
 PAGES: dict[str, Callable[[], str]] = {
     "learning": learning,
     "certificates": certificates,
+    "search-strategies": search_strategies,
     "planted-proxies": planted_proxies,
     "tiny_groups": tiny_groups,
     "strangers": strangers,
