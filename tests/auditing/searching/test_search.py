@@ -215,7 +215,7 @@ def test_errors_say_what_was_expected() -> None:
         search_flips(model, X, sensitive_features="sex", together=[["aeg"]])
     with pytest.raises(ValueError, match="Got max_predictions=0"):
         search_flips(model, X, sensitive_features="sex", max_predictions=0)
-    with pytest.raises(TypeError, match="Got ndarray, which has no predict"):
+    with pytest.raises(TypeError, match="Got ndarray, but expected a fitted classifier: a search asks it"):
         search_flips(model.predict(X), X, sensitive_features="sex")
 
 

@@ -97,6 +97,11 @@ def search_flips(
     integer("max_predictions", max_predictions)
     integer("n_listed", n_listed)
     number("time_limit", time_limit, low=0)
+    if not hasattr(model, "predict"):
+        raise TypeError(
+            f"Got {type(model).__name__}, but expected a fitted classifier: a search asks it about people "
+            "who are not in the table, and decisions already taken say nothing about those."
+        )
     X = as_pandas(X)
     given, _ = groups_by_name(as_pandas(sensitive_features), as_frame(X))
     asked = question(classifier(model), X, given, 0)
