@@ -10,12 +10,11 @@ over, and the best time of each counts: seconds of the processor, so that a busy
 
 from __future__ import annotations
 
-import argparse
-import json
 import time
 from collections.abc import Callable
 
 import numpy as np
+import options
 from lightgbm import LGBMClassifier
 from sklearn.ensemble import HistGradientBoostingClassifier
 from threadpoolctl import threadpool_limits
@@ -90,12 +89,7 @@ def deciding(X, y, rounds: int) -> dict[str, float]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--json", help="write the figures to this file")
-    arguments = parser.parse_args()
+    arguments = options.asked(__doc__, rounds=5)
     X, y, s = adult()
     with threadpool_limits(1):
         seconds = fits(X, y, s, arguments.rounds)
@@ -107,9 +101,7 @@ def main() -> None:
     print("\nDeciding, ns a person")
     for name, value in figures["nanoseconds_per_person"].items():
         print(f"{name:46}{value:>10,.0f}")
-    if arguments.json:
-        with open(arguments.json, "w") as file:
-            json.dump(figures, file, indent=2)
+    options.write(figures, arguments.json)
 
 
 if __name__ == "__main__":

@@ -11,11 +11,10 @@ processor, so that a busy machine costs nobody anything.
 
 from __future__ import annotations
 
-import argparse
-import json
 from collections.abc import Callable
 
 import numpy as np
+import options
 from scipy import sparse
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
@@ -120,12 +119,7 @@ def whole_fits(X, y, s, rounds: int) -> dict[str, float]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--json", help="write the figures to this file")
-    arguments = parser.parse_args()
+    arguments = options.asked(__doc__, rounds=5)
     X, y, s = adult()
     y = np.unique(y, return_inverse=True)[1]
     with threadpool_limits(1):
@@ -137,9 +131,7 @@ def main() -> None:
     print(f"\nA whole fit, {len(y):,} people\n{'':52}{'seconds':>12}{'evenhand is':>16}")
     for name, value in seconds.items():
         print(f"{name:52}{value:>12.2f}{value / seconds[OURS]:>13.1f} ×")
-    if arguments.json:
-        with open(arguments.json, "w") as file:
-            json.dump({"people_per_second": met, "seconds_of_a_fit": seconds}, file, indent=2)
+    options.write({"people_per_second": met, "seconds_of_a_fit": seconds}, arguments.json)
 
 
 if __name__ == "__main__":

@@ -8,11 +8,10 @@ several counts. Compiling, sending people over and fetching models are not in it
 
 from __future__ import annotations
 
-import argparse
-import json
 import time
 
 import numpy as np
+import options
 from training import ROWS, adult_shaped
 
 from evenhand import CooperativeBandits, fit_many
@@ -90,12 +89,7 @@ def whole(n_models: int, X, y, s) -> dict[str, float]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--json", help="write the figures to this file")
-    arguments = parser.parse_args()
+    arguments = options.asked(__doc__, rounds=3)
     cp = fleet.cupy()
     named = cp.cuda.runtime.getDeviceProperties(0)["name"].decode()
     figures: dict = {"device": named, "rows": ROWS, "throughput": {}}
@@ -110,9 +104,7 @@ def main() -> None:
             )
     figures["fit_many"] = whole(1000, *people)
     print(figures["fit_many"], flush=True)
-    if arguments.json:
-        with open(arguments.json, "w") as file:
-            json.dump(figures, file, indent=2)
+    options.write(figures, arguments.json)
 
 
 if __name__ == "__main__":

@@ -10,8 +10,6 @@ with steps, rows, features, hidden units and groups.
 
 from __future__ import annotations
 
-import argparse
-import json
 import os
 import threading
 import time
@@ -20,6 +18,7 @@ from collections.abc import Callable
 from functools import partial
 
 import numpy as np
+import options
 from scipy import sparse
 
 from evenhand import CooperativeBandits
@@ -282,21 +281,14 @@ def added_memory() -> float:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--rounds", type=int, default=7)
-    parser.add_argument("--json", help="write the figures to this file")
-    arguments = parser.parse_args()
+    arguments = options.asked(__doc__, rounds=7)
     figures = {"two_threads": two_threads(arguments.rounds), "memory_share": added_memory()}
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
     figures["updates_per_second"] = against_peers(arguments.rounds)
     figures["sparse_or_dense"] = sparse_or_dense(arguments.rounds)
     figures["growth"] = growth(max(1, arguments.rounds // 2))
-    if arguments.json:
-        with open(arguments.json, "w") as file:
-            json.dump(figures, file, indent=2)
+    options.write(figures, arguments.json)
 
 
 if __name__ == "__main__":

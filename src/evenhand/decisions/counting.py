@@ -94,9 +94,8 @@ class Counts:
                 put_setting(connection, COUNTED, text)
             return [None] * len(jobs)
 
-        with suppress(
-            LogUnavailableError, IntegrityError
-        ):  # the next look tries again; another one has done so
+        # Without the log, the next look tries again; at a conflict, another one has just done so.
+        with suppress(LogUnavailableError, IntegrityError):
             self._log.commits.do(work, None)
             self._written = self._reached["decisions"]
 

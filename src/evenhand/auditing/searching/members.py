@@ -14,6 +14,7 @@ from evenhand.auditing.searching.moves import Found
 from evenhand.auditing.searching.possible import Possible
 from evenhand.metrics.asking import Question
 from evenhand.metrics.classifiers import labels_of
+from evenhand.metrics.divergence import total_variation
 
 BATCH = 256  # people who are asked about at once
 
@@ -38,10 +39,8 @@ class Members:
         self.predictions = self.n_found = 0
         self.labels: list[Any] = []
         self._seen: set[bytes] = set()
-        self._bar = [
-            0.0,
-            1.0,
-        ]  # of two labels: the highest P(second) that wasn't one, and the lowest that was
+        # Of two labels: the highest P(second) that wasn't decided so, and the lowest that was.
+        self._bar = [0.0, 1.0]
         # Of those made from each real person, the values of the one decided differently whose gap is largest.
         self._widest, self._gaps = possible.real.copy(), np.full(len(possible.real), -1.0)
         self._farthest, self._from, self.gap = possible.real[:0], possible.people[:0], -1.0
@@ -133,5 +132,4 @@ def different(decided: Array) -> Flags:
 def gap_between(scores: Floats) -> Floats:
     """Return how far apart the groups' probabilities are: the largest total variation of any two."""
     pairs = combinations(range(scores.shape[1]), 2)
-    apart = [np.abs(scores[:, a] - scores[:, b]).sum(axis=1) for a, b in pairs]
-    return np.asarray(np.max(apart, axis=0) / 2)
+    return np.asarray(np.max([total_variation(scores[:, a], scores[:, b]) for a, b in pairs], axis=0))

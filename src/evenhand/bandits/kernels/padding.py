@@ -60,4 +60,9 @@ def _wide(network: Network) -> Network:
 
 def _filled(part: Any) -> Any:
     lacking = -part.shape[-1] % LANES
-    return np.pad(part, [(0, 0)] * (part.ndim - 1) + [(0, lacking)]) if lacking else part
+    if not lacking:
+        return part
+    # Not np.pad, which takes longer than one person's decision.
+    wide = np.zeros((*part.shape[:-1], part.shape[-1] + lacking), part.dtype)
+    wide[..., : part.shape[-1]] = part
+    return wide
