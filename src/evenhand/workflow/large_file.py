@@ -112,7 +112,7 @@ class LargeFile:
         sample = known(nw.from_native(drawn)).to_native()
         found = with_sample(found, asked(sample), sample.index.to_numpy())
         tally = None if found.tally is None else replace(found.tally, unknown=lacking)
-        return replace(found, tally=tally, notes=[*found.notes, *notes]), roles.label, roles.sensitive
+        return replace(found, tally=tally).with_notes(*notes), roles.label, roles.sensitive
 
 
 def large_file(path: Path, of_people: dict[str, Any]) -> LargeFile | None:
