@@ -213,7 +213,8 @@ def test_export_for_audits(where, begin, crowd, tmp_path):
     files = loop.export(tmp_path / "audit")
     tables = {path.stem: pd.read_parquet(path) for path in files}
     assert len(tables["decisions"]) == 100
-    assert tables["decisions"]["probability"].tolist() == [one.probability for one in made]
+    said = tables["decisions"].set_index("id")["probability"]
+    assert said.to_dict() == {one.id: one.probability for one in made}
     granted = tables["decisions"].query("action == 'grant'")
     assert set(granted["earned"]) == {1.0}
     assert tables["policies"]["version"].tolist() == [1, 2]

@@ -67,6 +67,21 @@ def test_two_services_on_one_postgresql_log(begin, database, crowd):
         assert loops[0].replay().same
 
 
+def test_the_same_people_in_another_order_do_not_stop_each_other(begin, database, crowd):
+    loops = [begin(database, held_out=0.0), begin(database, model=None)]
+    with ThreadPoolExecutor(2) as threads:
+        for at in range(0, len(crowd), 1000):
+            people = crowd[at : at + 1000]
+            told = [{"id": person[0], "reward": 1.0} for person in people]
+            made = threads.map(lambda loop, some: loop.decide_many(some), loops, (people, people[::-1]))
+            said = threads.map(lambda loop, some: loop.outcome_many(some), loops, (told, told[::-1]))
+            one, other = made
+            assert one == other[::-1]
+            one, other = said
+            pairs = list(zip(one, other[::-1], strict=True))
+            assert {*pairs} <= {("accepted", "repeated"), ("repeated", "accepted")}, {*pairs}
+
+
 def test_no_room_is_503_until_there_is_some(begin, crowd):
     try:
         with small_disk("4m") as disk:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cache
 from itertools import chain
+from operator import itemgetter
 from typing import Any
 
 from sqlalchemy import Connection, Dialect, Insert, select
@@ -24,7 +25,10 @@ def rows_of(connection: Connection, columns: list[Any], ids: Sequence[str]) -> d
 
 
 def write(connection: Connection, statement: Insert, rows: Sequence[Any]) -> None:
-    """Insert rows, which are named tuples; whoever is there already is an error."""
+    """Insert rows, which are named tuples that begin with an id; whoever is there already is an error."""
+    if connection.dialect.name != "sqlite":
+        # Two deciders that write the same ids wait for each other's; in one order, never both at once.
+        rows = sorted(rows, key=itemgetter(0))
     one = sql(statement, connection.dialect, rows[0]._fields)
     whole = len(rows) // _TOGETHER * _TOGETHER if connection.dialect.name == "sqlite" else 0
     if whole:
