@@ -64,7 +64,7 @@ def test_whatever_the_prices_nobody_is_beyond_the_bound(seed, boundary):
     two = policies(rng, similar=float(rng.choice([0.01, 0.3, 2])))
     box = tree_of(two).boxes
     chosen, numbers = any_people(FIRST, LOW, HIGH, WHOLE, 500, rng)
-    u, v = two.logits(two.units(chosen, numbers)).T
+    u, v = two.logits(chosen, numbers).T
     for gap in (0.01, 0.3):
         for _ in range(10):
             box.prices[:] = rng.normal(size=box.prices.shape)
@@ -101,7 +101,7 @@ def test_halves_hold_the_whole_and_only_what_is_in_them():
         two = policies(rng, similar=0.3)
         tree = tree_of(two)
         chosen, numbers = any_people(FIRST, LOW, HIGH, WHOLE, 300, rng)
-        u, v = two.logits(two.units(chosen, numbers)).T
+        u, v = two.logits(chosen, numbers).T
         for _ in range(5):
             tree.grow(-2.0)  # drops nothing
         inside = within(two, tree.boxes, chosen, numbers)
@@ -118,7 +118,7 @@ def test_only_those_decided_differently_count():
     for seed in range(4):
         rng = np.random.default_rng(seed)
         two = policies(rng, similar=1.0)
-        u, v = two.logits(two.units(*any_people(FIRST, LOW, HIGH, WHOLE, 2000, rng))).T
+        u, v = two.logits(*any_people(FIRST, LOW, HIGH, WHOLE, 2000, rng)).T
         middle = float(np.median((u + v) / 2))
         flips = (u >= middle) & (v < middle)
         some |= flips.any()

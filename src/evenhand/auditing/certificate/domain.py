@@ -65,28 +65,28 @@ class Domain:
         shape = len(frame), len(self.options)
         chosen, numbers = np.zeros(shape, dtype=np.bool_), np.zeros(shape)
         for (name, options), begin in zip(self.columns.items(), self.first, strict=False):
-            values = frame[name].tolist()
-            at = {option.value: place for place, option in enumerate(options)}
-            amount = next((place for place, option in enumerate(options) if option.amount), None)
-            for row, value in enumerate(values):
-                if amount is None:
-                    chosen[row, begin + at.get(value, 0)] = True
-                elif pd.isna(value):
-                    chosen[row, begin + len(options) - 1] = True
-                else:
-                    chosen[row, begin + amount] = True
-            if amount is not None:
-                ends = options[amount].low, options[amount].high
-                known = np.nan_to_num(np.asarray(values, dtype=float), nan=ends[0])
-                numbers[:, begin + amount] = np.clip(known, *ends)
+            amounts = [option for option in options if option.amount]
+            if amounts:
+                missing = frame[name].isna().to_numpy()
+                values = np.where(missing, amounts[0].low, frame[name].to_numpy(dtype=np.float64))
+                low, high = np.array([(option.low, option.high) for option in amounts]).T
+                at = np.searchsorted(high[:-1], values)
+                numbers[np.arange(len(frame)), begin + at] = np.clip(values, low[at], high[at])
+                if len(options) > len(amounts):  # the last one is: missing
+                    at[missing] = len(options) - 1
+            else:
+                known = {option.value: place for place, option in enumerate(options)}
+                at = np.array([known.get(value, 0) for value in frame[name].tolist()], dtype=np.int64)
+            chosen[np.arange(len(frame)), begin + at] = True
         return chosen, numbers
 
     def in_words(self) -> dict[str, Any]:
         """Return each column's range, [low, high], or its categories."""
         words: dict[str, Any] = {}
         for name, options in self.columns.items():
-            amounts = [[option.low, option.high] for option in options if option.amount]
-            words[name] = amounts[0] if amounts else [option.value for option in options]
+            amounts = [option for option in options if option.amount]
+            values = [option.value for option in options]
+            words[name] = [amounts[0].low, amounts[-1].high] if amounts else values
         return words
 
     def two(self, encode: Encode, policies: Network, one: int, other: int) -> TwoPolicies:

@@ -37,8 +37,9 @@ class TwoPolicies(NamedTuple):
         """Return the hidden units, before the ReLU, of people given by their options and numbers."""
         return np.asarray(chosen @ self.base + (chosen * numbers) @ self.slope + self.start)
 
-    def logits(self, units: Floats) -> Floats:
-        """Return both policies' logits for hidden units before the ReLU: (people, 2)."""
+    def logits(self, chosen: Flags, numbers: Floats) -> Floats:
+        """Return both policies' logits of people: (people, 2)."""
+        units = self.units(chosen, numbers)
         active = (np.maximum(units, 0) * self.weights).reshape(len(units), 2, -1)
         return np.asarray(active.sum(2) + self.bias)
 

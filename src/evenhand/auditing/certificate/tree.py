@@ -142,7 +142,7 @@ class Tree:
         numbers = np.zeros(chosen.shape)
         rows, options = np.arange(len(values))[:, None], self.two.option[values]
         chosen[rows, options], numbers[rows, options] = True, boxes.ends[rows, values]
-        gaps = _score(self, self.two.units(chosen, numbers))
+        gaps = _score(self, chosen, numbers)
         best = int(gaps.argmax())
         if gaps[best] >= 0:
             self.offer(float(gaps[best]), chosen[best], numbers[best])
@@ -207,8 +207,8 @@ def climb(
     tree: Tree, chosen: Flags, numbers: Floats, *, until: float, sweeps: int = 5, points: int = 9
 ) -> None:
     """Improve people one column at a time, until then at most, and offer the best to the tree."""
-    two, rows = tree.two, np.arange(len(chosen))
-    best = _score(tree, two.units(chosen, numbers))
+    rows = np.arange(len(chosen))
+    best = _score(tree, chosen, numbers)
     for _ in range(sweeps):
         before = best.copy()
         for begin, end in pairwise(tree.first.tolist()):
@@ -221,7 +221,7 @@ def climb(
                     other, amounts = chosen.copy(), numbers.copy()
                     other[:, begin:end] = False
                     other[:, option], amounts[:, option] = True, value
-                    score = _score(tree, two.units(other, amounts))
+                    score = _score(tree, other, amounts)
                     better = rows[score > best]
                     chosen[better], numbers[better], best[better] = (
                         other[better],
@@ -235,8 +235,8 @@ def climb(
         tree.offer(float(best[at]), chosen[at], numbers[at])
 
 
-def _score(tree: Tree, units: Floats) -> Floats:
-    u, v = tree.two.logits(units).T
+def _score(tree: Tree, chosen: Flags, numbers: Floats) -> Floats:
+    u, v = tree.two.logits(chosen, numbers).T
     gaps = np.asarray(expit(u) - expit(v))
     if tree.boundary is None:
         return gaps
