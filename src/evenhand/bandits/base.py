@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from evenhand.arrays import Floats
+from evenhand.arrays import Codes, Floats
 from evenhand.bandits import kernels
 from evenhand.bandits.contexts import as_rows
 from evenhand.bandits.doors import Callback, Doors, all_finite
@@ -20,6 +20,7 @@ from evenhand.bandits.fitting import (
     remedy_of,
     warn_if_collapsed,
     warn_of_terms,
+    within,
 )
 from evenhand.bandits.kernels.structs import People, Rows
 from evenhand.bandits.scaling import Scaling, on_one_scale
@@ -76,14 +77,19 @@ class PolicyLearner(Doors):
             seed=seed, shared_start=self.shared_start,
         )  # fmt: skip
 
-    def _train(self, X: Any, people: People, *, decays: bool, callback: Callback = None) -> Self:
-        """Fit, with a schedule that `decays` over all epochs, or meet these people once in their order."""
+    def _train(
+        self, X: Any, people: People, *, decays: bool, callback: Callback = None, total: Codes | None = None
+    ) -> Self:
+        """Fit, with a schedule that `decays` over all epochs, or meet these people once.
+
+        That is in their order, unless they are a part of one fit's `total`, by group.
+        """
         if isinstance(callback, Later):
             callback.told = X, people
             return self
         # Learning that goes on has no scale to go by: it takes rows as they come.
         scaling, rows = on_one_scale(X, decays and self.standardize)
-        run = self._ready_to_run(rows, people, decays=decays)
+        run = self._ready_to_run(rows, people, decays=decays, total=total)
         training = run.training
 
         def checkpoint(step: int) -> bool | None:
@@ -96,38 +102,42 @@ class PolicyLearner(Doors):
         try:
             training.run(*run[1:5], remedy=run.remedy, checkpoint=watched)
         except TrainingDivergedError:
-            if not decays:
+            if not run.options.horizon:
                 self._publish()  # what was learned before this call
             elif hasattr(self, "policies_"):
                 del self.policies_  # a fit that failed leaves no model
             raise
         return self._has_run(run, scaling)
 
-    def _ready_to_run(self, rows: Rows, people: People, *, decays: bool) -> Run:
+    def _ready_to_run(self, rows: Rows, people: People, *, decays: bool, total: Codes | None = None) -> Run:
         """Return the training run with all that it needs, checked."""
         check_options(self)
         self._check_policies()
-        n_people = len(people.groups)
-        n_steps = self._total_steps(n_people) if decays else n_people
         training, reward = self._training, self._reward()
         reward = check_reward(reward, training.policies.b2.shape, people)
         if len(people.actions) and not len(people.propensities):
             people = self._own_propensities(rows, people)
+        n_people, horizon = len(people.groups), 0
         met = np.bincount(people.groups, minlength=len(training.policies.b2))
-        horizon, sizes = n_steps if decays else 0, training.rates.counts[:, -1] + met
+        sizes = training.rates.counts[:, -1] + met if total is None else total
+        if decays or total is not None:
+            horizon = self._total_steps(n_people if decays else int(sizes.sum()))
+        n_steps = horizon if decays else n_people
+        if total is not None:
+            n_steps = min(n_people, within(horizon, training.step))
         terms = pack_terms(
             reward, self.divergence_weight, len(self.classes_), n_steps=horizon, group_sizes=sizes
         )
-        if decays:
+        if horizon and not training.step:
             warn_of_terms(reward, Setting(self.divergence_weight, len(self.classes_), horizon, sizes))
-        order = self.order if decays else "file"
-        options = options_of(self, terms, n_steps=n_steps, decays=decays, order=order)
+        order = self.order if horizon else "file"
+        options = options_of(self, terms, n_steps=n_steps, horizon=horizon, order=order)
         return Run(training, rows, people, terms, options, remedy_of(self, options.learning_rate))
 
     def _has_run(self, run: Run, scaling: Scaling | None) -> Self:
         """Look at what the run has made of the policies, and show it."""
         training, people, options = run.training, run.people, run.options
-        if options.horizon and not len(people.actions) and training.step == options.end >= SHORT:
+        if not len(people.actions) and training.step == options.horizon >= SHORT:
             n = min(len(people.labels), LOOKED_AT)
             own = self._all_probabilities(run.rows, n)[np.arange(n), people.groups[:n]]
             warn_if_collapsed(self, own, people)

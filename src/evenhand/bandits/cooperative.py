@@ -12,10 +12,11 @@ from evenhand import checks
 from evenhand.bandits.base import PolicyLearner
 from evenhand.bandits.deciding import GroupPolicies, Labelled, Log
 from evenhand.bandits.doors import Callback, distinct_classes
+from evenhand.bandits.fitting import sizes_of
 from evenhand.bandits.gradient import GradientBandit
 from evenhand.bandits.kernels.structs import People
 from evenhand.bandits.training import Training
-from evenhand.bandits.weighing import weighed
+from evenhand.bandits.weighing import as_they_weigh, weighed
 from evenhand.frames import as_pandas
 from evenhand.groups import column_names, encode_groups, group_values, groups_by_name, sorted_unique
 from evenhand.network import Network
@@ -189,8 +190,9 @@ importance_clip, standardize, checkpoint_every, random_state
         return self._train(X, people, decays=True, callback=callback)
 
     def partial_fit(
-        self, X: Any, y: Any, classes: Any = None, *, sensitive_features: Any = None, groups: Any = None
-    ) -> Self:
+        self, X: Any, y: Any, classes: Any = None, *, sensitive_features: Any = None, groups: Any = None,
+        sample_weight: Any = None, total: Any = None,
+    ) -> Self:  # fmt: skip
         """Meet these people once, in the given order; the last batch of a call closes, full or not.
 
         Parameters
@@ -203,12 +205,19 @@ importance_clip, standardize, checkpoint_every, random_state
             Each person's group.
         groups : list, optional
             Every group there will ever be, if not all of them are in the first call.
+        sample_weight : array-like, optional
+            How many people each person stands for, as a share of the mean of everybody.
+        total : dict, optional
+            How many people of each group there are in all. The calls are then the pieces of one fit, whose
+            learning rate decays as `epochs` or `steps` say, and the people of a call are met in `order`.
         """
         first = not hasattr(self, "policies_")
         X, y = self._contexts_and_labels(X, y, reset=first)
-        self._first_time(first, classes, groups, sensitive_features, X)
-        codes = self._codes(sensitive_features, X.shape[0])
-        return self._train(X, People(codes, self._known_codes(y, "label")), decays=False)
+        self._first_time(first, classes, groups if total is None else list(total), sensitive_features, X)
+        people = People(self._codes(sensitive_features, X.shape[0]), self._known_codes(y, "label"))
+        sizes = None if total is None else sizes_of(total, self.groups_)
+        people, kept = as_they_weigh(people, sample_weight)
+        return self._train(X if kept.all() else X[kept], people, decays=False, total=sizes)
 
     def update(
         self,

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from evenhand import checks
+from evenhand.arrays import Codes
 from evenhand.bandits.kernels.loop import ORDERS
 from evenhand.bandits.kernels.optimisers import SCHEDULES
 from evenhand.bandits.kernels.structs import Options, People
@@ -37,6 +38,22 @@ def people_met(epochs: float | str, n_people: int) -> int:
     if epochs == "auto":
         return min(max(EPOCHS * n_people, LEAST), max(MOST, n_people))
     return max(1, round(float(epochs) * n_people))
+
+
+def sizes_of(total: Any, groups: Any) -> Codes:
+    """Return how many people of each group a fit in pieces meets; raise if a group has none."""
+    for name in groups.tolist():
+        checks.integer(f"total[{name!r}]", dict(total).get(name, 0))
+    return np.array([total[name] for name in groups.tolist()], dtype=np.int64)
+
+
+def within(horizon: int, step: int) -> int:
+    """Return how many people are left to meet of a fit in pieces; raise if there are none."""
+    if step >= horizon:
+        raise ValueError(
+            f"Got more people, but the fit has met all {horizon:,} that `total` and `epochs` or `steps` say."
+        )
+    return horizon - step
 
 
 def step_size(learning_rate: float | str, n_features: int) -> float:
@@ -112,7 +129,7 @@ def warn_of_terms(reward: Reward, setting: Setting) -> None:
             warnings.warn(caution, stacklevel=users_level())
 
 
-def options_of(learner: Any, terms: Any, *, n_steps: int, decays: bool, order: str) -> Options:
+def options_of(learner: Any, terms: Any, *, n_steps: int, horizon: int, order: str) -> Options:
     """Return the estimator's parameters in the numbers that the loop reads."""
     training = learner._training
     return Options(
@@ -122,7 +139,7 @@ def options_of(learner: Any, terms: Any, *, n_steps: int, decays: bool, order: s
         apart=_apart(learner, stiffness(terms)),
         learning_rate=step_size(learner.learning_rate, learner.n_features_in_),
         schedule=SCHEDULES.index(learner.schedule),
-        horizon=n_steps if decays else 0,
+        horizon=horizon,
         end=training.step + n_steps,
         batch_size=int(learner.batch_size),
         weight_decay=float(learner.weight_decay),

@@ -32,6 +32,16 @@ def weighed(people: People, sample_weight: Any, class_weight: Any, classes: Any)
     return People(groups, labels, weights=weights / weights.mean(), shares=shares / shares.mean()), kept
 
 
+def as_they_weigh(people: People, sample_weight: Any) -> tuple[People, Flags]:
+    """Return people with weights that are 1 on average over more people than these, and who weighs any."""
+    if sample_weight is None:
+        return people, np.ones(len(people.labels), dtype=np.bool_)
+    weights = check_weights(sample_weight, len(people.labels))
+    kept = weights > 0
+    weights = weights[kept]
+    return People(people.groups[kept], people.labels[kept], weights=weights, shares=weights), kept
+
+
 def _costs(class_weight: Any, labels: list[Any], people: Any) -> Floats:
     """Return what an error about each label costs; 'balanced' makes all labels cost as much in all."""
     if class_weight is None:

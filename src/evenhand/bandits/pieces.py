@@ -1,0 +1,49 @@
+"""Models of the same people, who come in pieces: each is trained as one fit of everybody would train it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import joblib
+import numpy as np
+
+from evenhand.arrays import Array, Codes, Floats
+from evenhand.bandits.contexts import as_rows
+from evenhand.bandits.cooperative import CooperativeBandits
+from evenhand.bandits.kernels.structs import People, Rows
+from evenhand.bandits.weighing import as_they_weigh
+
+
+def begin(models: Sequence[CooperativeBandits], n_features: int, classes: Array, groups: Array) -> None:
+    """Draw the first policies of models that will meet people in pieces."""
+    for model in models:
+        model.classes_, model.groups_, model.sensitive_names_ = classes, groups, None
+        model.sensitive_columns_, model.n_features_in_ = [], n_features
+        model._begin(n_features, len(groups))
+
+
+def meet(
+    models: Sequence[CooperativeBandits], X: Any, labels: Codes, groups: Codes, total: Codes, *,
+    weights: Floats | None = None, n_jobs: int = 1,
+) -> None:  # fmt: skip
+    """Let models meet some people: float32 contexts, positions of labels and groups.
+
+    `total` is how many people of each group there are in all pieces together, and `weights` are 1 on average
+    over all of them. What a model learns is what `partial_fit` gives, which checks people for each model
+    anew.
+    """
+    people, kept = as_they_weigh(People(groups, labels), weights)
+    if not kept.any():
+        return
+    rows = as_rows(X if kept.all() else X[kept])
+    # Threads: the training loop releases the interpreter lock, and nothing has to be copied.
+    joblib.Parallel(n_jobs=n_jobs, prefer="threads")(
+        joblib.delayed(_meet)(model, rows, people, total) for model in models
+    )
+
+
+def _meet(model: CooperativeBandits, rows: Rows, people: People, total: Codes) -> None:
+    run = model._ready_to_run(rows, people, decays=False, total=np.asarray(total))
+    run.training.run(*run[1:5], remedy=run.remedy)
+    model._has_run(run, None)
