@@ -22,13 +22,13 @@ SEPARATORS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "bar"}
 _SEPARATOR_LINE = re.compile(r'"?sep=([^\w\s"]|\t)"?[\r\n]*', re.IGNORECASE)  # before the names, for Excel
 _INDEX = "Unnamed: 0"  # what pandas calls a first column without a name: the index that it wrote itself
 # A number to a machine; but people who write amounts leave leading zeros out.
-_CODE = re.compile(r"\s*0\d+(\.\d*)?([eE][+-]?\d+)?\s*")
+CODE = re.compile(r"\s*0\d+(\.\d*)?([eE][+-]?\d+)?\s*")
 # A text that begins with one may be a formula to a spreadsheet: evenhand writes an apostrophe before it.
 FORMULA_SIGNS = "=+-@\t\r\n＝＋－＠"
-_GUARDED = re.compile(f"'+[{re.escape(FORMULA_SIGNS)}]")
+GUARDED = re.compile(f"'+[{re.escape(FORMULA_SIGNS)}]")
 # Of fields in lines: one search a row, as most rows hold neither. Blanks end with their line, or the search
 # would go through all of a field's empty lines from each of them.
-_MAY_HOLD_EITHER = re.compile(rf"\n([^\S\n]*0\d|{_GUARDED.pattern})")
+_MAY_HOLD_EITHER = re.compile(rf"\n([^\S\n]*0\d|{GUARDED.pattern})")
 
 
 class Header(NamedTuple):
@@ -50,7 +50,7 @@ def codes_in(frame: pd.DataFrame) -> dict[str, str]:
     for name in frame.columns:
         if pd.api.types.is_string_dtype(frame[name].dtype):
             values = frame[name].dropna().astype(str)
-            codes = values[values.str.fullmatch(_CODE)]
+            codes = values[values.str.fullmatch(CODE)]
             if len(codes) and pd.to_numeric(values, errors="coerce").notna().mean() >= 0.5:
                 found[str(name)] = str(codes.iloc[0])
     return found
@@ -62,7 +62,7 @@ def unguarded(text: str) -> str:
     >>> [unguarded(text) for text in ("'=1+1", "'+", "'tis", "=1+1")]
     ['=1+1', '+', "'tis", '=1+1']
     """
-    return text[1:] if text.startswith("'") and _GUARDED.match(text) else text
+    return text[1:] if text.startswith("'") and GUARDED.match(text) else text
 
 
 def line_of_row(path: Path, row: int, *, encoding: str = "utf-8") -> int:
@@ -118,7 +118,7 @@ def checked_names(names: list[str], place: str) -> list[str]:
     return names
 
 
-def check_lines(path: Path, file: TextIO, encoding: str) -> tuple[list[str], list[str]]:
+def check_lines(path: Path, file: TextIO) -> tuple[list[str], list[str]]:
     """Read a file as bare fields, so that a damaged line is named, not filled with blanks.
 
     Return the columns that hold a number with a leading zero, and those with an apostrophe to drop.
@@ -137,12 +137,10 @@ def check_lines(path: Path, file: TextIO, encoding: str) -> tuple[list[str], lis
                 )
             if _MAY_HOLD_EITHER.search("\n".join(["", *fields])):
                 named = list(zip(header.names, fields, strict=True))
-                coded |= {name for name, field in named if _CODE.fullmatch(field)}
-                guarded |= {name for name, field in named if _GUARDED.match(field)}
+                coded |= {name for name, field in named if CODE.fullmatch(field)}
+                guarded |= {name for name, field in named if GUARDED.match(field)}
     except csv.Error as error:
         raise ValueError(f"{path}, line {header.lines + reader.line_num}: {_explained(error)}") from error
-    except UnicodeError as error:
-        raise ValueError(wrong_encoding(path, encoding)) from error
     return sorted(coded), sorted(guarded)
 
 

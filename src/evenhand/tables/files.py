@@ -14,6 +14,7 @@ import pandas as pd
 
 from evenhand.checks import one_of
 from evenhand.frames import as_pandas as from_any_library
+from evenhand.tables.csv_bytes import plain_lines
 from evenhand.tables.csv_format import (
     MISSING_MARKS,
     SEPARATORS,
@@ -22,6 +23,7 @@ from evenhand.tables.csv_format import (
     read_header,
     unguarded,
     with_mark,
+    wrong_encoding,
 )
 from evenhand.tables.decimals import as_numbers, decimal_of, with_points
 from evenhand.tables.paths import kind_of_file, unpacked
@@ -155,28 +157,35 @@ def _read_file(path: Path, encoding: str, decimal: str | None, sheet: str | None
 
 
 def _read_csv(path: Path, content: bytes, encoding: str, given: str | None) -> tuple[pd.DataFrame, list[str]]:
-    with io.TextIOWrapper(io.BytesIO(content), with_mark(encoding), newline="") as file:
-        coded, guarded = check_lines(path, file, encoding)
-        file.seek(0)
-        decimal = decimal_of(path, file, given)
-        file.seek(0)
-        header = read_header(path, file)
-        frame = pd.read_csv(
-            file,
-            sep=header.separator,
-            header=None,
-            names=header.names,
-            keep_default_na=False,
-            na_values=list(MISSING_MARKS),
-            dtype=str if decimal == "," else dict.fromkeys(coded, str),
-            low_memory=False,
-        )
+    called = with_mark(encoding)
+    try:
+        with io.TextIOWrapper(io.BytesIO(content), called, newline="") as file:
+            header = read_header(path, file)
+            looked = plain_lines(content, header, called)
+            file.seek(0)
+            coded, guarded = check_lines(path, file) if looked is None else looked
+            file.seek(0)
+            decimal = decimal_of(path, file, given)
+            file.seek(0)
+            read_header(path, file)
+            frame = pd.read_csv(
+                file,
+                sep=header.separator,
+                header=None,
+                names=header.names,
+                keep_default_na=False,
+                na_values=list(MISSING_MARKS),
+                dtype=str if decimal == "," else dict.fromkeys(coded, str),
+                low_memory=False,
+            )
+    except UnicodeError as error:
+        raise ValueError(wrong_encoding(path, encoding)) from error
     for name in guarded:
         frame[name] = frame[name].map(unguarded, na_action="ignore")
     if decimal == ",":
         frame = as_numbers(with_points(frame), but=coded)
-    called = SEPARATORS.get(header.separator, repr(header.separator))
-    notes = [] if header.separator == "," else [f"Columns of {path.name} are separated by a {called}."]
+    sign = SEPARATORS.get(header.separator, repr(header.separator))
+    notes = [] if header.separator == "," else [f"Columns of {path.name} are separated by a {sign}."]
     if decimal == "," and given is None:
         notes.append(
             f"Numbers in {path.name} are read with a decimal comma; decimal='.' (--decimal .) reads points."
