@@ -32,7 +32,6 @@ from evenhand.metrics.counts import encode_labels
 from evenhand.metrics.divergence import divergence as divergence_named
 from evenhand.metrics.gower import as_frame, gower_neighbours
 from evenhand.metrics.group_columns import sensitive_columns
-from evenhand.metrics.individual import disagreement
 from evenhand.metrics.weights import check_weights
 
 
@@ -101,7 +100,8 @@ def audit(
     weights, categorical
         Of the neighbours; see `gower_neighbours`.
     neighbour_people : int
-        If there are more people, find the neighbours of only this many, drawn at random (among all).
+        If there are more people, find the neighbours of only this many, drawn at random (among all). Of a
+        table that is counted where it is, so many people are drawn for what needs single people.
     min_group : int
         Where groups are compared, one of fewer people counts as if it had so many, those it lacks decided as
         everybody is on average: else a handful of people would decide the largest difference. Fewer than two
@@ -134,7 +134,11 @@ def audit(
     Notes
     -----
     A table that is counted where it is gives the same metrics, intervals, subgroups and statutory tables as
-    one in memory. Consistency, neighbours, twins, AUC and calibration need every person, and are left out.
+    one in memory. Consistency, neighbours, twins, AUC and calibration are measured on people drawn from it
+    (see `neighbour_people`), from every group, label and decision in proportion; twins on about as many from
+    each group. Their intervals include the draw, and notes say so.
+
+    The interval of consistency allows for people being each other's neighbours; see `evenhand.metrics.dyads`.
 
     Examples
     --------
@@ -156,14 +160,20 @@ def audit(
     sizes = {"n_listed": n_listed, "neighbour_people": neighbour_people, **settings}
     for name in ("n_bootstrap", "min_group", "min_count", "n_listed", "neighbour_people"):
         integer(name, sizes[name])
+    gower: dict[str, Any] = {"weights": weights, "categorical": categorical}
+    options: dict[str, Any] = {"n_listed": min(n_listed, MOST_PAIRS), "n_bootstrap": n_bootstrap, **gower}
+    options |= {"min_group": min_group, "confidence": confidence}
+    how = None if twins is False else settings_of(options, {} if twins is True else twins)
     if isinstance(model_or_predictions, str) and (there := as_lazy(X)) is not None:
-        if any(option is not False for option in (twins, certify, search)):
-            raise ValueError("Got twins, certify or search, but X is only counted; expected it in memory.")
+        if certify is not False or search is not False:
+            raise ValueError("Got certify or search, but these ask a model; expected one, and X in memory.")
         from evenhand.auditing.counted import audit_counted  # with narwhals, only where it is needed
 
-        named = (model_or_predictions, y, sensitive_features, sample_weight)
-        given = {"pos_label": pos_label, "threshold": threshold, "n_listed": n_listed}
-        return audit_counted(there, named, rng=rng, settings=settings, **given)
+        return audit_counted(
+            there, (model_or_predictions, y, sensitive_features, sample_weight), pos_label=pos_label,
+            threshold=threshold, n_listed=n_listed, n_drawn=neighbour_people, near={"k": k, **gower},
+            twins=how, rng=rng, settings=settings,
+        )  # fmt: skip
     X = as_pandas(X)
     X, model_or_predictions = _taken(X, "predictions", model_or_predictions)
     X, y = _taken(X, "y", y)
@@ -188,18 +198,15 @@ def audit(
         notes.append("There are no features, so neighbours and subgroups were left out.")
     else:
         asked, warned = _asked(others, answers, neighbour_people, rng)
-        near = gower_neighbours(others, k, weights=weights, categorical=categorical, people=asked)
-        table.mean("consistency", 1 - disagreement(answers.decided_own, near.indices, asked), people=asked)
+        near = gower_neighbours(others, k, **gower, people=asked)
+        table.consistency(near.indices, asked)
         pairs = neighbour_pairs(others, answers, asked, near, n_listed)
         subgroups, examined, lacking = _subgroups(others, answers, min_count, confidence, n_listed)
         notes += warned + lacking
     about: About = {**counted(answers), **settings, "subgroups_examined": examined}
     people = people_apart(frame, answers, divergence, n_listed)
     found = Audit(table.frame(), people, pairs, subgroups, notes, about, along_threshold(answers))
-    if twins is not False:
-        options: dict[str, Any] = {"weights": weights, "categorical": categorical, "n_bootstrap": n_bootstrap}
-        options |= {"n_listed": min(n_listed, MOST_PAIRS), "min_group": min_group, "confidence": confidence}
-        how = settings_of(options, {} if twins is True else twins)
+    if how is not None:
         found = replace(found, twins=find_twins(model_or_predictions, X, answers, groups, how, rng))
     worst = worst_possible(model_or_predictions, X, certify, rng)
     options = {"pos_label": answers.pos_label, "n_listed": n_listed, "random_state": rng}

@@ -1,11 +1,12 @@
-"""The audit of a table that is only counted, by the engine that holds it: no row of a person is read.
+"""The audit of a table that is only counted, by the engine that holds it.
 
 One count of the people by group, label and decision gives every metric of decisions; a few more, by features,
-give the subgroups. What needs single people is left out, and the notes say so.
+give the subgroups. What needs single people is measured on some who are drawn; see `drawn`.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -13,16 +14,18 @@ import narwhals as nw
 import numpy as np
 import pandas as pd
 
-from evenhand.auditing.about import copies_note, counted, on_weights, rate_searched
+from evenhand.auditing.about import counted, on_weights, rate_searched
 from evenhand.auditing.counted_features import Features
-from evenhand.auditing.engine import PEOPLE, Engine
-from evenhand.auditing.people import PAIR_COLUMNS
+from evenhand.auditing.drawn import PRIME, Draw
+from evenhand.auditing.engine import PEOPLE, ROW, Engine
+from evenhand.auditing.of_drawn import OfDrawn
 from evenhand.auditing.predictions import read_predictions
 from evenhand.auditing.result import About, Audit, Settings
 from evenhand.auditing.subgroups import COLUMNS, Search
 from evenhand.auditing.table import MetricTable
 from evenhand.auditing.tally import tally
 from evenhand.auditing.thresholds import along_threshold
+from evenhand.auditing.twins import Settings as TwinSettings
 from evenhand.groups import check_column, missing_groups
 from evenhand.metrics.answers import Answers
 from evenhand.metrics.counts import MOST_LABELS, Repeats
@@ -30,12 +33,6 @@ from evenhand.metrics.weights import check_weights
 from evenhand.wording import as_plain, listed
 
 MOST_CELLS = 50_000  # combinations of groups, labels and decisions
-ONLY_COUNTED = (
-    "The table was counted where it is, and no single person was looked at: consistency and lists of people "
-    "were left out. Audit a sample of the rows in memory to have them."
-)
-
-NO_SCORES = "Scores were only compared with the threshold, so AUC and calibration were left out."
 
 
 @dataclass(frozen=True)
@@ -84,42 +81,51 @@ def audit_counted(
     pos_label: Any,
     threshold: float | None,
     n_listed: int,
+    n_drawn: int,
+    near: Mapping[str, Any],
+    twins: TwinSettings | None,
     rng: np.random.Generator,
     settings: Settings,
 ) -> Audit:
-    """Audit the decisions in a column of a lazy frame; `settings` are those that `About` keeps."""
+    """Audit the decisions in a column of a lazy frame; `settings` are those that `About` keeps.
+
+    What needs single people is measured on `n_drawn` of them, whose neighbours are looked for as in `near`.
+    """
     engine = Engine(frame)
     columns = Named.checked(engine, *named)
     keys = _keys(engine, columns, threshold)
     rows = _counted(engine, columns, keys, threshold is not None)
     answers = replace(_answers(rows, columns, pos_label, threshold), min_group=settings["min_group"])
-    table = MetricTable(
-        answers, n=settings["n_bootstrap"], confidence=settings["confidence"], random_state=rng
-    )
-    scores = table.scores() if threshold is None else [NO_SCORES]
-    notes = [*on_weights(answers), *table.decisions(), *scores, *answers.note.splitlines()]
+    resampling: dict[str, Any] = {
+        "n": settings["n_bootstrap"],
+        "confidence": settings["confidence"],
+        "random_state": rng,
+    }
+    table = MetricTable(answers, **resampling)
+    notes = [*on_weights(answers), *table.decisions(), *(table.scores() if threshold is None else [])]
+    notes += answers.note.splitlines()
     table.persons(settings["epsilon"])
+    others = [name for name in engine.schema if name not in (*columns.all, ROW)]
+    seed = int(rng.integers(PRIME)) if answers.people > n_drawn else 0
+    draw = Draw(engine, keys, rows[[*keys, PEOPLE]], [*others, *columns.all], seed)
+    score = None if threshold is None else columns.decision
+    people = OfDrawn(draw, answers, columns.sensitive, others, score, columns.weight, near)
+    more, pairs, told = people.measured(n_drawn, n_listed, resampling)
+    metrics = pd.concat([table.frame(), more], ignore_index=True) if len(more) else table.frame()
     subgroups, examined = pd.DataFrame(columns=COLUMNS), 0
-    others = [name for name in engine.schema if name not in columns.all]
     rate, outcome, lacking = rate_searched(answers)
     if not others:
-        notes.append("There are no features, so neighbours and subgroups were left out.")
+        lacking = ["There are no features, so neighbours and subgroups were left out."]
     elif outcome is not None:
         hit = _hit(keys, answers, columns)
         features = Features(engine, answers, keys, rows[list(keys)], len(columns.sensitive), outcome, hit)
         search = Search(rate, settings["min_count"], settings["confidence"], n_listed)
-        subgroups, examined, copies, left_out = features.search(others, search)
-        lacking = copies_note(copies)
-        if left_out:
-            lacking.append(
-                f"Subgroups by {listed(left_out)} were left out: only numbers, and columns of not too many "
-                "values, are counted."
-            )
-    notes += [*lacking, ONLY_COUNTED]
+        subgroups, examined, lacking = features.search(others, search)
     about: About = {**counted(answers), **settings, "subgroups_examined": examined}
-    pairs, thresholds = pd.DataFrame(columns=PAIR_COLUMNS), along_threshold(answers)
-    found = Audit(table.frame(), pd.DataFrame(), pairs, subgroups, notes, about, thresholds)
-    return replace(found, tally=tally(answers, _groups(rows, columns)))
+    notes += [*lacking, *told]
+    found = Audit(metrics, pd.DataFrame(), pairs, subgroups, notes, about, along_threshold(answers))
+    found = replace(found, tally=tally(answers, _groups(rows, columns)))
+    return found if twins is None else replace(found, twins=people.twins(n_drawn, twins, rng))
 
 
 def _keys(engine: Engine, columns: Named, threshold: float | None) -> dict[str, Any]:

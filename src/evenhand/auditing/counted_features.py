@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 
 from evenhand.arrays import Array, Codes
+from evenhand.auditing.about import copies_note
 from evenhand.auditing.engine import MOST_VALUES, PEOPLE, Engine, quarters
 from evenhand.auditing.near_copies import is_near_copy
 from evenhand.auditing.subgroups import (
@@ -26,6 +27,7 @@ from evenhand.auditing.subgroups import (
 )
 from evenhand.metrics.answers import Answers
 from evenhand.metrics.group_columns import reveals
+from evenhand.wording import listed
 
 TOGETHER = 2  # columns in a bundle; people are counted by two bundles at once, which has all their pairs
 
@@ -61,8 +63,8 @@ class Features:
     outcome: Array
     hit: Any
 
-    def search(self, names: list[str], search: Search) -> tuple[pd.DataFrame, int, list[str], list[str]]:
-        """Return the subgroups, how many were examined, near copies of the decision, and what is left out."""
+    def search(self, names: list[str], search: Search) -> tuple[pd.DataFrame, int, list[str]]:
+        """Return the subgroups, how many were examined, and notes on copies and on what is left out."""
         first = self.engine.first(names) if names else pd.DataFrame()
         parts: dict[str, Cut] = {}
         single: dict[str, Cells] = {}
@@ -84,7 +86,13 @@ class Features:
             return self._crossed({name: parts[name] for name in chosen})
 
         found, examined = search_cells(told, single, crossed, self.answers.groups, search)
-        return found, examined, copies, left_out
+        notes = copies_note(copies)
+        if left_out:
+            notes.append(
+                f"Subgroups by {listed(left_out)} were left out: only numbers, and columns of not too many "
+                "values, are counted."
+            )
+        return found, examined, notes
 
     def _met(self, name: str, first: pd.Series[Any]) -> tuple[Met | None, tuple[float, float] | None]:
         """Count a feature's values, or bins if there are many; None where it has too many to be counted."""

@@ -18,6 +18,7 @@ from evenhand.auditing.subgroups import QUARTERS
 from evenhand.frames import as_pandas
 
 PEOPLE = "people"
+ROW = "row in evenhand's table"  # the column with numbers of rows; no feature
 FIRST = 20_000  # rows that are looked at to see what a column holds
 BINS = 4096  # of a number with many values
 MOST_VALUES = 2000  # that are counted one by one
@@ -55,6 +56,31 @@ class Engine:
     def first(self, names: list[str]) -> pd.DataFrame:
         """Return some rows, to see what the columns hold."""
         return pd.DataFrame(as_pandas(self.frame.select(*names).head(FIRST)))
+
+    def numbered(self) -> Any:
+        """Return the frame with every row's number, from 0, in a column; None if the engine can't tell it.
+
+        Numbers follow the engine's order of rows. Spark leaves gaps between those of its partitions.
+        """
+        native, engine = self.frame.to_native(), str(self.frame.implementation.value)
+        if ROW in self.schema:
+            return self.frame
+        if engine == "duckdb":
+            found = native.select(f'*, row_number() over () - 1 as "{ROW}"')
+        elif engine == "polars":
+            found = native.with_row_index(ROW)
+        elif engine == "dask":
+            found = native.assign(**{ROW: 1})
+            found = found.assign(**{ROW: found[ROW].cumsum() - 1})
+        elif engine.startswith("pyspark"):
+            from pyspark.sql.functions import monotonically_increasing_id
+
+            found = native.withColumn(ROW, monotonically_increasing_id())
+        elif engine in ("pandas", "pyarrow"):
+            return self.frame.collect().with_row_index(ROW).lazy()
+        else:
+            return None
+        return nw.from_native(found)
 
     def ends(self, name: str) -> tuple[float, float]:
         """Return the smallest and the largest value of a number, NaN where there is none."""

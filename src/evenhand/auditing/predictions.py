@@ -66,7 +66,7 @@ def read_predictions(
             note = check_known(encode_labels(values, values)[2], known, "decisions", "the labels")
             _, decided, labels = encode_labels(y, values)
         else:
-            decided, scores, bar = _at_threshold(values, labels, pos_label, threshold)
+            decided, scores, bar = at_threshold(values, labels, pos_label, threshold)
     return replace(_given(labels, decided, sensitive_features, scores, note), threshold=bar)
 
 
@@ -83,7 +83,7 @@ def _unlabelled(values: Array, sensitive_features: Any, threshold: float | None)
     """Take decisions as they are. What a score decides has no name of its own, so the threshold names it."""
     if threshold is not None and values.ndim == 1:
         names = decisions_at(threshold)
-        decided, scores, bar = _at_threshold(values, names, names[1], threshold)
+        decided, scores, bar = at_threshold(values, names, names[1], threshold)
         return replace(_given(names, decided, sensitive_features, scores), threshold=bar)
     some = pd.unique(values.ravel())
     whole = values.dtype.kind != "f" or bool(np.all(values == np.round(values)))
@@ -124,9 +124,10 @@ def _are_decisions(values: Array, labels: list[Any]) -> bool:
     return bool(lacks_one and np.all(values == np.round(values)))
 
 
-def _at_threshold(
+def at_threshold(
     values: Array, labels: list[Any], pos_label: Any, threshold: float | None
 ) -> tuple[Array, Array, float]:
+    """Return what scores decide, the scores (those from 0 to 1 for both labels), and the threshold."""
     if values.dtype.kind not in "iuf" or not np.isfinite(values).all():
         raise ValueError(
             "Got missing, infinite or non-numeric scores, but expected a finite number per person."

@@ -19,6 +19,7 @@ from evenhand.metrics.bootstrap import (
     share_interval,
 )
 from evenhand.metrics.divergence import DIVERGENCES
+from evenhand.metrics.dyads import Strata, consistency_interval
 from evenhand.metrics.group import FROM_COUNTS
 from evenhand.metrics.scores import auc, calibration_error
 from evenhand.metrics.weights import effective
@@ -47,7 +48,7 @@ class MetricTable:
 
     def frame(self) -> pd.DataFrame:
         """Return the table."""
-        frame = pd.DataFrame(self._rows)
+        frame = pd.DataFrame(self._rows, columns=["metric", "group", "value", "low", "high", "people"])
         # As they are: beside rows of no group, pandas would make floats of groups that are whole numbers.
         frame["group"] = pd.Series([row["group"] for row in self._rows], dtype=object)
         return frame
@@ -138,6 +139,15 @@ class MetricTable:
         weights = None if self._answers.weights is None else self._answers.weights[people]
         found = mean_interval(values, sample_weight=weights, **self._resampling)
         self._add(metric, found, len(values), group)
+
+    def consistency(self, neighbours: Codes, people: Codes, strata: Strata | None = None) -> None:
+        """Add the consistency of some people's decisions with those of their neighbours, (people, k)."""
+        decided, weights = self._answers.decided_own, self._answers.weights
+        found = consistency_interval(
+            decided[neighbours] != decided[people][:, None], neighbours, people, strata=strata,
+            weights=None if weights is None else weights[people], confidence=self._resampling["confidence"],
+        )  # fmt: skip
+        self._add("consistency", found, len(people))
 
     def _shares(self, metric: str, hit: Flags, among: Any = True, everybody: bool = True) -> list[Any]:
         """Add the share of these pairs of a label and a decision; return the groups of which nobody is."""

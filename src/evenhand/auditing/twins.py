@@ -23,7 +23,7 @@ from evenhand.auditing.predictions import read_predictions
 from evenhand.auditing.twin_result import AboutTwins, Twins
 from evenhand.checks import MIN_GROUP, did_you_mean, integer, number, one_of
 from evenhand.frames import as_pandas
-from evenhand.groups import Groups, encode_groups, groups_by_name
+from evenhand.groups import encode_groups, groups_by_name
 from evenhand.metrics.answers import Answers
 from evenhand.metrics.asking import answer
 from evenhand.metrics.bootstrap import generator
@@ -205,8 +205,8 @@ def find_twins(
         if column not in frame.columns:
             near = did_you_mean(column, frame.columns)
             raise ValueError(f"Got {column!r} in together, but X has no such column.{near}")
-    compared, notes = _compared(groups, settings.min_group)
     called, names = _called(given), groups.names.tolist()
+    compared, notes = compared_groups(np.bincount(groups.codes), names, settings.min_group)
     ask: Ask | None = None
     if settings.edges:
         ask = _asked(model, X, frame, given, groups.codes, answers, notes, rng)
@@ -257,9 +257,8 @@ def find_twins(
     return Twins(flips, columns, people, steps, notes, about)
 
 
-def _compared(groups: Groups, min_group: int) -> tuple[Codes, list[str]]:
+def compared_groups(sizes: Codes, names: list[Any], min_group: int) -> tuple[Codes, list[str]]:
     """Return the groups that are compared, at most MOST_GROUPS, and a note on the others."""
-    sizes = np.bincount(groups.codes, minlength=len(groups.names))
     order = np.argsort(-sizes, kind="stable")
     kept = np.sort(order[sizes[order] >= min_group][:MOST_GROUPS])
     if len(kept) < 2:
@@ -267,7 +266,7 @@ def _compared(groups: Groups, min_group: int) -> tuple[Codes, list[str]]:
             f"Got {len(kept)} groups of at least {min_group} people, but expected two to compare: a "
             "counterpart is a member of another group."
         )
-    left = [name for code, name in enumerate(groups.names.tolist()) if code not in kept]
+    left = [name for code, name in enumerate(names) if code not in kept]
     if not left:
         return kept, []
     return kept, [

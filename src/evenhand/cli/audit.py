@@ -131,11 +131,11 @@ def run(
         "predictions": predictions, "label": label, "sensitive": sensitive, "positive": positive,
         "drop": drop, "threshold": threshold, "epsilon": epsilon, "n_listed": MOST_PERSONS, "seed": seed,
         "unknown": unknown, "min_group": min_group, "weight": weight,
+        "twins": {"edges": edges} if edges else twins,
     }  # fmt: skip
     of_people: dict[str, Any] = {
         "model": model, "categorical": categorical, "map": options.changes(map), "merge_small": merge_small,
-        "twins": {"edges": edges} if edges else twins, "certify": certify and {"time_limit": time_limit},
-        "search": search and {"time_limit": time_limit},
+        "certify": certify and {"time_limit": time_limit}, "search": search and {"time_limit": time_limit},
     }  # fmt: skip
     large = large_file(data, of_people)
     done = (

@@ -11,6 +11,7 @@ import numpy as np
 from evenhand.arrays import Array
 from evenhand.metrics.answers import Answers
 from evenhand.metrics.bootstrap import Interval, bootstrap_interval, mean_interval, rate_interval
+from evenhand.metrics.dyads import consistency_interval
 from evenhand.metrics.group import FROM_COUNTS
 from evenhand.metrics.individual import disagreement
 from evenhand.metrics.rates import filled
@@ -186,10 +187,14 @@ def _balanced_accuracy(answers: Answers) -> float:
 def _consistency(answers: Answers, neighbours: Array | None, resampling: dict[str, Any] | None) -> Interval:
     if neighbours is None:
         raise ValueError("Got neighbours=None, but consistency needs each person's neighbours.")
-    apart = disagreement(answers.decided_own, neighbours)
+    decided = answers.decided_own
+    apart = disagreement(decided, neighbours)
     if resampling is None:
         return Interval(float(1 - np.average(apart, weights=answers.weights)), math.nan, math.nan)
-    return mean_interval(1 - apart, sample_weight=answers.weights, **resampling)
+    return consistency_interval(
+        decided[neighbours] != decided[:, None], neighbours, np.arange(len(decided)),
+        weights=answers.weights, confidence=resampling["confidence"],
+    )  # fmt: skip
 
 
 def _auc(answers: Answers) -> float:

@@ -23,7 +23,6 @@ from evenhand.tables.roles import Roles, find_roles, guessed_positive, named_col
 from evenhand.wording import listed, people
 from evenhand.workflow.file_audit import FileAudit
 from evenhand.workflow.prediction_column import added_by_predict, check_predictions
-from evenhand.workflow.sampled import sample_rows, with_sample
 
 if TYPE_CHECKING:
     from evenhand.auditing.engine import Engine
@@ -77,7 +76,7 @@ class LargeFile:
     ) -> tuple[Audit, str, list[str]]:  # fmt: skip
         import narwhals as nw
 
-        from evenhand.auditing.engine import Engine
+        from evenhand.auditing.engine import ROW, Engine
 
         engine, origin = Engine(nw.from_native(table)), str(self.path)
         some = engine.first(list(engine.schema))
@@ -100,17 +99,12 @@ class LargeFile:
         added = [name for name in added_by_predict(some) if name not in told]
         notes += [f"Left out as made by `evenhand predict`: {listed(added)}."] if added else []
 
-        def asked(people: Any) -> Audit:
-            return audit(
-                predictions, people, None if label is None else roles.label, pos_label=positive,
-                sensitive_features=roles.sensitive, sample_weight=counted[0] if counted else None, **settings,
-            )  # fmt: skip
-
         used = [name for name in engine.schema if name not in (*left_out, *added)]
-        found = asked(known(engine.frame).select(*used))
-        drawn = sample_rows(self.files, used, settings["random_state"])
-        sample = known(nw.from_native(drawn)).to_native()
-        found = with_sample(found, asked(sample), sample.index.to_numpy())
+        found = audit(
+            predictions, known(engine.numbered()).select(*used, ROW),
+            None if label is None else roles.label, pos_label=positive, sensitive_features=roles.sensitive,
+            sample_weight=counted[0] if counted else None, **settings,
+        )  # fmt: skip
         tally = None if found.tally is None else replace(found.tally, unknown=lacking)
         return replace(found, tally=tally).with_notes(*notes), roles.label, roles.sensitive
 

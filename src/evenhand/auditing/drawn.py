@@ -1,0 +1,143 @@
+"""People drawn where their table is, for what needs single people: from every stratum by its share.
+
+A row's place in the draw is a number made of the row's own and the seed, by arithmetic that every engine has:
+the same seed draws the same people, whatever the engine and however many threads it has. Only rows with small
+numbers come back.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import narwhals as nw
+import numpy as np
+import pandas as pd
+
+from evenhand.arrays import Codes, Floats
+from evenhand.auditing.engine import PEOPLE, ROW, Engine
+from evenhand.frames import as_pandas
+from evenhand.metrics.dyads import Strata
+from evenhand.wording import as_plain
+
+PRIME = 2**31 - 1  # squares of smaller numbers are whole numbers to every engine
+LEAST = 10  # people drawn from a stratum; smaller ones are put together
+_PLACE = "place in evenhand's draw"
+
+
+class Drawn(NamedTuple):
+    """People who were drawn: their columns, their rows in the table, and the counted rows that they are in.
+
+    `strata` is None where everybody was drawn, or people of a group count alike.
+    """
+
+    frame: pd.DataFrame
+    rows: Codes
+    at: Codes
+    strata: Strata | None = None
+
+
+@dataclass(frozen=True)
+class Draw:
+    """What people are drawn from.
+
+    `keys` are the expressions that the people were counted by, `rows` their values, with the number of
+    people. The columns that are wanted of those drawn are `names`.
+    """
+
+    engine: Engine
+    keys: dict[str, Any]
+    rows: pd.DataFrame
+    names: list[str]
+    seed: int
+
+    def in_proportion(self, n: int) -> Drawn | None:
+        """Draw `n` people, from every group, label and decision by its share; of fewer, everybody.
+
+        None where the engine has no numbers of rows.
+        """
+        people = self.rows[PEOPLE].to_numpy()
+        if people.sum() <= n:
+            return self._drawn([(None, 1.0)], np.zeros_like(people), people.sum(keepdims=True))
+        cell = self.rows.groupby(list(self.keys), dropna=False, observed=True).ngroup().to_numpy()
+        stratum = put_together(np.bincount(cell, people), n)[cell]
+        sizes = np.bincount(stratum, people).astype(np.int64)
+        wanted = in_proportion(sizes, n)
+        found = self._drawn([(None, float(_rates(wanted, sizes).max()))], stratum, wanted)
+        return None if found is None else found._replace(strata=Strata(stratum[found.at], sizes))
+
+    def of_groups(self, own: Codes, n_sensitive: int, chosen: Codes, n: int) -> Drawn | None:
+        """Draw about as many people from each of some groups, `n` in all; all of a smaller group."""
+        sizes = np.bincount(own, self.rows[PEOPLE]).astype(np.int64)
+        wanted = np.zeros_like(sizes)
+        wanted[chosen] = np.minimum(sizes[chosen], n // len(chosen))
+        parts, sensitive = [], list(self.keys.items())[:n_sensitive]
+        for code, rate in zip(chosen, _rates(wanted, sizes)[chosen], strict=True):
+            one = self.rows.iloc[int(np.flatnonzero(own == code)[0])]
+            member = [key == as_plain(one[name]) for name, key in sensitive]
+            parts.append((nw.all_horizontal(*member, ignore_nulls=False), float(rate)))
+        return self._drawn(parts, own, wanted)
+
+    def _drawn(self, parts: list[tuple[Any, float]], stratum: Codes, wanted: Codes) -> Drawn | None:
+        """Fetch a share of the people in every part, and keep the first so many of each stratum."""
+        frame, keys = self.engine.numbered(), {f"evenhand {name}": key for name, key in self.keys.items()}
+        if frame is None:
+            return None
+        counted = self.rows[list(self.keys)].set_axis(list(keys), axis=1)
+        counted = counted.assign(at=np.arange(len(counted))).drop_duplicates(list(keys))
+        while True:
+            first = [(nw.col(_PLACE) < rate * PRIME, part) for part, rate in parts]
+            here = [low if part is None else low & part for low, part in first]
+            some = _placed(frame, self.seed).filter(nw.any_horizontal(*here, ignore_nulls=False))
+            some = some.select(*self.names, ROW, _PLACE, **keys)
+            found = as_pandas(some).merge(counted, on=list(keys)).sort_values([_PLACE, ROW])
+            of = stratum[found["at"].to_numpy()]
+            chosen = pd.Series(of).groupby(of).cumcount().to_numpy() < wanted[of]
+            if chosen.sum() == wanted.sum() or all(rate >= 1 for _, rate in parts):
+                break
+            parts = [(part, min(1.0, 2 * rate)) for part, rate in parts]
+        kept = found[chosen].sort_values(ROW, ignore_index=True)
+        rows, at = (kept[name].to_numpy(dtype=np.int64) for name in (ROW, "at"))
+        return Drawn(kept[self.names], rows, at)
+
+
+def _placed(frame: Any, seed: int) -> Any:
+    """Return a frame with every row's place in the draw, from 0 to PRIME, which is as good as random."""
+    place = nw.col(_PLACE)
+    frame = frame.with_columns(((nw.col(ROW).cast(nw.Int64) % PRIME * 48271 + seed) % PRIME).alias(_PLACE))
+    for more in (12345, seed):
+        frame = frame.with_columns(((place * place + more) % PRIME).alias(_PLACE))
+    return frame
+
+
+def _rates(wanted: Codes, sizes: Codes) -> Floats:
+    """Return which shares of strata have as many people as are wanted, but for once in millions of draws."""
+    enough = wanted + 6 * np.sqrt(wanted) + 12
+    return np.where(wanted > 0, np.minimum(enough / np.maximum(sizes, 1), 1), 0.0)
+
+
+def put_together(sizes: Any, n: int) -> Codes:
+    """Return the stratum of every cell: itself, or one for all from which fewer than LEAST would be drawn.
+
+    >>> put_together(np.array([900.0, 3, 90, 7]), 100).tolist()
+    [1, 0, 0, 0]
+    """
+    order = np.argsort(sizes, kind="stable")
+    expected = np.cumsum(sizes[order]) * n / sizes.sum()
+    few = int((sizes * n < LEAST * sizes.sum()).sum())
+    together = max(few, int(np.searchsorted(expected, LEAST)) + 1) if few else 0
+    stratum = np.empty(len(sizes), dtype=np.int64)
+    stratum[order] = np.maximum(np.arange(len(sizes)) - max(together - 1, 0), 0)
+    return stratum
+
+
+def in_proportion(sizes: Any, n: int) -> Codes:
+    """Return how many of `n` people come from each stratum: its share, rounded so that they add up.
+
+    >>> in_proportion(np.array([500.0, 300, 201]), 10).tolist()
+    [5, 3, 2]
+    """
+    shares = sizes * n / sizes.sum()
+    wanted: Codes = np.floor(shares).astype(np.int64)
+    wanted[np.argsort(wanted - shares, kind="stable")[: n - wanted.sum()]] += 1
+    return wanted

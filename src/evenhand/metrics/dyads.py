@@ -1,0 +1,71 @@
+"""The interval of consistency: people are in each other's neighbourhoods, so that their values go together.
+
+A person's decision counts in their own comparisons, and in those of everybody whose neighbour they are. Taken
+for independent, the values give intervals that are too narrow. The variance here adds up all pairs of
+comparisons that have a person in common (Aronow, Samii and Assenova 2015), and is at least that of values
+that are independent. `experiments/consistency_intervals.py` counts how often the intervals hold.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.special import ndtri
+
+from evenhand.arrays import Codes, Flags, Floats
+from evenhand.metrics.bootstrap import Interval
+
+
+class Strata(NamedTuple):
+    """Of people drawn from strata: each one's stratum, and how many people every stratum has."""
+
+    of: Codes
+    sizes: Codes
+
+    @property
+    def weights(self) -> Floats:
+        """How many people each of those drawn stands for."""
+        drawn = np.bincount(self.of, minlength=len(self.sizes))
+        return np.asarray(self.sizes[self.of] / drawn[self.of])
+
+
+def consistency_interval(
+    apart: Flags, indices: Codes, people: Codes, *, weights: Any = None, strata: Strata | None = None,
+    confidence: float = 0.95,
+) -> Interval:  # fmt: skip
+    """Return one minus the mean share of neighbours decided differently, with its interval over people.
+
+    `apart` says which neighbours are, `indices` are their positions, both (people, k); `people` are the
+    positions of those whose neighbours they are. With `strata`, the people were drawn from more, for whom
+    the `weights` let them stand, and the interval includes the draw.
+
+    >>> near, everybody = np.array([[1], [0], [1]]), np.arange(3)
+    >>> found = consistency_interval(np.array([[False], [False], [True]]), near, everybody)
+    >>> round(found.estimate, 3), round(found.low, 3), found.high
+    (0.667, 0.133, 1.0)
+    """
+    n, k = indices.shape
+    each = np.ones(n) if weights is None else np.asarray(weights, dtype=float)
+    each = each / each.sum()
+    shares = apart.mean(axis=1)
+    mean = float(each @ shares)
+    edges = each[:, None] * (apart - mean) / k
+    size = max(int(indices.max()), int(people.max())) + 1
+    of_person = np.bincount(people, edges.sum(axis=1), size) + np.bincount(
+        indices.ravel(), edges.ravel(), size
+    )
+    both = np.stack([np.repeat(people, k), indices.ravel()])
+    _, pair = np.unique(both.min(axis=0) * size + both.max(axis=0), return_inverse=True)
+    twice = float((np.bincount(pair, edges.ravel()) ** 2).sum())  # comparisons with both people in common
+    least = float(((each * (shares - mean)) ** 2).sum())
+    variance = max(float(of_person @ of_person) - twice, least)
+    if strata is not None:
+        drawn = len(people) / strata.sizes.sum()
+        within = of_person[people]
+        centre = np.bincount(strata.of, within) / np.maximum(np.bincount(strata.of), 1)
+        beside = within - centre[strata.of]
+        variance = (1 - drawn) * max(float(beside @ beside) - twice, least) + drawn * variance
+    found = float(np.average(1 - shares, weights=weights))
+    far = float(ndtri((1 + confidence) / 2)) * variance**0.5
+    return Interval(found, max(0.0, found - far), min(1.0, found + far))
