@@ -93,25 +93,52 @@ class CooperativeEnsemble(GroupPolicies):
 
     def _learn(self, how: str, X: Any, given: Any, sensitive_features: Any, callback: Callback) -> Self:
         """Learn from labels or from a log, as the two kinds of policies do under the name `how`."""
-        share = checks.number("share", self.share, low=0, high=1)
+        checks.number("share", self.share, low=0, high=1)
         self.__dict__.pop("boosting_", None)
         X = as_pandas(X)
         sensitive_features, self.sensitive_columns_ = groups_by_name(sensitive_features, X)
         X = self._features(X)
-        names = ("divergence_weight", "reward", "class_weight", "random_state")
-        shared = {name: getattr(self, name) for name in names}
         bandits = CooperativeBandits() if self.bandits is None else clone(self.bandits)
-        boosting = CooperativeBoosting() if self.boosting is None else clone(self.boosting)
-        getattr(bandits.set_params(**shared), how)(X, given, sensitive_features, None)
+        getattr(bandits.set_params(**self._shared()), how)(X, given, sensitive_features, None)
         self._take(bandits)
-        beside = Beside(log_of(bandits.probabilities_by_group(X)), share)
+        return self._learn_beside(how, X, given, sensitive_features, callback)
+
+    def fit_trees(
+        self, bandits: CooperativeBandits, X: Any, y: Any, sample_weight: Any = None, *,
+        sensitive_features: Any = None, callback: Callback = None,
+    ) -> Self:  # fmt: skip
+        """Take networks that were trained on more people, and fit the trees beside them.
+
+        Parameters
+        ----------
+        bandits : CooperativeBandits
+            Fitted networks, of the same features, labels and groups.
+        X, y, sample_weight, sensitive_features, callback
+            As for `fit`.
+        """
+        self.sensitive_columns_ = []
+        self._take(bandits)
+        given = Labelled(y, sample_weight)
+        return self._learn_beside("_fit", self._features(X), given, sensitive_features, callback)
+
+    def _shared(self) -> dict[str, Any]:
+        names = ("divergence_weight", "reward", "class_weight", "random_state")
+        return {name: getattr(self, name) for name in names}
+
+    def _learn_beside(
+        self, how: str, X: Any, given: Any, sensitive_features: Any, callback: Callback
+    ) -> Self:
+        """Learn trees beside the networks."""
+        boosting = CooperativeBoosting() if self.boosting is None else clone(self.boosting)
+        share = checks.number("share", self.share, low=0, high=1)
+        beside = Beside(log_of(self.bandits_.probabilities_by_group(X)), share)
 
         def both(step: int, trees: CooperativeBoosting) -> bool | None:
             self.boosting_, self.history_ = trees, trees.history_
             return None if callback is None else callback(step, self)
 
         watched = None if callback is None else both
-        getattr(boosting.set_params(**shared), how)(X, given, sensitive_features, watched, beside)
+        getattr(boosting.set_params(**self._shared()), how)(X, given, sensitive_features, watched, beside)
         self.boosting_, self.history_ = boosting, boosting.history_
         return self
 

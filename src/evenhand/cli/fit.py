@@ -56,6 +56,14 @@ Policies = Annotated[
     str,
     typer.Option(help="What the policies are: 'networks', boosted 'trees', or the mean of 'both'."),
 ]
+BufferRows = Annotated[
+    int | None,
+    typer.Option(
+        min=1000,
+        help="People held in memory of a table that is streamed: a folder of Parquet files, or a Parquet "
+        "file of more than 1,000,000 rows. Default: 200,000. If given, any Parquet file is streamed.",
+    ),
+]  # fmt: skip
 Threshold = Annotated[
     str | None,
     typer.Option(
@@ -86,6 +94,7 @@ def run(
     weights: Weights = _WEIGHTS,
     policies: Policies = POLICIES[0],
     epochs: Epochs = "auto",
+    buffer_rows: BufferRows = None,
     seed: options.Seed = 0,
     jobs: Jobs = -1,
     report: options.Report = None,
@@ -124,9 +133,8 @@ def run(
             map=options.changes(map), unknown=unknown, min_group=min_group, merge_small=merge_small,
             weights=grid, threshold=bar, weight=weight,
             parity_bound=PARITY_BOUND if max_discrimination is None else max_discrimination / 2,
-            policies=policies, epochs=times,
-            random_state=seed, n_jobs=jobs, resume=kept, progress=Notes(quiet=as_json),
-            command=command_line(),
+            policies=policies, epochs=times, buffer_rows=buffer_rows, random_state=seed, n_jobs=jobs,
+            resume=kept, progress=Notes(quiet=as_json), command=command_line(),
         )  # fmt: skip
         say("Measuring on the test part …")
         try:

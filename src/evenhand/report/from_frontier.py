@@ -55,7 +55,7 @@ def study_of(frontier: Frontier, choice: Choice) -> Study:
         "label": str(dataset.label.name),
         "pos_label": "" if dataset.pos_label is None else str(dataset.pos_label),
         "sensitive": str(dataset.sensitive.columns[0]),
-        "people": len(dataset),
+        "people": dataset.people,
         "models": models,
         "decided_by": chosen.name,
         "widest": None if apart is None else {key: str(value) for key, value in apart._asdict().items()},

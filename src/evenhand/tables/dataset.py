@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -13,6 +13,14 @@ import pandas as pd
 from evenhand.arrays import Codes, Flags
 from evenhand.checks import did_you_mean, one_of
 from evenhand.wording import listed
+
+
+class Whole(NamedTuple):
+    """Counts of a table of which only a part of the people is held: by label, by group, and in training."""
+
+    labels: dict[Any, int]
+    groups: dict[Any, int]
+    training: int
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -54,6 +62,8 @@ class Dataset:
         The digest of the file; '' where it was no file of the user's.
     weights : Series, optional
         How many people each person stands for; None where everybody stands for one.
+    whole : Whole, optional
+        Counts of the whole table, where these people are a part of it drawn at random.
 
     Examples
     --------
@@ -81,6 +91,7 @@ class Dataset:
     merged: dict[str, str] = field(default_factory=dict)
     sha256: str = ""
     weights: pd.Series[Any] | None = None
+    whole: Whole | None = None
 
     def __post_init__(self) -> None:
         people = len(self.contexts)
@@ -123,6 +134,21 @@ class Dataset:
         """Each person's row in the source, counted from 0; people left out have none."""
         return np.arange(len(self)) if self.kept_rows is None else self.kept_rows
 
+    @property
+    def people(self) -> int:
+        """How many people the table has, held or not."""
+        return len(self) if self.whole is None else sum(self.whole.labels.values())
+
+    @property
+    def label_counts(self) -> dict[Any, int]:
+        """How many people of the table have each label."""
+        return self.label.value_counts().to_dict() if self.whole is None else self.whole.labels
+
+    @property
+    def group_counts(self) -> dict[Any, int]:
+        """How many people of the table are in each group, the largest first."""
+        return self.sensitive_features.value_counts().to_dict() if self.whole is None else self.whole.groups
+
     @cached_property
     def fingerprint(self) -> str:
         """A sha256 of everything a method sees: column names and values, in order, on any platform."""
@@ -143,23 +169,22 @@ class Dataset:
 
     def __repr__(self) -> str:
         features = self.contexts.shape[1]
-        counts = self.sensitive_features.value_counts()
-        groups = ", ".join(f"{group} {count:,}" for group, count in counts.head(5).items())
+        counts = list(self.group_counts.items())
+        groups = ", ".join(f"{group} {count:,}" for group, count in counts[:5])
         more = f" and {len(counts) - 5} more groups" if len(counts) > 5 else ""
         return (
-            f"Dataset {self.name!r} ({len(self):,} people, {features} "
+            f"Dataset {self.name!r} ({self.people:,} people, {features} "
             f"feature{'' if features == 1 else 's'}), label {self._labels()}, "
             f"sensitive {self.sensitive.columns[0]!r}: {groups}{more}"
         )
 
     def _labels(self) -> str:
+        counts, people = self.label_counts, self.people
         if self.pos_label is None:
-            shares = self.label.value_counts(normalize=True).items()
             return f"{self.label.name!r}: " + ", ".join(
-                f"{value} {100 * part:.1f} %" for value, part in shares
+                f"{value} {100 * count / people:.1f} %" for value, count in counts.items()
             )
-        positive = float((self.label == self.pos_label).mean())
-        return f"{self.label.name!r} = {self.pos_label!r}: {100 * positive:.1f} %"
+        return f"{self.label.name!r} = {self.pos_label!r}: {100 * counts[self.pos_label] / people:.1f} %"
 
 
 def arrange(

@@ -28,10 +28,19 @@ def has_no_group(column: pd.Series[Any]) -> Flags:
     return (column.isna() | column.isin(marks)).to_numpy()
 
 
+def so_many(rows: pd.Index[Any], each: pd.Series[Any] | None) -> int:
+    """Return how many people rows stand for: one each, or as many as `each` says."""
+    return len(rows) if each is None else int(each[rows].sum())
+
+
 def with_known_groups(
-    frame: pd.DataFrame, columns: list[str], unknown: str, notes: list[str]
-) -> pd.DataFrame:
-    """Return the people whose group is known; if `unknown` is 'keep', others too, as a group 'unknown'."""
+    frame: pd.DataFrame, columns: list[str], unknown: str, notes: list[str],
+    each: pd.Series[Any] | None = None,
+) -> pd.DataFrame:  # fmt: skip
+    """Return the people whose group is known; if `unknown` is 'keep', others too, as a group 'unknown'.
+
+    `each` is how many people a row stands for.
+    """
     one_of("unknown", unknown, ("keep", "drop"))
     for name in columns:
         column = frame[name]
@@ -40,7 +49,7 @@ def with_known_groups(
             continue
         marks = listed(column[lacking].dropna().unique().tolist(), most=5)
         written = ", ".join(filter(None, [marks, "gaps" if column.isna().any() else ""]))
-        who = f"{people(int(lacking.sum()))} with unknown {name!r} ({written})"
+        who = f"{people(so_many(frame.index[lacking], each))} with unknown {name!r} ({written})"
         if unknown == "keep":
             notes.append(f"{who}: they are the group {UNKNOWN!r}.")
             texts = text_of(column).map(plain_number)
@@ -87,16 +96,18 @@ def crossed(columns: pd.DataFrame) -> pd.Series[Any]:
 
 
 def with_small_merged(
-    groups: pd.Series[Any], into: str | None, least: int, notes: list[str]
+    groups: pd.Series[Any], into: str | None, least: int, notes: list[str], each: Codes | None = None
 ) -> tuple[pd.Series[Any], dict[str, str]]:
     """Put groups of fewer than `least` people into one; return what each of them is called now, too.
+
+    `each` is how many people a row stands for.
 
     >>> found, merged = with_small_merged(pd.Series(["a"] * 30 + ["b", "c"]), "other", 2, [])
     >>> found.value_counts().to_dict(), merged
     ({'a': 30, 'other': 2}, {'b': 'other', 'c': 'other'})
     """
     integer("min_group", least)
-    counts = groups.value_counts()
+    counts = groups.value_counts() if each is None else pd.Series(each).groupby(groups).sum()
     small = {str(name): int(count) for name, count in counts.items() if count < least}
     if into is None or not small:
         return groups, {}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -12,7 +12,7 @@ from evenhand.checks import MIN_GROUP
 from evenhand.tables.columns import is_number, tidy_columns
 from evenhand.tables.dataset import Dataset
 from evenhand.tables.files import read_table
-from evenhand.tables.grouping import crossed, with_known_groups, with_small_merged
+from evenhand.tables.grouping import crossed, so_many, with_known_groups, with_small_merged
 from evenhand.tables.mapping import mapped
 from evenhand.tables.paths import bare_name
 from evenhand.tables.roles import (
@@ -107,14 +107,10 @@ def load_table(
     left_out = [*named_columns("drop", drop, frame, table.origin), *counted]
     roles = find_roles(frame, table.origin, notes, label=label, sensitive=sensitive, drop=left_out)
     frame = mapped(frame, map, [roles.label], table.origin)
-    people = _known_people(frame.drop(columns=roles.dropped), roles, table.origin, notes, unknown)
-    groups, merged = with_small_merged(crossed(people[roles.sensitive]), merge_small, min_group, notes)
-    _check_groups(groups, table.origin)
-    target = people[roles.label]
-    positive, said = guessed_positive(target) if pos_label is None else (pos_label, [])
-    positive = written_alike(positive, target)
-    if not is_number(target):  # True and False, or a frame's categories
-        target, positive = target.astype(str).astype(object), None if positive is None else str(positive)
+    people, groups, merged, target, positive, said = settled(
+        frame.drop(columns=roles.dropped), roles, table.origin, notes, unknown=unknown,
+        merge_small=merge_small, min_group=min_group, pos_label=pos_label,
+    )  # fmt: skip
     features = people.drop(columns=[roles.label, *roles.sensitive])
     contexts, dates = tidy_columns(features, notes, codes=codes, place=table.place)
     if contexts.shape[1] == 0 and not featureless:
@@ -141,15 +137,45 @@ def load_table(
     )
 
 
-def weights_in(column: pd.Series[Any], origin: str) -> pd.Series[Any]:
-    """Return how many people each person stands for.
+class Settled(NamedTuple):
+    """People with a label and a group, what these are called, and which label is the positive one."""
+
+    people: pd.DataFrame
+    groups: pd.Series[Any]
+    merged: dict[str, str]
+    target: pd.Series[Any]
+    positive: Any
+    said: list[str]
+
+
+def settled(
+    frame: pd.DataFrame, roles: Roles, origin: str, notes: list[str], *, unknown: str,
+    merge_small: str | None, min_group: int, pos_label: Any, each: pd.Series[Any] | None = None,
+) -> Settled:  # fmt: skip
+    """Return the people who have a label and a group; `each` is how many people a row stands for."""
+    people = _known_people(frame, roles, origin, notes, unknown, each)
+    counts = None if each is None else each[people.index].to_numpy()
+    groups, merged = with_small_merged(
+        crossed(people[roles.sensitive]), merge_small, min_group, notes, counts
+    )
+    _check_groups(groups, origin)
+    target = people[roles.label]
+    positive, said = guessed_positive(target) if pos_label is None else (pos_label, [])
+    positive = written_alike(positive, target)
+    if not is_number(target):  # True and False, or a frame's categories
+        target, positive = target.astype(str).astype(object), None if positive is None else str(positive)
+    return Settled(people, groups, merged, target, positive, said)
+
+
+def weights_in(column: pd.Series[Any], origin: str, *, some: bool = True) -> pd.Series[Any]:
+    """Return how many people each person stands for; `some` of them must stand for anybody.
 
     >>> weights_in(pd.Series(["2", "0.5"], name="w"), "people.csv").tolist()
     [2.0, 0.5]
     """
     weights = pd.to_numeric(column, errors="coerce").astype(float)
     wrong = ~np.asarray(np.isfinite(weights) & (weights >= 0))
-    if wrong.any() or not weights.any():
+    if wrong.any() or (some and not weights.any()):
         at = int(wrong.argmax()) if wrong.any() else 0
         raise ValueError(
             f"The weight {column.name!r} of {origin} is {listed([column.iloc[at]])} in row "
@@ -174,15 +200,17 @@ def without_blanks(column: pd.Series[Any]) -> pd.Series[Any]:
     return column.astype(object).map(lambda value: short.get(value, value))
 
 
-def _without_blanks(frame: pd.DataFrame, columns: list[str], notes: list[str]) -> pd.DataFrame:
+def _without_blanks(
+    frame: pd.DataFrame, columns: list[str], notes: list[str], each: pd.Series[Any] | None
+) -> pd.DataFrame:
     for name in columns:
         before = frame[name]
         column = without_blanks(before)
         if column is not before:
             blank = before[before.notna() & (before.astype(object) != column)]
             notes.append(
-                f"{name!r} has blanks around the values of {len(blank)} people, such as {blank.iloc[0]!r}; "
-                "these were removed."
+                f"{name!r} has blanks around the values of {so_many(blank.index, each)} people, such "
+                f"as {blank.iloc[0]!r}; these were removed."
             )
             frame = frame.assign(**{name: column})
     return frame
@@ -206,16 +234,17 @@ def _differ_in_case(frame: pd.DataFrame) -> list[str]:
 
 
 def _known_people(
-    frame: pd.DataFrame, roles: Roles, origin: str, notes: list[str], unknown: str
-) -> pd.DataFrame:
+    frame: pd.DataFrame, roles: Roles, origin: str, notes: list[str], unknown: str,
+    each: pd.Series[Any] | None,
+) -> pd.DataFrame:  # fmt: skip
     """Return the people with a label and a group, both without blanks around them."""
     columns = [roles.label, *roles.sensitive]
-    frame = _without_blanks(frame, columns, notes)
+    frame = _without_blanks(frame, columns, notes, each)
     missing = frame[roles.label].isna()
     if missing.any():
-        notes.append(f"Left out: {people(int(missing.sum()))} without {roles.label!r}.")
+        notes.append(f"Left out: {people(so_many(frame.index[missing], each))} without {roles.label!r}.")
         frame = frame[~missing]
-    frame = with_known_groups(frame, roles.sensitive, unknown, notes)
+    frame = with_known_groups(frame, roles.sensitive, unknown, notes, each)
     if frame.empty:
         raise ValueError(f"{origin} has no row with both a label and a group; expected some.")
     # A gap makes floats of whole numbers; but what is 1 in the file is not to be called 1.0.

@@ -90,7 +90,9 @@ def make_preprocessor(contexts: pd.DataFrame) -> ColumnTransformer:
     )
 
 
-def prepare(dataset: Dataset, parts: Split, *, min_group: int = MIN_GROUP) -> Parts:
+def prepare(
+    dataset: Dataset, parts: Split, *, min_group: int = MIN_GROUP, fitted: ColumnTransformer | None = None
+) -> Parts:
     """Fit the preprocessing on the training part alone, and make all three parts ready.
 
     Parameters
@@ -101,6 +103,8 @@ def prepare(dataset: Dataset, parts: Split, *, min_group: int = MIN_GROUP) -> Pa
         Who is in which part.
     min_group : int
         Where groups are compared, a smaller one is filled up to so many people (see `explore`).
+    fitted : ColumnTransformer, optional
+        A preprocessor that was fitted on more of the training part than these people.
 
     Returns
     -------
@@ -115,7 +119,7 @@ def prepare(dataset: Dataset, parts: Split, *, min_group: int = MIN_GROUP) -> Pa
     (700, 57)
     """
     training = dataset.contexts.iloc[parts.train]
-    preprocessor = make_preprocessor(training).fit(training)
+    preprocessor = make_preprocessor(training).fit(training) if fitted is None else fitted
     label = dataset.label.to_numpy(dtype=object if not is_number(dataset.label) else None)
     groups = encode_groups(dataset.sensitive_features, len(dataset))
     s = groups.names[groups.codes]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -27,8 +27,12 @@ from evenhand.tables.preprocessing import Part, Parts
 from evenhand.workflow.defaults import POLICIES
 from evenhand.workflow.persistence import load, save
 
-_CURVE_POINTS = 40
+CURVE_POINTS = 40
 _CURVE_PEOPLE = 4_000
+
+
+Pair = tuple[float, bool]  # λ, and whether there is parity
+Networks = Mapping[Pair, tuple[CooperativeBandits, dict[str, Any]]]
 
 
 @dataclass(frozen=True)
@@ -40,6 +44,11 @@ class Settings:
     epochs: float | str
     seed: int
     policies: str = POLICIES[0]
+
+    @property
+    def pairs(self) -> list[Pair]:
+        """Every λ without parity, then with it."""
+        return [(weight, parity) for parity in (False, True) for weight in self.weights]
 
 
 @dataclass(frozen=True)
@@ -111,6 +120,11 @@ class TrainedSoFar:
         except OSError:
             return
 
+    def state(self, settings: Settings) -> Path:
+        """Return where networks of these weights are kept while they are trained together."""
+        weights = hashlib.sha256(repr(settings.weights).encode()).hexdigest()[:8]
+        return self.folder / f"{self._key}-{weights}-networks.skops"
+
     def _path(self, weight: float, parity: bool) -> Path:
         return self.folder / f"{self._key}-{weight!r}{'-parity' if parity else ''}.skops"
 
@@ -132,17 +146,26 @@ def kept_until_done(folder: Path) -> Iterator[Path]:
 
 
 def train_all(
-    parts: Parts, settings: Settings, *, jobs: int, before: TrainedSoFar | None
+    parts: Parts,
+    settings: Settings,
+    *,
+    jobs: int,
+    before: TrainedSoFar | None,
+    networks: Networks | None = None,
 ) -> Iterator[Candidate]:
-    """Train every λ with and without parity, several at a time; those trained `before` come first."""
+    """Train every λ with and without parity, several at a time; those trained `before` come first.
+
+    `networks` are fitted ones and their curves; by default each is fitted on the training part in memory.
+    """
     pending = []
-    for weight, parity in [(weight, parity) for parity in (False, True) for weight in settings.weights]:
+    for weight, parity in settings.pairs:
         done = None if before is None else before.read(weight, parity)
         if done is None:
             pending.append((weight, parity))
         else:
             yield _candidate(settings, weight, parity, *done)
-    work = (joblib.delayed(_train)(parts, settings, weight, parity) for weight, parity in pending)
+    given = networks or {}
+    work = (joblib.delayed(_train)(parts, settings, *pair, given.get(pair)) for pair in pending)
     # Threads: the training loop releases the interpreter lock, and nothing has to be copied.
     for candidate in joblib.Parallel(n_jobs=jobs, prefer="threads", return_as="generator_unordered")(work):
         if before is not None:
@@ -158,14 +181,15 @@ def answers_of(model: GroupPolicies, part: Part, parts: Parts) -> Answers:
     return replace(answers, min_group=parts.min_group, threshold=parts.threshold, weights=part.w)
 
 
-def _train(parts: Parts, settings: Settings, weight: float, parity: bool) -> Candidate:
+def model_for(parts: Parts, settings: Settings, policies: str, weight: float, parity: bool) -> Any:
+    """Return a model that is not fitted yet."""
     reward = Likelihood() + LogRatio()
     if parity:
         bar = parts.threshold  # of the positive label, which may be the first of the two
         if bar is not None and parts.pos_label == min(parts.train.y):
             bar = 1 - bar
         reward = reward + Parity(bound=settings.parity_bound, min_group=parts.min_group, threshold=bar)
-    every = max(100, people_met(settings.epochs, len(parts.train.y)) // _CURVE_POINTS)
+    every = max(100, people_met(settings.epochs, len(parts.train.y)) // CURVE_POINTS)
     networks, trees = (
         # The table's columns are on one scale already.
         CooperativeBandits(epochs=settings.epochs, standardize=False, checkpoint_every=every),
@@ -174,21 +198,46 @@ def _train(parts: Parts, settings: Settings, weight: float, parity: bool) -> Can
     kinds: dict[str, Any] = {
         "both": CooperativeEnsemble(bandits=networks, boosting=trees), "networks": networks, "trees": trees
     }  # fmt: skip
-    model = kinds[settings.policies]
-    model.set_params(divergence_weight=weight, reward=reward, random_state=settings.seed)
-    few = slice(_CURVE_PEOPLE)
-    X, y, s, contexts, w = parts.validation
-    watched = Part(X[few], y[few], s[few], contexts[few], None if w is None else w[few])
-    curve: dict[str, Any] = {"steps": [], "series": {"accuracy": [], "discrimination": [], "flip_rate": []}}
+    return kinds[policies].set_params(divergence_weight=weight, reward=reward, random_state=settings.seed)
 
-    def watch(step: int, model: GroupPolicies) -> None:
-        found = measure(answers_of(model, watched, parts), intervals=False)
-        curve["steps"].append(int(step))
-        for name, values in curve["series"].items():
+
+class Curve:
+    """What a model does for some people of the validation part as it is trained."""
+
+    def __init__(self, parts: Parts) -> None:
+        few = slice(_CURVE_PEOPLE)
+        X, y, s, contexts, w = parts.validation
+        self._parts, self._watched = (
+            parts,
+            Part(X[few], y[few], s[few], contexts[few], None if w is None else w[few]),
+        )
+        names = ("accuracy", "discrimination", "flip_rate")
+        self.found: dict[str, Any] = {"steps": [], "series": {name: [] for name in names}}
+
+    def __call__(self, step: int, model: GroupPolicies) -> None:
+        """Add the measures at a step."""
+        found = measure(answers_of(model, self._watched, self._parts), intervals=False)
+        self.found["steps"].append(int(step))
+        for name, values in self.found["series"].items():
             values.append(found[name]["value"])
 
-    train = parts.train
-    model.fit(train.X, train.y, train.w, sensitive_features=train.s, callback=watch)
+
+def _train(
+    parts: Parts, settings: Settings, weight: float, parity: bool,
+    networks: tuple[CooperativeBandits, dict[str, Any]] | None,
+) -> Candidate:  # fmt: skip
+    model, watch, train = (
+        model_for(parts, settings, settings.policies, weight, parity),
+        Curve(parts),
+        parts.train,
+    )
+    curve = watch.found
+    if networks is None:
+        model.fit(train.X, train.y, train.w, sensitive_features=train.s, callback=watch)
+    elif settings.policies == "networks":
+        model, curve = networks
+    else:
+        model.fit_trees(networks[0], train.X, train.y, train.w, sensitive_features=train.s, callback=watch)
     alone = {} if settings.policies != "both" else {"networks": model.bandits_, "trees": model.boosting_}
 
     def validated(model: GroupPolicies) -> dict[str, Measure]:

@@ -9,7 +9,6 @@ import numpy as np
 
 from evenhand.bandits.cooperative import CooperativeBandits
 from evenhand.boosting import CooperativeBoosting
-from evenhand.groups import codes_of
 from evenhand.metrics.measures import GroupRow, Measure, value_of
 from evenhand.workflow.table import digest_of, source_of
 
@@ -65,17 +64,18 @@ def card_for(
     dataset, parts, model = frontier.dataset, frontier.parts, chosen.model
     source = source_of(dataset)
     sizes = {name: len(getattr(parts, name).y) for name in ("train", "validation", "test")}
-    everyone = codes_of(dataset.sensitive_features, len(dataset), model.groups_)
-    counts = np.bincount(everyone, minlength=len(model.groups_)).tolist()
+    counts = {str(name): count for name, count in dataset.group_counts.items()}
+    if dataset.whole is not None:
+        sizes["train"] = dataset.whole.training
     return Card(
         title=f"A model of {dataset.label.name} ({dataset.name})",
         data={
             **{name: source[name] for name in ("source", "sha256", "fingerprint") if source[name]},
-            "people": len(dataset),
+            "people": dataset.people,
             "parts": sizes,
             "test part": digest_of(np.asarray(frontier.test_rows)),
             "label": _label(dataset),
-            "groups": dict(zip(map(str, model.groups_), counts, strict=True)),
+            "groups": {str(name): counts[str(name)] for name in model.groups_},
             **({} if dataset.weights is None else {"weight": str(dataset.weights.name)}),
             "learned from": [str(name) for name in dataset.contexts.columns],
             "notes": frontier.notes,

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import inspect
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,8 @@ from evenhand.workflow.defaults import PARITY_BOUND, POLICIES, WEIGHTS
 from evenhand.workflow.frontier import Frontier
 from evenhand.workflow.leaks import LeakWarning, on_leaks
 from evenhand.workflow.rare import settle_threshold
+from evenhand.workflow.stream_training import train_networks
+from evenhand.workflow.streamed import Stream, on_stream, pieces_for, streamed
 from evenhand.workflow.table import check_groups, check_labels, on_columns, on_groups
 
 _NOT_IN_COMMAND = ("table", "n_jobs", "split", "resume", "progress", "verbose", "command")
@@ -50,6 +53,7 @@ def explore(
     parity_bound: float = PARITY_BOUND,
     policies: str = POLICIES[0],
     epochs: float | str = "auto",
+    buffer_rows: int | None = None,
     random_state: int = 0,
     n_jobs: int = -1,
     split: Sequence[Codes] | None = None,
@@ -68,8 +72,9 @@ def explore(
     Parameters
     ----------
     table : str, Path, DataFrame or Dataset
-        A CSV, Parquet or Excel file; a frame of pandas, Polars, Arrow or any other library that narwhals
-        knows; or a data set such as `evenhand.datasets.load_adult()` returns. One row per person.
+        A CSV, Parquet or Excel file, or a folder of Parquet files; a frame of pandas, Polars, Arrow, Dask or
+        any other library that narwhals knows; or a data set such as `evenhand.datasets.load_adult()`
+        returns. One row per person.
     label : str, optional
         The column to predict; guessed if None.
     sensitive : str or list of str, optional
@@ -120,6 +125,11 @@ def explore(
     epochs : float or 'auto'
         How often the training of networks visits each person; 'auto' is 20 times, but at least 20,000 and at
         most 400,000 visits in all.
+    buffer_rows : int, optional
+        How many people are held at a time of a table that is streamed: a folder of Parquet files, a Parquet
+        file of more than 1,000,000 rows, or a Dask frame; by default 200,000. If it is given, any Parquet
+        file is streamed. Networks meet the whole training part, shuffled on disk; trees, references,
+        validation and test have at most so many people each, drawn at random.
     random_state : int
         The same number gives the same split and the same models.
     n_jobs : int
@@ -157,44 +167,45 @@ def explore(
     if verbose and progress is None:
         progress = to_stderr()
     tell = progress if progress is not None else Progress()
-    dataset, place = _open(
-        table, label=label, sensitive=sensitive, pos_label=positive, drop=drop, categorical=categorical,
-        encoding=encoding, decimal=decimal, sheet=sheet, map=map, unknown=unknown, merge_small=merge_small,
-        min_group=min_group, weight=weight,
+    opened = _open(
+        table, buffer_rows, split, settings.seed, resume, label=label, sensitive=sensitive,
+        pos_label=positive, drop=drop, categorical=categorical, encoding=encoding, decimal=decimal,
+        sheet=sheet, map=map, unknown=unknown, merge_small=merge_small, min_group=min_group, weight=weight,
     )  # fmt: skip
-    rows = split_people(dataset, seed=settings.seed, stratify="both") if split is None else Split(*split)
-    leaks = on_leaks(dataset, rows)
-    if progress is None:  # nobody is told what follows
-        for text in leaks:
-            warnings.warn(text, LeakWarning, stacklevel=2)
-    notes = [*leaks, *dataset.notes, *on_columns(dataset), *on_groups(dataset, rows, min_group)]
-    for text in (repr(dataset), *(f"  {note}" for note in notes)):
-        tell.say(text)
-    check_labels(dataset, rows.train, place)
-    check_groups(dataset, rows.train)
-    parts = prepare(dataset, rows, min_group=min_group)
-    bar, said = settle_threshold(threshold, parts)
-    parts, notes = replace(parts, threshold=bar), [*notes, *said]
-    for note in said:
-        tell.say(f"  {note}")
-    before = None
-    if resume is not None:
-        given_rows = None if split is None else [part.tolist() for part in rows]
-        made_with = (
-            settings.parity_bound,
-            settings.policies,
-            settings.epochs,
-            settings.seed,
-            given_rows,
-            min_group,
-            bar,
-        )
-        before = TrainedSoFar(Path(resume), tell.say, dataset.fingerprint, *made_with)
-    trained = []
-    with tell.stage("Training", 2 * len(settings.weights)) as done:
-        for candidate in train_all(parts, settings, jobs=n_jobs, before=before):
-            trained.append(candidate)
-            done(candidate.name)
+    with opened as (dataset, place, rows, stream):
+        leaks = on_leaks(dataset, rows)
+        if progress is None:  # nobody is told what follows
+            for text in leaks:
+                warnings.warn(text, LeakWarning, stacklevel=2)
+        notes = [*leaks, *dataset.notes, *on_columns(dataset), *on_groups(dataset, rows, min_group)]
+        notes += [] if stream is None else on_stream(dataset, rows, settings)
+        for text in (repr(dataset), *(f"  {note}" for note in notes)):
+            tell.say(text)
+        check_labels(dataset, rows.train, place)
+        check_groups(dataset, rows.train)
+        fitted = None if stream is None else stream.preprocessor
+        parts = prepare(dataset, rows, min_group=min_group, fitted=fitted)
+        bar, said = settle_threshold(threshold, parts)
+        parts, notes = replace(parts, threshold=bar), [*notes, *said]
+        for note in said:
+            tell.say(f"  {note}")
+        before = None
+        if resume is not None:
+            given_rows = None if split is None else [part.tolist() for part in rows]
+            of_stream = None if stream is None else (stream.key, stream.total.tolist(), stream.spool.buckets)
+            before = TrainedSoFar(
+                Path(resume), tell.say, dataset.fingerprint, settings.parity_bound, settings.policies,
+                settings.epochs, settings.seed, given_rows, min_group, bar, of_stream,
+            )  # fmt: skip
+        networks = None
+        if stream is not None and settings.policies != "trees":
+            state = None if before is None else before.state(settings)
+            networks = train_networks(stream, parts, settings, jobs=n_jobs, tell=tell, state=state)
+        trained = []
+        with tell.stage("Training", 2 * len(settings.weights)) as done:
+            for candidate in train_all(parts, settings, jobs=n_jobs, before=before, networks=networks):
+                trained.append(candidate)
+                done(candidate.name)
     return Frontier(
         dataset=dataset,
         notes=notes,
@@ -206,19 +217,32 @@ def explore(
     )
 
 
+@contextmanager
 def _open(
-    table: Any, *, encoding: str, decimal: str | None, sheet: str | None, **roles: Any
-) -> tuple[Dataset, Place]:
-    """Return the people, and what says where a row of theirs stands."""
-    if not isinstance(table, Dataset):
+    table: Any, buffer_rows: int | None, split: Sequence[Codes] | None, seed: int,
+    folder: str | Path | None, *, encoding: str, decimal: str | None, sheet: str | None, **roles: Any,
+) -> Iterator[tuple[Dataset, Place, Split, Stream | None]]:  # fmt: skip
+    """Give the people, what says where a row of theirs stands, their parts, and a stream of them, if any."""
+    pieces = None if split is not None and buffer_rows is None else pieces_for(table, buffer_rows)
+    if pieces is not None:
+        if split is not None:
+            raise ValueError("Got a split for a table that is streamed, whose rows are drawn one by one.")
+        found = streamed(pieces, seed=seed, buffer_rows=buffer_rows, folder=folder, **roles)
+        with found as (dataset, rows, stream):
+            yield dataset, pieces.place, rows, stream
+        return
+    if isinstance(table, Dataset):
+        defaults = inspect.signature(load_table).parameters
+        for name, value in roles.items():
+            if name != "min_group" and value != defaults[name].default:
+                called = "positive" if name == "pos_label" else name
+                raise ValueError(f"Got {called}={value!r} with a Dataset, which knows its columns.")
+        dataset, place = table, Table(table.contexts, f"the data set {table.name!r}").place
+    else:
         source = read_table(table, encoding=encoding, decimal=decimal, sheet=sheet)
-        return load_table(source, **roles), source.place
-    defaults = inspect.signature(load_table).parameters
-    for name, value in roles.items():
-        if name != "min_group" and value != defaults[name].default:
-            called = "positive" if name == "pos_label" else name
-            raise ValueError(f"Got {called}={value!r} with a Dataset, which knows its columns.")
-    return table, Table(table.contexts, f"the data set {table.name!r}").place
+        dataset, place = load_table(source, **roles), source.place
+    rows = split_people(dataset, seed=seed, stratify="both") if split is None else Split(*split)
+    yield dataset, place, rows, None
 
 
 def _checked(

@@ -19,6 +19,7 @@ from evenhand.groups import JOINT
 from evenhand.tables.files import pyarrow_for, sha256_of
 from evenhand.tables.grouping import UNKNOWN, has_no_group
 from evenhand.tables.paths import bare_name
+from evenhand.tables.pieces import LARGE, check_alike
 from evenhand.tables.roles import Roles, find_roles, guessed_positive, named_columns, written_alike
 from evenhand.wording import listed, people
 from evenhand.workflow.file_audit import FileAudit
@@ -26,8 +27,6 @@ from evenhand.workflow.prediction_column import added_by_predict, check_predicti
 
 if TYPE_CHECKING:
     from evenhand.auditing.engine import Engine
-
-LARGE = 1_000_000  # rows of a Parquet file from which on it is counted
 
 
 @dataclass(frozen=True)
@@ -49,7 +48,7 @@ class LargeFile:
             raise ValueError(f"{self.path} is only counted, which needs the column with the predictions.")
         duckdb = duckdb_module(str(self.path))
         settings["random_state"] = seed
-        _check_alike(self.files)
+        check_alike(self.files)
         before = [path.stat().st_mtime_ns for path in self.files]
         try:
             table = duckdb.read_parquet([str(path) for path in self.files])
@@ -130,24 +129,6 @@ def large_file(path: Path, of_people: dict[str, Any]) -> LargeFile | None:
     except (pyarrow.ArrowException, OSError):
         return None  # who reads the file says what is wrong with it
     return LargeFile(path, [path]) if rows > LARGE else None
-
-
-def _check_alike(files: list[Path]) -> None:
-    """Raise if files differ in their columns: an engine would go by those of the first, and not say so."""
-    pyarrow, first = pyarrow_for(files[0]), None
-    for path in files:
-        try:
-            schema = pyarrow.parquet.read_schema(path)
-        except (pyarrow.ArrowException, OSError) as error:
-            raise ValueError(f"{path} is not a complete Parquet file: {error}") from error
-        found = {field.name: str(getattr(field.type, "value_type", field.type)) for field in schema}
-        first = first or found
-        name = next((name for name in {**first, **found} if first.get(name) != found.get(name)), None)
-        if name is not None:
-            raise ValueError(
-                f"Got {name!r} as {found.get(name, 'no column')} in {path}, but as "
-                f"{first.get(name, 'no column')} in {files[0]}; expected the same columns in every file."
-            )
 
 
 def _known(

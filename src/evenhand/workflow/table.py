@@ -33,7 +33,7 @@ def source_of(dataset: Dataset) -> Source:
     """Return what a report and a card say of the data; `sha256` is the file's, `fingerprint` the table's."""
     return {
         "name": dataset.name,
-        "people": len(dataset),
+        "people": dataset.people,
         "sha256": dataset.sha256,
         "fingerprint": dataset.fingerprint,
         "source": dataset.source,
@@ -75,11 +75,11 @@ def check_labels(dataset: Dataset, training: Codes, place: Place) -> None:
     `place` says where a row of the source stands.
     """
     trained = set(dataset.label.iloc[training].unique().tolist())
-    for label, count in dataset.label.value_counts().items():
+    for label, count in dataset.label_counts.items():
         if count >= FEWEST and label in trained:
             continue
         rows = dataset.row_numbers[(dataset.label == label).to_numpy()]
-        where = "; ".join(map(place, rows[:_PLACES])) + (" …" if count > _PLACES else "")
+        where = "; ".join(map(place, rows[:_PLACES])) + (" …" if count > min(_PLACES, len(rows)) else "")
         wanted = f"{FEWEST} at least" if count < FEWEST else "some of them in the training part"
         raise ValueError(
             f"The label {label!r} in {str(dataset.label.name)!r} has {people(int(count))} ({where}), but "
@@ -90,13 +90,14 @@ def check_labels(dataset: Dataset, training: Codes, place: Place) -> None:
 def check_groups(dataset: Dataset, training: Codes) -> None:
     """Raise if a group has too few people in the training part for a policy of its own."""
     groups = dataset.sensitive_features
-    everybody, trained = groups.value_counts(), groups.iloc[training].value_counts()
-    for name, count in everybody.items():
+    trained = groups.iloc[training].value_counts()
+    where = "in the training part" if dataset.whole is None else "among those of the training part in memory"
+    for name, count in dataset.group_counts.items():
         there = int(trained.get(name, 0))
         if there < 2:
             raise ValueError(
                 f"The group {str(name)!r} in {str(groups.name)!r} has {people(int(count))}, {there} of them "
-                "in the training part, but expected at least 2 there. Merge small groups with "
+                f"{where}, but expected at least 2 there. Merge small groups with "
                 "merge_small='other' (on the command line --merge-small other), or leave their people out."
             )
 

@@ -1,0 +1,188 @@
+"""Tables past memory, some rows at a time: Parquet files, a CSV file, or the partitions of a Dask frame."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from evenhand.tables.files import pyarrow_for, sha256_of
+from evenhand.tables.paths import bare_name, kind_of_file
+
+LARGE = 1_000_000  # rows of a Parquet file from which on it is not held in memory
+BATCH = 100_000  # rows in memory at a time, as they are in the table
+
+
+class Pieces:
+    """A table that is read in pieces, each row with its number as index; every reading gives the same rows.
+
+    Parameters
+    ----------
+    origin : str
+        Where it comes from.
+    """
+
+    name = "table"
+
+    def __init__(self, origin: str) -> None:
+        self.origin = origin
+
+    def batches(self, columns: Sequence[str] | None = None, coded: Sequence[str] = ()) -> Iterator[Any]:
+        """Yield frames of pandas; text in the columns `coded` may come as categories, which is quicker."""
+        start = 0
+        for frame in self._frames(None if columns is None else list(columns), list(coded)):
+            frame = frame.rename(columns=str)
+            if not start and frame.columns.has_duplicates:
+                twice = frame.columns[frame.columns.duplicated()][0]
+                raise ValueError(f"{self.origin} has the column {twice!r} more than once; expected it once.")
+            yield frame.set_axis(pd.RangeIndex(start, start + len(frame)), axis=0)
+            start += len(frame)
+        self.check()
+
+    def place(self, row: Any) -> str:
+        """Return where a row stands, in words."""
+        return f"{self.origin}, row {int(row)}"
+
+    def check(self) -> None:
+        """Raise if the table is no longer what it was."""
+
+    def key(self) -> Any:
+        """Return what tells this table from others, and from what it was before, without reading it."""
+        return self.origin
+
+    def sha256(self) -> str:
+        """Return a digest of the files."""
+        return ""
+
+    def _frames(self, columns: list[str] | None, coded: list[str]) -> Iterator[pd.DataFrame]:
+        raise NotImplementedError
+
+
+class ParquetPieces(Pieces):
+    """One Parquet file, or several with the same columns."""
+
+    def __init__(self, path: Path, files: list[Path]) -> None:
+        super().__init__(str(path))
+        self.name, self.files = bare_name(path), files
+        check_alike(files)
+        self._before = self.key()
+
+    @property
+    def rows(self) -> int:
+        """How many rows the files have in all."""
+        pyarrow = pyarrow_for(self.files[0])
+        return sum(pyarrow.parquet.read_metadata(path).num_rows for path in self.files)
+
+    def key(self) -> Any:
+        """Return names, sizes and times of change."""
+        stats = [(str(path), path.stat()) for path in self.files]
+        return [(path, found.st_size, found.st_mtime_ns) for path, found in stats]
+
+    def check(self) -> None:
+        """Raise if a file was changed since it was first looked at."""
+        for before, now in zip(self._before, self.key(), strict=True):
+            if before != now:
+                raise ValueError(f"{now[0]} was changed while it was read; expected it to stay as it is.")
+
+    def sha256(self) -> str:
+        """Return the digest of the file; of several, that of their digests."""
+        digests = [sha256_of(path) for path in self.files]
+        return digests[0] if len(digests) == 1 else hashlib.sha256("".join(digests).encode()).hexdigest()
+
+    def place(self, row: Any) -> str:
+        """Return the file of a row, and its number there."""
+        pyarrow, at = pyarrow_for(self.files[0]), int(row)
+        for path in self.files:
+            rows = pyarrow.parquet.read_metadata(path).num_rows
+            if at < rows:
+                return f"{path}, row {at}"
+            at -= rows
+        return super().place(row)
+
+    def _frames(self, columns: list[str] | None, coded: list[str]) -> Iterator[pd.DataFrame]:
+        pyarrow = pyarrow_for(self.files[0])
+        for path in self.files:
+            group = -1
+            try:
+                with pyarrow.parquet.ParquetFile(path, read_dictionary=coded) as file:
+                    names = columns or list(file.schema_arrow.empty_table().to_pandas().columns)
+                    for group in range(file.num_row_groups):
+                        for batch in file.iter_batches(BATCH, row_groups=[group], columns=names):
+                            yield batch.to_pandas()
+            except (pyarrow.ArrowException, OSError) as error:
+                self.check()
+                where = "" if group < 0 else f" (row group {group})"
+                raise ValueError(f"{path} is not a complete Parquet file{where}: {error}") from error
+
+
+class DaskPieces(Pieces):
+    """The partitions of a Dask frame, computed one after another: the cluster reads, one process learns."""
+
+    def __init__(self, frame: Any) -> None:
+        super().__init__("the Dask frame")
+        self._frame = frame
+
+    def key(self) -> Any:
+        """Return the name that Dask gives to the same frame."""
+        return str(self._frame._name)
+
+    def _frames(self, columns: list[str] | None, coded: list[str]) -> Iterator[pd.DataFrame]:
+        frame = self._frame if columns is None else self._frame[columns]
+        for partition in frame.partitions:
+            found = partition.compute()
+            for start in range(0, len(found), BATCH):
+                yield found.iloc[start : start + BATCH]
+
+
+def pieces_of(table: Any) -> Pieces | None:
+    """Return a table in pieces: a Parquet file, a folder of them, or a Dask frame; None for others."""
+    if isinstance(table, (str, Path)):
+        path = Path(table)
+        if path.is_dir():
+            files = sorted(path.glob("*.parquet"))
+            if not files:
+                raise ValueError(f"Got the folder {path}, which has no Parquet file (*.parquet) in it.")
+            return ParquetPieces(path, files)
+        return ParquetPieces(path, [path]) if kind_of_file(path) == ".parquet" else None
+    return DaskPieces(table) if type(table).__module__.startswith("dask") else None
+
+
+def check_alike(files: list[Path]) -> None:
+    """Raise if files differ in their columns: a reader would go by those of the first, and not say so."""
+    pyarrow, first = pyarrow_for(files[0]), None
+    for path in files:
+        try:
+            schema = pyarrow.parquet.read_schema(path)
+        except (pyarrow.ArrowException, OSError) as error:
+            raise ValueError(f"{path} is not a complete Parquet file: {error}") from error
+        found = {field.name: str(getattr(field.type, "value_type", field.type)) for field in schema}
+        first = first or found
+        name = next((name for name in {**first, **found} if first.get(name) != found.get(name)), None)
+        if name is not None:
+            raise ValueError(
+                f"Got {name!r} as {found.get(name, 'no column')} in {path}, but as "
+                f"{first.get(name, 'no column')} in {files[0]}; expected the same columns in every file."
+            )
+
+
+def drawn(rows: Any, seed: int, stream: int) -> Any:
+    """Return a number in [0, 1) for each row number: that of `evenhand.bandits.randomness.uniform`.
+
+    >>> drawn(np.array([1]), 0, 0).round(6).tolist(), drawn(np.array([1]), 0, 1).round(6).tolist()
+    ([0.701212], [0.215868])
+    """
+    with np.errstate(over="ignore"):  # modulo 2⁶⁴ is meant
+        key = _scrambled(np.uint64(seed), np.uint64(stream))
+        bits = _scrambled(key, np.asarray(rows).astype(np.uint64))
+    return (bits >> np.uint64(11)).astype(np.float64) / 2**53
+
+
+def _scrambled(seed: Any, counter: Any) -> Any:
+    x = seed + (counter + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)
+    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return x ^ (x >> np.uint64(31))

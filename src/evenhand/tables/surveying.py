@@ -1,0 +1,107 @@
+"""The first reading of a table past memory: labels and groups counted, columns judged by a sample of rows."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from evenhand.tables.columns import kinds_of_columns, tidy_columns
+from evenhand.tables.combinations import MOST, Combinations, Key, combinations_in
+from evenhand.tables.mapping import mapped
+from evenhand.tables.pieces import Pieces, drawn
+from evenhand.tables.roles import Roles, find_roles, named_columns
+
+SAMPLE, PART, BUCKET, KEPT = range(4)  # streams of random numbers by row
+
+
+@dataclass(frozen=True)
+class Survey:
+    """What is known of a table after the first reading."""
+
+    pieces: Pieces
+    roles: Roles
+    used: list[str]  # the columns that are read
+    weight: str | None
+    changes: Mapping[Any, Any] | None
+    rows: int
+    combinations: Combinations
+    contexts: pd.DataFrame  # features of the sample
+    dates: dict[str, str]
+    notes: list[str]
+
+    @property
+    def kinds(self) -> dict[str, str]:
+        """Each feature's kind."""
+        return kinds_of_columns(self.contexts, self.dates)
+
+
+def survey(
+    pieces: Pieces, *, label: str | None, sensitive: str | Sequence[str] | None, drop: str | Sequence[str],
+    categorical: str | Sequence[str], map: Mapping[Any, Any] | None, weight: str | None, seed: int,
+    sample: int, **people: Any,
+) -> Survey:  # fmt: skip
+    """Read a table once; `people` are the options of `settled`.
+
+    Roles are guessed by the first rows; what a column holds is decided on `sample` rows drawn at random.
+    """
+    origin, notes = pieces.origin, list[str]()
+    first = next((batch for batch in pieces.batches() if len(batch)), pd.DataFrame())
+    if not first.shape[1]:
+        raise ValueError(f"{origin} has no rows; expected at least one.")
+    codes = named_columns("categorical", categorical, first, origin)
+    counted = named_columns("weight", () if weight is None else [weight], first, origin)
+    left_out = [*named_columns("drop", drop, first, origin), *counted]
+    roles = find_roles(first, origin, notes, label=label, sensitive=sensitive, drop=left_out)
+    used = [name for name in first.columns if name not in left_out or name in counted]
+    counts, met = _counted(pieces, used, [roles.label, *roles.sensitive], seed, sample)
+    rows = sum(counts.values())
+    found = Combinations.of(counts, roles, map, origin, notes, **people)
+    inside = found.in_rows(met)[0] >= 0
+    met = mapped(met, map, [roles.label], origin if rows <= sample else "")
+    known = met[inside].drop(columns=[roles.label, *roles.sensitive, *counted])
+    said: list[str] = []
+    contexts, dates = tidy_columns(known, said, codes=codes, place=pieces.place)
+    if contexts.shape[1] == 0:
+        raise ValueError(
+            f"{origin} has no column left to learn from beside {roles.label!r} and "
+            f"{', '.join(roles.sensitive)}."
+        )
+    if rows > sample:
+        said.insert(0, f"What each column holds was decided on {sample:,} rows drawn at random.")
+    notes = [*notes, *said, *found.settled.said]
+    weighs = counted[0] if counted else None
+    return Survey(pieces, roles, used, weighs, map, rows, found, contexts, dates, notes)
+
+
+def _counted(
+    pieces: Pieces, used: list[str], columns: list[str], seed: int, sample: int
+) -> tuple[dict[Key, int], pd.DataFrame]:
+    """Return how many rows have each label and group, and rows drawn at random, in their order.
+
+    Every row has a number of its own, whatever is read before it; those with the lowest are the sample.
+    """
+    counts: Counter[Key] = Counter()
+    pool: list[pd.DataFrame] = []
+    numbers, below = np.empty(0), 1.0
+    for batch in pieces.batches(used):
+        at, keys = combinations_in(batch, columns)
+        counts.update(dict(zip(keys, np.bincount(at, minlength=len(keys)).tolist(), strict=True)))
+        if len(counts) > MOST:
+            raise ValueError(
+                f"{pieces.origin} has more than {MOST:,} combinations of {', '.join(map(repr, columns))}; "
+                "expected a few labels and groups. Put numbers into bands first."
+            )
+        own = drawn(batch.index.to_numpy(), seed, SAMPLE)
+        pool.append(batch[own < below])
+        numbers = np.concatenate([numbers, own[own < below]])
+        if len(numbers) > 2 * sample:
+            below = np.partition(numbers, sample)[sample]
+            pool = [pd.concat(pool)[numbers < below]]
+            numbers = numbers[numbers < below]
+    lowest = np.sort(np.argsort(numbers)[:sample])
+    return dict(counts), pd.concat(pool).iloc[lowest]
