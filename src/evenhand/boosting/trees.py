@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from evenhand.arrays import Array, Floats
+from evenhand.arrays import Array, Flags, Floats
 from evenhand.jit import jit
 
 _BLOCK = 256  # people who go through a tree one after another, so that it stays in the cache
@@ -46,6 +46,16 @@ class Trees:
             out,
         )
         return out
+
+    def goes_left(self, split: int, values: npt.NDArray[np.float32]) -> Flags:
+        """Return who goes left at a split, given the values of its feature: what the compiled loop does."""
+        words = int(self.set_words[split])
+        if words == 0:
+            return np.asarray((values <= self.threshold[split]) | (np.isnan(values) & self.nan_left[split]))
+        codes = np.where(values >= 0, values, 32 * words).astype(np.int64)
+        start = int(self.set_start[split])
+        bits = np.append(self.sets[start : start + words], np.uint32(0))[np.minimum(codes >> 5, words)]
+        return np.asarray((bits >> (codes & 31).astype(np.uint32)) & 1 == 1)
 
     def scaled(self, by: Array) -> Trees:
         """Return trees whose leaves are multiplied by one number per tree."""

@@ -18,7 +18,7 @@ EXAMPLES = (
     "evenhand audit people.csv --label hired --sensitive sex --predictions decided\n\n"
     "evenhand audit people.csv --sensitive sex --predictions decided\n\n"
     "evenhand audit people.csv --model model.skops --twins\n\n"
-    "evenhand audit people.csv --model networks.skops --certify --time-limit 300\n\n"
+    "evenhand audit people.csv --model model.skops --certify --time-limit 300\n\n"
     "evenhand audit people.csv --model model.skops --search --report audit.html\n\n"
     "evenhand audit people.csv --label hired --sensitive sex --predictions score --threshold 0.5 --json\n\n"
     "evenhand audit people.csv --sensitive sex --sensitive race --predictions selected --preset nyc-ll144"

@@ -14,7 +14,8 @@ from scipy.special import logit
 
 from evenhand.arrays import Floats
 from evenhand.auditing.certificate.certificate import Certificate, Worst
-from evenhand.auditing.certificate.domain import Domain, Encode, check_sums, possible_people
+from evenhand.auditing.certificate.domain import Domain, Encode, possible_people
+from evenhand.auditing.certificate.mixture import Mixture, can_be_bounded, mixture
 from evenhand.auditing.certificate.tree import Tree, any_people, climb
 from evenhand.checks import number
 from evenhand.frames import as_pandas
@@ -22,7 +23,6 @@ from evenhand.metrics.answers import decided_at
 from evenhand.metrics.bootstrap import generator
 from evenhand.metrics.counts import positive_label
 from evenhand.metrics.gower import as_frame
-from evenhand.network import Network
 from evenhand.tables.columns import CATEGORY, NUMBER
 from evenhand.tables.matching import contexts_of, known_categories
 from evenhand.tables.preprocessing import encode, told_missing
@@ -50,11 +50,11 @@ def certify(
 
     Parameters
     ----------
-    model : Deployed, CooperativeBandits, or `tabular` around one
+    model : Deployed, CooperativeBandits, CooperativeBoosting, CooperativeEnsemble, or `tabular` around one
         Fitted, with two labels and a policy for each of two or more groups.
     X : table of people, optional
         Its lowest and highest numbers are the ranges. A column of whole numbers stays one. The search starts
-        from some of these people. A `CooperativeBandits` needs X, and takes all its columns as numbers.
+        from some of these people. A model without a preprocessor needs X.
     ranges : dict, optional
         Columns with other ranges, `{"age": (18, 70)}`, or fewer categories, `{"job": ["cook", "clerk"]}`.
         Categories are otherwise those that training saw.
@@ -96,8 +96,10 @@ def certify(
     number("time_limit", time_limit, low=0)
     held = _held(model, X)
     names = _groups(held.policies, groups)
-    domain = possible_people(held.contexts, held.kinds, held.categories, held.gaps, ranges or {})
-    trees = _trees(domain, held, names, generator(random_state), began + time_limit / 4)
+    given = possible_people(held.contexts, held.kinds, held.categories, held.gaps, ranges or {})
+    mixed = mixture(held.policies, given, held.encode)
+    domain = mixed.domain
+    trees = _trees(mixed, held, names, generator(random_state), began + time_limit / 4)
     started = time.monotonic()  # loops are compiled by now
     # Half of the time for everybody, the other half for those decided differently, and what is left.
     for which, share in ((0, 0.5), (1, 1.0), (0, 1.0)):
@@ -111,7 +113,7 @@ def certify(
     )
     boxes = sum(tree.split for kind in trees for tree in kind)
     return Certificate(
-        worst, decided, held.policies.classes_.tolist()[held.positive], list(names), domain.in_words(),
+        worst, decided, held.policies.classes_.tolist()[held.positive], list(names), given.in_words(),
         tolerance, time.monotonic() - began, boxes,
     )  # fmt: skip
 
@@ -141,11 +143,11 @@ class _Held(NamedTuple):
 
 def _held(model: Any, X: Any) -> _Held:
     policies = getattr(model, "model", getattr(model, "estimator_", model))
-    if not hasattr(policies, "groups_") or not isinstance(getattr(policies, "policies_", None), Network):
+    if not can_be_bounded(policies):
         raise TypeError(
-            f"Got {type(policies).__name__}, but expected a fitted CooperativeBandits, or a Deployed or "
-            "tabular model around one: only policies that are networks can be bounded. `evenhand fit "
-            "--policies networks` makes one."
+            f"Got {type(policies).__name__}, but expected a fitted CooperativeBandits, CooperativeBoosting "
+            "or CooperativeEnsemble, or a Deployed or tabular model around one: only their policies can be "
+            "bounded."
         )
     labels = policies.classes_.tolist()
     if len(labels) != 2:
@@ -156,10 +158,10 @@ def _held(model: Any, X: Any) -> _Held:
     prepared = getattr(model, "preprocessor", getattr(model, "preprocessor_", None))
     if prepared is None:
         if frame is None:
-            raise ValueError("Got no X, but a bare CooperativeBandits needs it: the columns' ranges are X's.")
-        table = as_frame(_dense(frame) if sparse.issparse(frame) else frame).rename(columns=str)
-        kinds = dict.fromkeys(map(str, table.columns), NUMBER)
-        return _Held(policies, lambda rows: rows.to_numpy(np.float64), kinds, {}, set(), table, *about)
+            raise ValueError(
+                f"Got no X, but a bare {type(policies).__name__} needs it: the columns' ranges are X's."
+            )
+        return _bare(policies, as_frame(_dense(frame) if sparse.issparse(frame) else frame), *about)
     kinds = getattr(model, "columns", None) or model.columns_
     contexts = None if frame is None else contexts_of(frame, kinds, prepared)
     categories = {
@@ -170,6 +172,27 @@ def _held(model: Any, X: Any) -> _Held:
     return _Held(
         policies, lambda rows: _dense(encode(prepared, rows)), kinds, categories, told_missing(prepared),
         contexts, *about,
+    )  # fmt: skip
+
+
+def _bare(policies: Any, table: pd.DataFrame, threshold: float | None, positive: int) -> _Held:
+    """Return what is needed of a model that takes people's columns as they are."""
+    table = table.rename(columns=str)
+    words = getattr(policies, "categories_", None)
+    if words is None:  # networks take numbers, and no gaps
+        kinds = dict.fromkeys(table.columns, NUMBER)
+        return _Held(
+            policies, lambda rows: rows.to_numpy(np.float64), kinds, {}, set(), table, threshold, positive
+        )
+    from evenhand.boosting.columns import as_numbers
+
+    table = table.assign(**{name: table[name].map(str) for name in words})
+    kinds = {name: CATEGORY if name in words else NUMBER for name in table.columns}
+    return _Held(
+        policies, lambda rows: as_numbers(rows, words).to_numpy(np.float64), kinds,
+        {name: known.tolist() for name, known in words.items()},
+        {name for name, kind in kinds.items() if kind == NUMBER and table[name].isna().any()},
+        table, threshold, positive,
     )  # fmt: skip
 
 
@@ -192,12 +215,14 @@ def _groups(policies: Any, groups: Sequence[Any] | None) -> list[Any]:
 
 
 def _trees(
-    domain: Domain, held: _Held, names: list[Any], rng: np.random.Generator, until: float
+    mixed: Mixture, held: _Held, names: list[Any], rng: np.random.Generator, until: float
 ) -> tuple[list[Tree], list[Tree]]:
     """Return a tree for each pair of groups, and one for those decided differently, with people to start."""
+    domain = mixed.domain
     ends = [[getattr(option, end) for option in domain.options] for end in ("low", "high", "whole")]
     low, high, whole = np.array(ends[0]), np.array(ends[1]), np.array(ends[2])
-    network: Network = held.policies.policies_
+    if not mixed.networks.b1.size:
+        high = low  # any number of a piece of a range does for trees
     every = list(held.policies.groups_)
     boundary = 0.0 if held.threshold is None else float(logit(held.threshold))
     boundary *= 1 if held.positive else -1  # logits are those of the second label
@@ -208,9 +233,9 @@ def _trees(
     trees: tuple[list[Tree], list[Tree]] = [], []
     for one, other in permutations(names, 2):
         at = every.index(one), every.index(other)
-        two = domain.two(held.encode, network, *at)
+        two = mixed.two(*at)
         if not trees[0]:
-            check_sums(domain, held.encode, two, drawn, network.W1[at[0]].astype(np.float64))
+            mixed.check(two, at[0], drawn)
         for kind, line in zip(trees, (None, boundary), strict=True):
             tree = Tree(two, domain.first, low, high, whole, line, (one, other))
             for chosen, numbers in starts:

@@ -5,7 +5,8 @@ up · relu(z⁺) − down · relu(z⁻). Where z⁺ ≥ 0, a pair is at most (up
 in [0, 1]; where z⁺ ≤ 0, at most −β z⁺ − α down z⁻. Each is linear in the person, and its largest value in a
 box is found column by column. So every pair can name its own worst person. Prices on the columns' values,
 which sum to 0 over the pairs, make them agree on one. Column by column, the prices are set so that all pairs
-want each value equally, which never raises the sum: this is the message passing of dual decomposition.
+want each value equally, which never raises the sum: this is the message passing of dual decomposition. Trees
+are asked like pairs, about the columns that they split.
 """
 
 from __future__ import annotations
@@ -14,7 +15,9 @@ from typing import Any
 
 import numpy as np
 
+from evenhand.auditing.certificate import forest
 from evenhand.auditing.certificate.policies import Aim, TwoPolicies
+from evenhand.auditing.certificate.tilts import mend, weigh
 from evenhand.jit import jit
 
 _BELOW = 0.1  # to rule people out, the bound has to fall below 0
@@ -27,61 +30,78 @@ def bound_boxes(two: TwoPolicies, aim: Aim, boxes: Any, rounds: int, begin: int,
     for at in range(begin, end):
         boxes.excess[at] = _bound(
             two, aim, boxes.allowed[at], boxes.ends[at], boxes.states[at], boxes.prices[at],
-            boxes.lines[at], boxes.tilt[at], rounds, boxes.margins[at], boxes.agreed[at],
-            boxes.score[at],
+            boxes.tree_prices[at], boxes.lines[at], boxes.tilt[at], rounds, boxes.margins[at],
+            boxes.agreed[at], boxes.score[at],
         )  # fmt: skip
 
 
 @jit()
 def _bound(
-    two: TwoPolicies, aim: Aim, allowed: Any, ends: Any, states: Any, prices: Any, lines: Any, tilt: Any,
-    rounds: int, margins: Any, agreed: Any, score: Any,
+    two: TwoPolicies, aim: Aim, allowed: Any, ends: Any, states: Any, prices: Any, tree_prices: Any,
+    lines: Any, tilt: Any, rounds: int, margins: Any, agreed: Any, score: Any,
 ) -> float:  # fmt: skip
     """Return the lowest excess of some rounds; keep its prices, lines and tilt, and what it teaches."""
     pairs, values = prices.shape
     plus, minus, owed = np.empty((pairs, values)), np.empty((pairs, values)), np.empty((pairs, values))
-    for value in range(values):
-        option, mean = two.option[value], 0.0
-        for pair in range(pairs):
-            mean += prices[pair, value] / pairs
-        for pair in range(pairs):
-            one, other = two.plus[pair], two.minus[pair]
-            plus[pair, value] = two.base[option, one] + two.slope[option, one] * ends[value]
-            minus[pair, value] = two.base[option, other] + two.slope[option, other] * ends[value]
-            owed[pair, value] = prices[pair, value] - mean  # stored prices are rounded
+    grown = forest.enter(two, allowed, tree_prices)
+    for column in range(len(two.first) - 1):
+        for value in range(two.first[column], two.first[column + 1]):
+            option = two.option[value]
+            mean = forest.sum_of(two, column, value, grown.owed)
+            for pair in range(pairs):
+                mean += prices[pair, value]
+            mean /= _voices(two, column)  # not quite 0: stored prices are rounded
+            for pair in range(pairs):
+                one, other = two.plus[pair], two.minus[pair]
+                plus[pair, value] = two.base[option, one] + two.slope[option, one] * ends[value]
+                minus[pair, value] = two.base[option, other] + two.slope[option, other] * ends[value]
+                owed[pair, value] = prices[pair, value] - mean
+            forest.lower(two, column, value, grown, mean)
     up, down, state = np.empty(pairs), np.empty(pairs), np.zeros(pairs, np.int64)
     worth, best = np.empty((pairs, 2, values)), np.empty((pairs, 2, len(two.first) - 1))
     total, worths, units = np.empty((pairs, 2)), np.empty(values), np.empty(len(two.start))
-    turned, kept, touch = lines.copy(), owed.copy(), tilt.copy()
-    lowest, bold, mend = np.inf, 1.0, 0.0
+    turned, kept, touch, kept_by_trees = lines.copy(), owed.copy(), tilt.copy(), grown.owed.copy()
+    lowest, bold, due = np.inf, 1.0, 0.0
     for _ in range(rounds):
-        excess = _weigh(two, aim, touch, up, down)
+        excess, one, other = weigh(two, aim, touch, up, down)
+        forest.rate(two, allowed, grown, one, other)
         for _ in range(_SWEEPS):
-            _sweep(two, allowed, states, plus, minus, owed, up, down, turned, worth, best, total, worths)
+            _sweep(
+                two, allowed, states, plus, minus, owed, up, down, turned, worth, best, total, worths, grown
+            )
+        excess += forest.most(two, grown)
         for pair in range(pairs):
             excess += max(total[pair, 0], total[pair, 1])
         bold *= 0.5
         if excess < lowest:
             lowest, bold = excess, min(1.0, 4 * bold)
             kept[:], lines[:], tilt[:], margins[:] = owed, turned, touch, worths
+            kept_by_trees[:] = grown.owed
             for pair in range(pairs):
                 state[pair] = 1 if total[pair, 1] > total[pair, 0] else 0
-            mend = excess + (_BELOW if aim.gap == 0 else 0.0) - _learn(
+            due = excess + (_BELOW if aim.gap == 0 else 0.0) - _learn(
                 two, allowed, ends, states, plus, up, down, worth, best, state, lines, margins, agreed, score,
                 units,
-            )  # fmt: skip
-        if lowest < 0 or mend <= 0:
+            ) - forest.learn(two, agreed, grown, one, other, score[pairs:])  # fmt: skip
+        if lowest < 0 or due <= 0:
             break
-        owed[:], turned[:], touch[:] = kept, lines, tilt
-        _mend(two, aim, units, state, up, down, turned, touch, bold * mend)
-    prices[:] = kept
+        owed[:], turned[:], touch[:], grown.owed[:] = kept, lines, tilt, kept_by_trees
+        mend(two, aim, units, grown.said, state, up, down, turned, touch, bold * due)
+    prices[:], tree_prices[:] = kept, kept_by_trees
     return lowest
+
+
+@jit()
+def _voices(two: TwoPolicies, column: int) -> int:
+    """Return how many agree on a column: all pairs, and the trees that split it."""
+    trees = two.forest.within[column + 1] - two.forest.within[column]
+    return max(1, len(two.plus) + int(trees))
 
 
 @jit()
 def _sweep(
     two: TwoPolicies, allowed: Any, states: Any, plus: Any, minus: Any, owed: Any, up: Any, down: Any,
-    lines: Any, worth: Any, best: Any, total: Any, margins: Any,
+    lines: Any, worth: Any, best: Any, total: Any, margins: Any, grown: forest.Growing,
 ) -> None:  # fmt: skip
     """Turn each pair's lines by itself, then let the pairs agree about each column."""
     for pair in range(len(owed)):
@@ -93,30 +113,7 @@ def _sweep(
                     two, allowed, plus, minus, owed, pair, state, up[pair], down[pair], lines, worth, best
                 )
     for column in range(len(two.first) - 1):
-        _agree(two.first, column, allowed, states, worth, best, total, owed, margins)
-
-
-@jit()
-def _weigh(two: TwoPolicies, aim: Aim, tilt: Any, up: Any, down: Any) -> float:
-    """Write how much each pair's units count; return what is not in the units.
-
-    `tilt` is where the tangent touches, and a price: of those decided differently, the first policy's logit
-    is above the boundary (its price is above 0) and the second's below (below 0).
-    """
-    odds = aim.gap / np.sqrt(1 - aim.gap**2)
-    height = odds * np.cosh(tilt[0])
-    steep = 2 * odds * np.sinh(tilt[0]) / np.sqrt(1 + height**2)
-    one, other = 1 - steep / 2 + max(tilt[1], 0.0), 1 + steep / 2 + max(-tilt[1], 0.0)
-    constant = steep * tilt[0] - 2 * np.arcsinh(height) - np.log((1 + aim.gap) / (1 - aim.gap))
-    if not np.isnan(aim.boundary):
-        constant -= aim.boundary * tilt[1]
-    hidden = len(two.weights) // 2
-    for pair in range(len(two.plus)):
-        unit = two.plus[pair]
-        up[pair] = max(0.0, (one if unit < hidden else -other) * two.weights[unit])
-        unit = two.minus[pair]
-        down[pair] = max(0.0, (-one if unit < hidden else other) * two.weights[unit])
-    return float(constant + one * two.bias[0] - other * two.bias[1])
+        _agree(two, column, allowed, states, worth, best, total, owed, margins, grown)
 
 
 @jit()
@@ -193,21 +190,22 @@ def _fill(
 
 @jit()
 def _agree(
-    first: Any, column: int, allowed: Any, states: Any, worth: Any, best: Any, total: Any, owed: Any,
-    margins: Any,
+    two: TwoPolicies, column: int, allowed: Any, states: Any, worth: Any, best: Any, total: Any, owed: Any,
+    margins: Any, grown: forest.Growing,
 ) -> None:  # fmt: skip
-    """Set a column's prices so that each of its values is worth the same to all pairs."""
-    pairs = len(owed)
+    """Set a column's prices so that each of its values is worth the same to all pairs and trees."""
+    first, pairs = two.first, len(owed)
     wanted = np.empty(pairs)
+    forest.ask(two, column, grown)
     for value in range(first[column], first[column + 1]):
-        mean = 0.0
+        mean = forest.sum_of(two, column, value, grown.wanted) / _voices(two, column)
         for pair in range(pairs):
             wanted[pair] = -np.inf
             for state in range(2):
                 if states[pair, state]:
                     rest = total[pair, state] - best[pair, state, column]
                     wanted[pair] = max(wanted[pair], rest + worth[pair, state, value])
-            mean += wanted[pair] / pairs
+            mean += wanted[pair] / _voices(two, column)
         margins[value] = mean if allowed[value] else -np.inf
         if allowed[value]:
             for pair in range(pairs):
@@ -215,6 +213,8 @@ def _agree(
                 owed[pair, value] += change
                 worth[pair, 0, value] += change
                 worth[pair, 1, value] += change
+            forest.make_worth(two, column, value, grown, mean)
+    forest.settle(two, column, allowed, grown)
     for pair in range(pairs):
         for state in range(2):
             if states[pair, state]:
@@ -263,35 +263,3 @@ def _learn(
         if spread.sum() > 0:  # a line that is off is credited to the columns that move the unit
             score[pairs:] += (abs(off) + 1e-9) * spread / spread.sum()
     return float(all_missed)
-
-
-@jit()
-def _mend(
-    two: TwoPolicies, aim: Aim, units: Any, state: Any, up: Any, down: Any, lines: Any, tilt: Any, by: float
-) -> None:
-    """Turn all lines, the tangent and the price so that the bound falls by `by` for one person."""
-    hidden = len(units) // 2
-    active = np.maximum(units, 0) * two.weights
-    u, v = active[:hidden].sum() + two.bias[0], active[hidden:].sum() + two.bias[1]
-    way, short = (u + v) / 2 - tilt[0], 0.0
-    if not np.isnan(aim.boundary):
-        short = aim.boundary - (u if tilt[1] > 0 or u < aim.boundary else v)
-    size, step = max(way**2 + short**2, 1e-12), 0.0
-    for turn in range(2):  # first the size of all that can be turned, then the turns
-        for pair in range(len(up)):
-            line, one, other = lines[pair, state[pair]], units[two.plus[pair]], units[two.minus[pair]]
-            rise = -one if state[pair] else one
-            extra = line[0] > 0 or rise > 0
-            share = down[pair] > 0 and (line[1] < 1 if other > 0 else line[1] > 0)
-            if turn:
-                line[0] = max(0.0, line[0] + step * rise) if extra else line[0]
-                line[1] = min(1.0, max(0.0, line[1] + step * other / down[pair])) if share else line[1]
-            else:
-                size += (one**2 if extra else 0.0) + (other**2 if share else 0.0)
-        step = by / size
-    tilt[1] += step * short
-    odds = aim.gap / np.sqrt(1 - aim.gap**2)
-    if odds > 0:
-        bend = 2 * odds * np.cosh(tilt[0]) * (1 + odds**2) / (1 + (odds * np.cosh(tilt[0])) ** 2) ** 1.5
-        move = min(1.0, max(-1.0, min(1.0, step / bend) * way))
-        tilt[0] = min(20.0, max(-20.0, tilt[0] + move))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -17,6 +17,10 @@ from evenhand.tables.columns import CATEGORY
 from evenhand.wording import listed
 
 Encode = Callable[[pd.DataFrame], Floats]
+COMBINED = (
+    "Got a model whose preprocessing combines columns, but a certificate needs one that treats each by "
+    "itself, such as that of evenhand.tabular."
+)
 _TRIED, _CLOSE = 64, 1e-3  # people for whom columns are checked to add up, and how closely
 
 
@@ -89,27 +93,40 @@ class Domain:
             words[name] = [amounts[0].low, amounts[-1].high] if amounts else values
         return words
 
+    def one_by_one(self, encode: Encode, end: str) -> Floats:
+        """Return features of people who have one option each, its 'low' or 'high'; else columns' first."""
+        low, tried = (np.array([getattr(option, name) for option in self.options]) for name in ("low", end))
+        reference = np.zeros(len(low), dtype=np.bool_)
+        reference[self.first[:-1]] = True
+        column = np.repeat(np.arange(len(self.columns)), np.diff(self.first))
+        alone = np.eye(len(low), dtype=np.bool_)
+        chosen = np.where(column[:, None] == column, alone, reference)
+        return encode(self.rows(chosen, np.where(alone, tried, low)))
+
+    def cut(self, after: Mapping[str, Floats]) -> Domain:
+        """Return the same people with each column's range in pieces, which end with these numbers."""
+        columns = {}
+        for name, (option, *others) in self.columns.items():
+            pieces = [option]
+            for end in after.get(name, ()):
+                last, begin = pieces[-1], end + 1 if option.whole else np.nextafter(end, np.inf)
+                pieces[-1:] = [replace(last, high=float(end)), replace(last, value=begin, low=float(begin))]
+            columns[name] = [*pieces, *others]
+        return Domain(columns, self.kinds)
+
     def two(self, encode: Encode, policies: Network, one: int, other: int) -> TwoPolicies:
         """Return two groups' policies with what every option adds to them."""
         first_layer = np.concatenate([policies.W1[one], policies.W1[other]], axis=1).astype(np.float64)
-        options, first = self.options, self.first
-        at = np.arange(len(options))
-        reference = np.zeros(len(options), dtype=np.bool_)
-        reference[first[:-1]] = True
-        column = np.repeat(np.arange(len(first) - 1), np.diff(first))
-        chosen = np.where(column[:, None] == column, np.eye(len(options), dtype=np.bool_), reference)
-        low, high = (np.array([getattr(option, end) for option in options]) for end in ("low", "high"))
-        at_low, at_high = (
-            encode(self.rows(chosen, np.where(at[:, None] == at, end, low))) @ first_layer
-            for end in (low, high)
-        )
+        at_low, at_high = (self.one_by_one(encode, end) @ first_layer for end in ("low", "high"))
+        low, high = (np.array([getattr(option, end) for option in self.options]) for end in ("low", "high"))
         start = at_low[0]  # the first option of every column
         slope = (at_high - at_low) / np.where(high > low, high - low, 1)[:, None]
         base = at_low - start - slope * low[:, None]
         biases = np.concatenate([policies.b1[one], policies.b1[other]])
         output = (policies.W2[:, 1] - policies.W2[:, 0]).astype(np.float64)
+        ranges = (high > low) & (policies.b1.size > 0)  # to trees, any number of a range is the same
         return two_policies(
-            first, high > low, base, slope, start + biases, np.concatenate([output[one], output[other]]),
+            self.first, ranges, base, slope, start + biases, np.concatenate([output[one], output[other]]),
             (policies.b2[:, 1] - policies.b2[:, 0]).astype(np.float64)[[one, other]],
         )  # fmt: skip
 
@@ -187,7 +204,4 @@ def check_sums(
     summed = chosen @ two.base[:, :n] + (chosen * numbers) @ two.slope[:, :n]
     seen, summed = seen - seen[:1], summed - summed[:1]
     if not np.allclose(seen, summed, rtol=_CLOSE, atol=_CLOSE * max(1.0, float(np.abs(seen).max()))):
-        raise ValueError(
-            "Got a model whose preprocessing combines columns, but a certificate needs one that treats each "
-            "by itself, such as that of evenhand.tabular."
-        )
+        raise ValueError(COMBINED)

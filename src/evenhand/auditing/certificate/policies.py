@@ -14,6 +14,9 @@ from typing import NamedTuple
 import numpy as np
 
 from evenhand.arrays import Codes, Flags, Floats
+from evenhand.auditing.certificate.forest import Forest, add_trees, no_trees
+
+_ROUNDED = 1e-9  # logits that are this close to a tangent are on it, or splitting might never end
 
 
 class TwoPolicies(NamedTuple):
@@ -32,6 +35,7 @@ class TwoPolicies(NamedTuple):
     bias: Floats  # (2): their output biases
     plus: Codes  # the unit of each pair that drives the policies apart, and the one that brings them together
     minus: Codes
+    forest: Forest
 
     def units(self, chosen: Flags, numbers: Floats) -> Floats:
         """Return the hidden units, before the ReLU, of people given by their options and numbers."""
@@ -41,7 +45,12 @@ class TwoPolicies(NamedTuple):
         """Return both policies' logits of people: (people, 2)."""
         units = self.units(chosen, numbers)
         active = (np.maximum(units, 0) * self.weights).reshape(len(units), 2, -1)
-        return np.asarray(active.sum(2) + self.bias)
+        logits = np.asarray(active.sum(2) + self.bias)
+        if len(self.forest.adds):
+            ends = np.append(self.option[self.first[:-1]], chosen.shape[1])
+            options = [a + chosen[:, a:b].argmax(1) for a, b in pairwise(ends.tolist())]
+            add_trees(self, np.searchsorted(self.option, np.stack(options, axis=1)), logits)
+        return logits
 
 
 def two_policies(
@@ -61,7 +70,8 @@ def two_policies(
     begins = np.cumsum([0, *map(len, options)])
     return TwoPolicies(
         begins, np.concatenate(options), np.ascontiguousarray(base), np.ascontiguousarray(slope), start,
-        weights, bias, np.array(plus), np.array(minus),
+        weights, bias, np.array(plus, dtype=np.int64), np.array(minus, dtype=np.int64),
+        no_trees(len(begins) - 1),
     )  # fmt: skip
 
 
@@ -78,4 +88,5 @@ def gap_beyond(gap: float, excess: Floats) -> Floats:
     >>> gap_beyond(0.2, np.array([0.0, 0.1])).round(4)
     array([0.2   , 0.2239])
     """
-    return np.where(excess <= 0, gap, np.tanh(np.arctanh(gap) + np.maximum(excess, 0) / 4))
+    beyond = np.where(excess <= _ROUNDED, 0, excess)
+    return np.where(beyond > 0, np.tanh(np.arctanh(gap) + beyond / 4), gap)

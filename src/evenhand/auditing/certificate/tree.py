@@ -30,6 +30,7 @@ class Boxes(NamedTuple):
     ends: Floats  # (boxes, values): the numbers at the ends of ranges
     states: Flags  # (boxes, pairs, 2): whether the first unit of a pair may be inactive, and active
     prices: npt.NDArray[np.float32]  # (boxes, pairs, values)
+    tree_prices: npt.NDArray[np.float32]  # (boxes, prices of all trees)
     lines: Floats  # (boxes, pairs, 2, 4): β and α in each state, and how far they are turned next
     tilt: Floats  # (boxes, 2): where the tangent touches, and the price of being decided differently
     excess: Floats  # (boxes,): the bound, as logits beyond the gap aimed at
@@ -85,7 +86,9 @@ class Tree:
             allowed=np.ones((1, values), dtype=np.bool_),
             ends=np.where(upper, self.high[two.option], self.low[two.option])[None],
             states=np.ones((1, pairs, 2), dtype=np.bool_),
-            prices=np.zeros((1, pairs, values), dtype=np.float32), lines=np.tile(_FLAT, (1, pairs, 1, 1)),
+            prices=np.zeros((1, pairs, values), dtype=np.float32),
+            tree_prices=np.zeros((1, two.forest.price[-1]), dtype=np.float32),
+            lines=np.tile(_FLAT, (1, pairs, 1, 1)),
             tilt=np.zeros((1, 2)), excess=np.zeros(1), gap=np.ones(1), margins=np.zeros((1, values)),
             agreed=np.zeros((1, columns), dtype=np.int64), score=np.zeros((1, pairs + columns)),
         )  # fmt: skip
@@ -100,7 +103,7 @@ class Tree:
         """Split the boxes with the largest bounds, and drop all with a bound of at most `enough`."""
         boxes = self.boxes
         count = min(_AT_ONCE, len(boxes.gap))
-        if boxes.prices.nbytes > _ROOM:
+        if boxes.prices.nbytes + boxes.tree_prices.nbytes > _ROOM:
             chosen = np.arange(len(boxes.gap) - count, len(boxes.gap))
         else:
             chosen = np.argpartition(-boxes.gap, count - 1)[:count]
@@ -157,21 +160,27 @@ class Tree:
         """Return both halves of every box: by a pair of units or by a column, whichever promises more."""
         count = len(boxes.gap)
         both = np.tile(np.arange(count), 2)
-        by_pair, by_column = boxes.take(both), boxes.take(both)
+        by_column = boxes.take(both)
         pairs = len(self.two.plus)
-        pair = boxes.score[:, :pairs].argmax(1)
-        able = np.flatnonzero(boxes.score[np.arange(count), pair] > 0)
-        by_pair.states[able, pair[able], 1] = False
-        by_pair.states[count + able, pair[able], 0] = False
         for row, column in enumerate(boxes.score[:, pairs:].argmax(1).tolist()):
             self._part(by_column, row, count + row, column)
+        tried = [by_column]
+        if pairs:
+            by_pair = boxes.take(both)
+            pair = boxes.score[:, :pairs].argmax(1)
+            able = np.flatnonzero(boxes.score[np.arange(count), pair] > 0)
+            by_pair.states[able, pair[able], 1] = False
+            by_pair.states[count + able, pair[able], 0] = False
+            tried.append(by_pair)
         left = []
-        for tried in (by_pair, by_column):
-            self._bound(tried, enough, _FEW)
-            open_still = np.maximum(tried.gap - enough, 0).reshape(2, count)
+        for halves in tried:
+            self._bound(halves, enough, _FEW)
+            open_still = np.maximum(halves.gap - enough, 0).reshape(2, count)
             left.append(open_still.sum(0) + open_still.max(0) / 2)
-        pick = np.tile(left[1] <= left[0], 2)  # with no unit to split by, the halves by pair are not halves
-        parts = by_pair.take(~pick).join(by_column.take(pick))
+        pick = np.tile(np.argmin(left, 0), 2)  # the first if equal: halves by no unit to split by are none
+        parts = tried[0].take(pick == 0)
+        if pairs:
+            parts = parts.join(by_pair.take(pick == 1))
         unsettled = parts.take(parts.gap > enough)
         if len(unsettled.gap):
             self._bound(unsettled, enough, _MORE)
@@ -197,9 +206,13 @@ class Tree:
             lower = np.floor(lower)
             upper = lower + 1
         at_low, at_high = boxes.prices[below, :, values].copy()
-        for row, value, end, whole in ((below, values[1], lower, low), (above, values[0], upper, high)):
+        slots = [self.two.forest.prices_of(column, value - self.two.first[column]) for value in values]
+        of_low, of_high = (boxes.tree_prices[below, slot].copy() for slot in slots)
+        for row, which, end, whole in ((below, 1, lower, low), (above, 0, upper, high)):
+            value, share = values[which], (end - low) / (high - low)
             boxes.ends[row, value] = end
-            boxes.prices[row, :, value] = at_low + (at_high - at_low) * (end - low) / (high - low)
+            boxes.prices[row, :, value] = at_low + (at_high - at_low) * share
+            boxes.tree_prices[row, slots[which]] = of_low + (of_high - of_low) * share
             boxes.allowed[row, value] = end != whole
 
 

@@ -1,0 +1,116 @@
+"""Trees in terms of possible people: where they cut the columns' ranges, and who comes to which leaf."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from evenhand.arrays import Codes, Flags
+from evenhand.auditing.certificate.domain import COMBINED, Domain, Encode
+from evenhand.auditing.certificate.forest import Forest
+
+
+class Leaf(NamedTuple):
+    """A leaf: which score it adds how much to, and which options of each split column lead to it."""
+
+    output: int
+    adds: float
+    options: dict[int, Flags]
+
+
+def cut_where_trees_split(domain: Domain, encode: Encode, trees: Any) -> Domain:
+    """Return the same possible people with ranges in pieces, within each of which all trees say the same."""
+    low, high, owner = _seen(domain, encode)
+    splits = np.unique(np.array([trees.feature, trees.threshold])[:, trees.set_words == 0], axis=1)
+    feature, limit = splits[0].astype(np.int64), splits[1].astype(np.float32)
+    option = domain.first[owner[feature]]  # a column's range is its first option
+    crossed = (low[option, feature] <= limit) != (high[option, feature] <= limit)
+    feature, limit, option = feature[crossed], limit[crossed], option[crossed]
+    rises, rows = low[option, feature] <= limit, np.arange(len(option))
+    chosen = np.zeros((len(option), len(domain.options)), dtype=np.bool_)
+    chosen[:, domain.first[:-1]] = True
+    numbers = np.tile([one.low for one in domain.options], (len(option), 1))
+    ranges = [domain.options[at] for at in option]
+    whole = np.array([one.whole for one in ranges], dtype=np.bool_)
+    ends = np.array([[one.low, one.high] for one in ranges]).reshape(-1, 2)
+    while True:  # halve until no number lies between the ends: whatever the encoder rounds, it is exact
+        middle = ends.mean(1)
+        middle = np.where(whole, np.floor(middle), middle)
+        between = (ends[:, 0] < middle) & (middle < ends[:, 1])
+        if not between.any():
+            break
+        numbers[rows, option] = middle
+        seen = encode(domain.rows(chosen, numbers)).astype(np.float32)[rows, feature]
+        side = np.where((seen <= limit) == rises, 0, 1)
+        ends[rows[between], side[between]] = middle[between]
+    return domain.cut(
+        {
+            name: np.unique(ends[option == at, 0])
+            for name, at in zip(domain.columns, domain.first, strict=False)
+        }
+    )
+
+
+def leaves_of(domain: Domain, encode: Encode, trees: Any) -> list[list[Leaf]]:
+    """Return the leaves of every tree that possible people come to; `domain` is cut where trees split."""
+    low, _, owner = _seen(domain, encode)
+    first, found = domain.first, []
+    for root, output in zip(trees.root.tolist(), trees.output.tolist(), strict=True):
+        leaves, stack = [], [(root, dict[int, Flags]())]
+        while stack:
+            at, options = stack.pop()
+            if at < 0:
+                leaves.append(Leaf(output, float(trees.leaf[~at]), options))
+                continue
+            column = int(owner[trees.feature[at]])
+            left = trees.goes_left(at, low[first[column] : first[column + 1], trees.feature[at]])
+            known = options.get(column, np.ones(len(left), dtype=np.bool_))
+            for child, fit in ((trees.left[at], left), (trees.right[at], ~left)):
+                if (known & fit).any():
+                    stack.append((int(child), {**options, column: known & fit}))
+        found.append(leaves)
+    return found
+
+
+def forest_of(trees: list[list[Leaf]], domain: Domain, first: Codes, option: Codes) -> Forest:
+    """Return trees over the columns' values, of which each has its option; what they add is left at 0."""
+    parts = [
+        (number, column)
+        for number, leaves in enumerate(trees)
+        for column in sorted({column for leaf in leaves for column in leaf.options})
+    ]
+    tree, column = np.array(parts, dtype=np.int64).reshape(-1, 2).T.copy()
+    sizes, values = np.array([len(leaves) for leaves in trees], dtype=np.int64), np.diff(first)[column]
+    flags = [
+        np.isin(option[first[at] : first[at + 1]] - domain.first[at], np.flatnonzero(leaf.options[at]))
+        if at in leaf.options
+        else np.ones(first[at + 1] - first[at], dtype=np.bool_)
+        for number, at in parts
+        for leaf in trees[number]
+    ]
+    return Forest(
+        leaf=_begins(sizes), part=_begins(np.bincount(tree, minlength=len(trees))), price=_begins(values),
+        best=_begins(sizes[tree]), flag=_begins(sizes[tree] * values), tree=tree, column=column,
+        within=_begins(np.bincount(column, minlength=len(first) - 1)),
+        order=np.argsort(column, kind="stable"),
+        inside=np.concatenate([np.zeros(0, dtype=np.bool_), *flags]), adds=np.zeros((int(sizes.sum()), 2)),
+    )  # fmt: skip
+
+
+def _begins(sizes: Any) -> Codes:
+    return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+
+
+def _seen(domain: Domain, encode: Encode) -> tuple[Any, Any, Codes]:
+    """Return what trees see of each option, at both ends of ranges, and which column moves each feature."""
+    low, high = (domain.one_by_one(encode, end).astype(np.float32) for end in ("low", "high"))
+    moved = np.logical_or.reduceat(_differ(low, low[:1]) | _differ(high, low[:1]), domain.first[:-1])
+    if (moved.sum(0) > 1).any():
+        raise ValueError(COMBINED)
+    return low, high, moved.argmax(0)
+
+
+def _differ(one: npt.NDArray[np.float32], other: npt.NDArray[np.float32]) -> Flags:
+    return np.asarray((one != other) & ~(np.isnan(one) & np.isnan(other)))
