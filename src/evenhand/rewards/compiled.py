@@ -13,6 +13,7 @@ from typing import Any
 from evenhand.jit import jit
 from evenhand.rewards.pull import Pull
 from evenhand.rewards.registry import TERMS
+from evenhand.rewards.term import other_at
 
 PAIR = "policies[{0}, k], policies[{1}, k], logs[{0}, k], logs[{1}, k]"
 
@@ -27,9 +28,8 @@ def _fill_rewards() -> Iterator[str]:
     yield "        reward = 0.0"
     for pulls, run in groupby(enumerate(TERMS), key=lambda item: issubclass(item[1], Pull)):
         if pulls:
-            yield "        for other in range(policies.shape[0]):"
-            yield "            if other == group:"
-            yield "                continue"
+            yield "        for turn in range(1, policies.shape[0]):"
+            yield "            other = other_at(group, turn, policies.shape[0])"
         for at, term in run:
             own, labelled = f"terms[{at}]", " and label >= 0" if term.of_labels else ""
             if pulls:
@@ -69,6 +69,7 @@ def _compiled(lines: Iterator[str]) -> Any:
     parts = {
         f"{name}_{at}": line for at, term in enumerate(TERMS) for name, line in term.lines._asdict().items()
     }
+    parts["other_at"] = other_at
     exec("\n".join(lines), parts)
     return jit(inline="always", cache=False)(parts["made"])  # kept on disk as a part of the loop
 

@@ -11,7 +11,7 @@ from evenhand import checks
 from evenhand.arrays import Floats
 from evenhand.jit import jit
 from evenhand.metrics.divergence import DIVERGENCES
-from evenhand.rewards.term import TINY, Lines, Reward, Seen, Setting, Weighted
+from evenhand.rewards.term import TINY, Lines, Reward, Seen, Setting, Weighted, other_at
 
 KINDS = ("kl", "jensen_shannon", "total_variation", "hellinger")  # positions are the codes below
 
@@ -28,10 +28,8 @@ def mean_divergence(kind: int, group: int, policies: Any, logs: Any) -> Any:
     """Return D(π_group ‖ π_other), mean over the other groups, for the divergence KINDS[kind]."""
     n_groups, n_actions = policies.shape
     mean = 0.0
-    for other in range(n_groups):
-        if other == group:
-            continue
-        total = 0.0
+    for turn in range(1, n_groups):
+        other, total = other_at(group, turn, n_groups), 0.0
         for k in range(n_actions):
             p, q, log_p, log_q = policies[group, k], policies[other, k], logs[group, k], logs[other, k]
             if kind == 0:

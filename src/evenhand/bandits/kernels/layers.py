@@ -25,12 +25,25 @@ def forward(
     """Fill hidden[g] and logits[g] for the row of `count` values that starts at `at`."""
     n_features, width = W1.shape[1], b1.shape[1]
     n_actions = W2.shape[1]
-    for j in range(g * width, (g + 1) * width, LANES):
-        first = g * (n_features - 1) * width + j
-        sums = load(b1, j)
+    start, j = g * n_features * width, 0
+    while j + 3 * LANES <= width:  # three vectors of the default's hidden units at a time
+        low, middle, high = j, j + LANES, j + 2 * LANES
+        one, two, three = load(b1, g * width + low), load(b1, g * width + middle), load(b1, g * width + high)
         for q in range(count):  # in the row's order, so that zeros left out of a sparse row change no digit
-            sums = sums + read(values, at + q) * load(W1, first + read(indices, index_at + q) * width)
-        store(hidden, j, where_positive(sums, sums))
+            value, place = read(values, at + q), start + read(indices, index_at + q) * width
+            one = one + value * load(W1, place + low)
+            two = two + value * load(W1, place + middle)
+            three = three + value * load(W1, place + high)
+        store(hidden, g * width + low, where_positive(one, one))
+        store(hidden, g * width + middle, where_positive(two, two))
+        store(hidden, g * width + high, where_positive(three, three))
+        j += 3 * LANES
+    while j < width:
+        one = load(b1, g * width + j)
+        for q in range(count):
+            one = one + read(values, at + q) * load(W1, start + j + read(indices, index_at + q) * width)
+        store(hidden, g * width + j, where_positive(one, one))
+        j += LANES
     for k in range(n_actions):
         sums = zeros(hidden)
         for j in range(0, width, LANES):
@@ -61,16 +74,39 @@ def add_gradient(
         back = where_positive(said, back)
         store(scratch, j, back)
         store(b1, g * width + j, load(b1, g * width + j) + back)
-    for q in range(count):
-        value, place = read(values, at + q), (g * n_features + read(indices, index_at + q)) * width
-        for j in range(0, width, LANES):
-            store(W1, place + j, load(W1, place + j) + value * load(scratch, j))
+    start, j = g * n_features * width, 0
+    while j + 3 * LANES <= width:
+        one, two, three = load(scratch, j), load(scratch, j + LANES), load(scratch, j + 2 * LANES)
+        for q in range(count):
+            value, low = read(values, at + q), start + j + read(indices, index_at + q) * width
+            middle, high = low + LANES, low + 2 * LANES
+            store(W1, low, load(W1, low) + value * one)
+            store(W1, middle, load(W1, middle) + value * two)
+            store(W1, high, load(W1, high) + value * three)
+        j += 3 * LANES
+    while j < width:
+        one = load(scratch, j)
+        for q in range(count):
+            value, low = read(values, at + q), start + j + read(indices, index_at + q) * width
+            store(W1, low, load(W1, low) + value * one)
+        j += LANES
 
 
 @jit(inline="always")
 def softmax(logits: Any, g: int, logs: Any, policies: Any) -> None:
     """Fill log-probabilities and probabilities of group g, in double precision whatever the logits are."""
     n_actions = logits.shape[1]
+    if n_actions == 2:  # the same numbers, without a question whose answer nobody foresees
+        first, second = np.float64(logits[g, 0]), np.float64(logits[g, 1])
+        apart = abs(first - second)
+        less = np.exp(-apart)
+        total = 1.0 + less
+        log_total = np.log(total)
+        logs[g, 0] = (0.0 if first >= second else -apart) - log_total
+        logs[g, 1] = (0.0 if second >= first else -apart) - log_total
+        policies[g, 0] = (1.0 if first >= second else less) / total
+        policies[g, 1] = (1.0 if second >= first else less) / total
+        return
     top = np.float64(logits[g, 0])
     for k in range(1, n_actions):
         top = max(top, np.float64(logits[g, k]))

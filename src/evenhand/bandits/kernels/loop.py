@@ -14,7 +14,7 @@ from evenhand.jit import jit
 from evenhand.rewards import rate_lines
 from evenhand.rewards.compiled import fill_rewards, listen
 from evenhand.rewards.kl import mean_divergence
-from evenhand.rewards.term import TINY
+from evenhand.rewards.term import TINY, other_at
 
 ORDERS = ("shuffled", "file", "drawn")
 _PERSON, _ACTION = 0, 1  # streams of random numbers; the groups' own draws follow
@@ -113,12 +113,13 @@ class Scratch(NamedTuple):
 @jit(fastmath=FAST, _nrt=False)
 def train(
     policies: Any, moments: Any, scratch: Any, rows: Any, people: Any, terms: Any, state: Any, options: Any,
-    first_step: int, n_steps: int, history: Any, told: Any = None,
+    first_step: int, n_steps: int, history: Any, told: Any = None, pair: Any = None,
 ) -> int:  # fmt: skip
     """Take `n_steps` steps from `first_step` on; return how many were taken before a reward was not finite.
 
     history[row] sums reward and divergence and counts the steps of one interval. `told` are the shares of a
-    log's people, some of whom have labels; None leaves the lines about them out of the compiled loop.
+    log's people, some of whom have labels; None leaves the lines about them out of the compiled loop. Unless
+    `pair` is None, the loop is compiled for two groups and two actions.
     """
     W1, b1, W2, b2 = policies
     values, indices, starts = rows.values, rows.indices, rows.starts
@@ -132,6 +133,13 @@ def train(
     watches = state.rates.shape[0] > 0
     target_W1, target_b1, target_W2, target_b2 = policies if direct else moments.gradient
     hidden, logits, back, said, logs, rewards, untold, gradient, draws = scratch
+    # Once it has asked, the compiler knows, and writes out what would be loops over two.
+    if pair is not None and not (
+        n_groups == 2 and n_actions == 2 and target_W2.shape[1] == 2 and logits.shape[1] == 2
+        and said.shape[0] == 2 and said.shape[1] == 2 and state.counts.shape[0] == 2
+        and state.rates.shape[1] == 2 and state.rates.shape[2] == 3 and state.rates.shape[3] == 2
+    ):  # fmt: skip
+        return -1
 
     position = (first_step - options.origin) % n_people
     shuffle = shuffle_at(options, first_step, n_people)
@@ -200,21 +208,16 @@ def train(
         counts = people.weights[person] if weighted else 1.0
         scale = counts * rate if direct else counts
         pending[0] += 1
-        pending[1 + group] = 1
-        add_gradient(
-            target_W1, target_b1, target_W2, target_b2, W2, group, values, indices, at, index_at, count,
-            hidden, gradient, scale, back,
-        )  # fmt: skip
-        if listens:
-            # `said` is what the policies said before anyone moved: the order of the groups does not matter.
-            for g in range(n_groups):
-                if g != group:
-                    listen(weights, expected, action, draws[g], weight, group, g, said, logs, gradient)
-                    pending[1 + g] = 1
-                    add_gradient(
-                        target_W1, target_b1, target_W2, target_b2, W2, g, values, indices, at, index_at,
-                        count, hidden, gradient, scale, back,
-                    )  # fmt: skip
+        # `said` is what the policies said before anyone moved: the order of the groups does not matter.
+        for turn in range(n_groups if listens else 1):
+            g = other_at(group, turn, n_groups)
+            if turn > 0:
+                listen(weights, expected, action, draws[g], weight, group, g, said, logs, gradient)
+            pending[1 + g] = 1
+            add_gradient(
+                target_W1, target_b1, target_W2, target_b2, W2, g, values, indices, at, index_at, count,
+                hidden, gradient, scale, back,
+            )  # fmt: skip
         if direct:
             pending[0] = 0
         elif closes:

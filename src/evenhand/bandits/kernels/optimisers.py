@@ -72,7 +72,18 @@ def move_jointly(
     Adam would divide what they learn together by it too. The differences share one scale, `second[0]`, so
     that they sum to nothing and leave the mean alone; the mean's averages lie in the last row.
     """
-    kind, n_groups = weights.dtype.type, weights.shape[0]
+    if weights.shape[0] == 2:  # the compiler then knows, and writes two out
+        _move_jointly(2, weights, gradient, first, second, share, rate, apart, keep, updates)
+    else:
+        _move_jointly(weights.shape[0], weights, gradient, first, second, share, rate, apart, keep, updates)
+
+
+@jit(inline="always")
+def _move_jointly(
+    n_groups: int, weights: Any, gradient: Any, first: Any, second: Any, share: float, rate: float,
+    apart: float, keep: float, updates: int,
+) -> None:  # fmt: skip
+    kind = weights.dtype.type
     n = weights.size // n_groups
     share_, keep_, part = kind(share), kind(keep), kind(1.0 / n_groups)
     keep_1, keep_2, new_1, new_2 = kind(DECAY_1), kind(DECAY_2), kind(1.0 - DECAY_1), kind(1.0 - DECAY_2)

@@ -33,8 +33,10 @@ def padded(policies: Network, moments: Moments) -> Iterator[tuple[Network, Momen
 
 def train(policies: Network, moments: Moments, *others: Any) -> int:
     """Train as `loop.train` does, policies and moments of any width, in place."""
+    rates = others[3].rates
+    pair = True if policies.W2.shape[:2] == (2, 2) and rates.shape[1:] == (2, 3, 2) else None
     with padded(policies, moments) as (wide, wide_moments):
-        return int(loop.train(wide, wide_moments, _room(wide), *others))
+        return int(loop.train(wide, wide_moments, _room(wide), *others, pair=pair))
 
 
 def probabilities(policies: Network, rows: Any, out: Any) -> None:
