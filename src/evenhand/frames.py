@@ -22,6 +22,7 @@ def as_pandas(given: Any) -> Any:
         return given
     import narwhals as nw  # only where there is another frame
 
+    given = given.to_table() if _is_data_set(given) else given
     found: Any = nw.from_native(given, pass_through=True, allow_series=True)
     if isinstance(found, nw.LazyFrame):
         found = found.collect()
@@ -44,10 +45,14 @@ def as_lazy(given: Any) -> Any:
         return None
     import narwhals as nw
 
-    if type(given).__module__.startswith("pyarrow") and hasattr(given, "scanner"):
+    if _is_data_set(given):
         given = duckdb_module("a data set of Arrow").from_arrow(given)
     found: Any = nw.from_native(given, pass_through=True, allow_series=True)
     return found if isinstance(found, nw.LazyFrame) else None
+
+
+def _is_data_set(given: Any) -> bool:
+    return type(given).__module__.startswith("pyarrow") and hasattr(given, "scanner")
 
 
 def duckdb_module(what: str) -> Any:

@@ -15,7 +15,8 @@ import pyarrow.dataset
 import pytest
 
 from evenhand import audit
-from evenhand.auditing import engine
+from evenhand.auditing import counted_features
+from evenhand.metrics import engine
 
 N = 3000
 RNG = np.random.default_rng(0)
@@ -138,7 +139,7 @@ def test_quarters_of_many_values_are_exact_however_few_rows_may_be_fetched(monke
     there = engine.Engine(nw.from_native(pl.DataFrame({"pay": values}).lazy()))
     ends = there.ends("pay")
     binned = there.count({"bin": there.bin_of("pay", *ends)})
-    found = engine.quarters(there.in_order("pay", binned, *ends), len(values))
+    found = counted_features.quarters(there.in_order("pay", binned, *ends), len(values))
     assert found.tolist() == np.unique(np.quantile(values, [0.25, 0.5, 0.75])).tolist()
 
 

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evenhand.auditing.drawn import LEAST, Draw, in_proportion, put_together
-from evenhand.auditing.engine import Engine
 from evenhand.metrics.dyads import Strata, consistency_interval
+from evenhand.metrics.engine import Engine
 from evenhand.metrics.gower import gower_neighbours
 
 N = 30_000

@@ -17,7 +17,6 @@ import pandas as pd
 from evenhand.auditing.about import counted, on_weights, rate_searched
 from evenhand.auditing.counted_features import Features
 from evenhand.auditing.drawn import PRIME, Draw
-from evenhand.auditing.engine import PEOPLE, ROW, Engine
 from evenhand.auditing.of_drawn import OfDrawn
 from evenhand.auditing.predictions import read_predictions
 from evenhand.auditing.result import About, Audit, Settings
@@ -28,11 +27,11 @@ from evenhand.auditing.thresholds import along_threshold
 from evenhand.auditing.twins import Settings as TwinSettings
 from evenhand.groups import check_column, missing_groups
 from evenhand.metrics.answers import Answers
-from evenhand.metrics.counts import MOST_LABELS, Repeats
+from evenhand.metrics.counts import MOST_LABELS
+from evenhand.metrics.engine import MOST_CELLS, PEOPLE, ROW, Engine
+from evenhand.metrics.of_table import Repeats
 from evenhand.metrics.weights import check_weights
 from evenhand.wording import as_plain, listed
-
-MOST_CELLS = 50_000  # combinations of groups, labels and decisions
 
 
 @dataclass(frozen=True)
@@ -150,25 +149,13 @@ def _counted(engine: Engine, columns: Named, keys: dict[str, Any], scored: bool)
                 f"Got more than {MOST_LABELS:,} different values in {name!r}, but expected labels or "
                 "decisions. For scores, give the threshold from which on one is a positive decision."
             )
-    sums: dict[str, Any] = {}
-    by = dict(keys)
-    if columns.weight is not None:
-        weight = engine.column(columns.weight).cast(nw.Float64)
-        fine = ~weight.is_null() & weight.is_finite() & (weight >= 0)
-        sums = {"weight": weight, "squares": weight * weight}
-        by |= {"fine": fine, "counts": weight > 0}
-    rows = engine.count(by, sums, most=MOST_CELLS + 1)
-    if len(rows) > MOST_CELLS:
-        raise ValueError(
-            f"Got more than {MOST_CELLS:,} combinations of values in {listed(columns.all)}, but expected "
-            "groups, labels and decisions of few kinds."
-        )
+    rows = engine.people(keys, columns.weight, MOST_CELLS)
     _check_known(rows, columns, scored)
     return rows
 
 
 def _check_known(rows: pd.DataFrame, columns: Named, scored: bool) -> None:
-    """Raise if somebody's group, label, decision or weight is missing, and say of how many people."""
+    """Raise if somebody's group, label or decision is missing, and say of how many people."""
 
     def people(which: pd.Series[bool]) -> int:
         return int(rows.loc[which, PEOPLE].sum())
@@ -180,11 +167,6 @@ def _check_known(rows: pd.DataFrame, columns: Named, scored: bool) -> None:
     for what, key in (told if scored else told | {"decisions": "decision"}).items():
         if missing := people(rows[key].isna()):
             raise ValueError(f"Got {missing} missing {what}, but expected one per person.")
-    if columns.weight is not None and (wrong := people(~rows["fine"].astype(bool))):
-        raise ValueError(
-            f"Got {wrong} people with a sample_weight that is missing, negative or infinite, but expected "
-            "finite numbers of at least 0."
-        )
 
 
 def _groups(rows: pd.DataFrame, columns: Named) -> Any:

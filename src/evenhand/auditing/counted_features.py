@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -11,12 +11,12 @@ import narwhals as nw
 import numpy as np
 import pandas as pd
 
-from evenhand.arrays import Array, Codes
+from evenhand.arrays import Array, Codes, Floats
 from evenhand.auditing.about import copies_note
-from evenhand.auditing.engine import MOST_VALUES, PEOPLE, Engine, quarters
 from evenhand.auditing.near_copies import is_near_copy
 from evenhand.auditing.subgroups import (
     PARTS,
+    QUARTERS,
     Cells,
     Search,
     bands,
@@ -26,6 +26,7 @@ from evenhand.auditing.subgroups import (
     search_cells,
 )
 from evenhand.metrics.answers import Answers
+from evenhand.metrics.engine import MOST_VALUES, PEOPLE, Engine
 from evenhand.metrics.group_columns import reveals
 from evenhand.wording import listed
 
@@ -188,3 +189,17 @@ def _added(codes: Codes, n_parts: int, own: Codes, n_groups: int, hit: Array, pe
     cell = codes * n_groups + own
     sums = (np.bincount(cell, people * counts, n_parts * n_groups) for counts in (hit, 1))
     return Cells(*(of.astype(np.int64).reshape(-1, n_groups) for of in sums))
+
+
+def quarters(value_at: Callable[[int], float], n: int) -> Floats:
+    """Return what np.quantile says of the quarters of `n` numbers, given what finds the one at any place.
+
+    >>> quarters([1.0, 2.0, 4.0, 8.0].__getitem__, 4).tolist()
+    [1.75, 3.0, 5.0]
+    """
+    ends = []
+    for quarter in QUARTERS:
+        place = quarter * (n - 1)
+        near = [value_at(rank) for rank in (int(place), min(int(place) + 1, n - 1))]
+        ends.append(np.quantile(near, place - int(place)))
+    return np.unique(ends)

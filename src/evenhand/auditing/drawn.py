@@ -15,9 +15,9 @@ import numpy as np
 import pandas as pd
 
 from evenhand.arrays import Codes, Floats
-from evenhand.auditing.engine import PEOPLE, ROW, Engine
 from evenhand.frames import as_pandas
 from evenhand.metrics.dyads import Strata
+from evenhand.metrics.engine import PEOPLE, ROW, Engine
 from evenhand.wording import as_plain
 
 PRIME = 2**31 - 1  # squares of smaller numbers are whole numbers to every engine

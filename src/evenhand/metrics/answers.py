@@ -12,8 +12,9 @@ import pandas as pd
 
 from evenhand.arrays import Array, Codes, Flags, Floats
 from evenhand.checks import MIN_GROUP
-from evenhand.metrics.counts import Counts, Repeats, count, positive_label
+from evenhand.metrics.counts import Counts, count, positive_label
 from evenhand.metrics.individual import person_gaps
+from evenhand.metrics.of_table import Repeats
 
 
 @dataclass(frozen=True, eq=False)

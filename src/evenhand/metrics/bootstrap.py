@@ -19,6 +19,7 @@ from evenhand.checks import integer, number
 from evenhand.groups import group_values
 from evenhand.metrics.counts import Counts, count
 from evenhand.metrics.group import FROM_COUNTS
+from evenhand.metrics.of_table import columns_of
 from evenhand.metrics.rates import Rate, divide
 from evenhand.metrics.scores import area, auc, bin_of, calibration_error, claims, rank_auc, read_scores
 from evenhand.metrics.shares import LIMITS, share_limits
@@ -46,6 +47,7 @@ def bootstrap_interval(
     n: int = 1000,
     confidence: float = 0.95,
     random_state: Any = None,
+    data: Any = None,
     **arguments: Any,
 ) -> Interval:
     """Return the metric with its interval over people, by the bootstrap unless the notes say otherwise.
@@ -63,6 +65,9 @@ def bootstrap_interval(
         How often, over samples of people, the interval is to contain the truth.
     random_state : int, RandomState, Generator or None
         The same seed gives the same interval.
+    data : frame
+        A table of which the others are then names of columns. One that is not in memory is counted where it
+        is for the metrics that `accuracy` is one of; for others, these columns are brought into memory.
     **arguments
         More of what the metric takes.
 
@@ -93,8 +98,11 @@ def bootstrap_interval(
     rng = generator(random_state)
     shape: dict[str, Any] = {"n": n, "confidence": confidence, "random_state": rng}
     if metric in FROM_COUNTS:
-        counts = count(y_true, y_pred, sensitive_features, pos_label, sample_weight)
+        counts = count(y_true, y_pred, sensitive_features, pos_label, sample_weight, data=data)
         return rate_interval(FROM_COUNTS[metric], counts, **shape)
+    if data is not None:
+        given = columns_of(data, y_true, y_pred, sensitive_features, sample_weight, count=False)
+        y_true, y_pred, sensitive_features, sample_weight, _ = given
     if metric is auc:
         truth, scores, positive = read_scores(y_true, y_pred, pos_label, arguments.get("labels"))
         if scores.ndim == 1:

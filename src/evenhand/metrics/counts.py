@@ -13,17 +13,11 @@ import pandas as pd
 from evenhand.arrays import Array, Codes, Floats
 from evenhand.checks import did_you_mean
 from evenhand.groups import encode_groups, sorted_unique
+from evenhand.metrics.of_table import Repeats, columns_of
 from evenhand.metrics.weights import check_weights
 from evenhand.wording import listed
 
 MOST_LABELS = 1000
-
-
-class Repeats(NamedTuple):
-    """Rows that stand for several people: how many each does, and the sum of their squared weights."""
-
-    people: Codes
-    squares: Floats | None = None
 
 
 class Joint(NamedTuple):
@@ -60,10 +54,12 @@ def count(
     pos_label: Any = None,
     sample_weight: Any = None,
     repeats: Repeats | None = None,
+    data: Any = None,
 ) -> Counts:
     """Count people by group, label and decision; everything is validated here.
 
-    Rows with `repeats` are people who were added up before, and so are their weights.
+    Rows with `repeats` are people who were added up before, and so are their weights. With `data`, a table,
+    the others are names of its columns.
 
     >>> counts = count(["no", "yes", "no"], ["no", "yes", "yes"], ["f", "m", "m"])
     >>> counts.groups, counts.labels, counts.positive
@@ -71,6 +67,9 @@ def count(
     >>> counts.table.tolist()
     [[[1, 0], [0, 0]], [[0, 1], [0, 1]]]
     """
+    if data is not None:
+        given = columns_of(data, y_true, y_pred, sensitive_features, sample_weight)
+        y_true, y_pred, sensitive_features, sample_weight, repeats = given
     truth, decisions, labels = encode_labels(y_true, y_pred)
     groups = encode_groups(sensitive_features, len(truth))
     if len(labels) > MOST_LABELS:

@@ -18,6 +18,7 @@ from evenhand.arrays import Array
 from evenhand.groups import encode_groups
 from evenhand.metrics import rates
 from evenhand.metrics.counts import count, encode_labels
+from evenhand.metrics.of_table import columns_of
 from evenhand.metrics.weights import check_weights
 from evenhand.wording import listed
 
@@ -31,26 +32,32 @@ def accuracy(
     sensitive_features: Any = None,
     pos_label: Any = None,
     sample_weight: Any = None,
+    data: Any = None,
 ) -> float:
     """Return the share of correct decisions.
 
     Parameters
     ----------
-    y_true, y_pred : array
+    y_true, y_pred : array, or the name of a column of `data`
         The true labels and the decisions.
-    sensitive_features : array, Series or DataFrame
+    sensitive_features : array, Series, DataFrame, or the name(s) of columns of `data`
         Each person's group.
     pos_label : label
         The positive label; by default the second of two.
-    sample_weight : array
+    sample_weight : array, or the name of a column of `data`
         How many people each person stands for; everybody for one by default.
+    data : frame
+        A table of pandas, Polars, Arrow or any other library that narwhals knows. One that is not in memory
+        (a lazy frame of Polars, Dask or Spark, a relation of DuckDB, a data set of Arrow) is counted where
+        it is.
 
     Examples
     --------
     >>> accuracy([0, 1, 1, 0], [0, 1, 0, 0])
     0.75
     """
-    return float(rates.accuracy(count(y_true, y_pred, sensitive_features, pos_label, sample_weight)))
+    counts = count(y_true, y_pred, sensitive_features, pos_label, sample_weight, data=data)
+    return float(rates.accuracy(counts))
 
 
 def balanced_accuracy(
@@ -60,6 +67,7 @@ def balanced_accuracy(
     sensitive_features: Any = None,
     pos_label: Any = None,
     sample_weight: Any = None,
+    data: Any = None,
 ) -> float:
     """Return the mean, over the labels in y_true, of the share of correct decisions.
 
@@ -70,12 +78,14 @@ def balanced_accuracy(
     >>> balanced_accuracy([0, 0, 0, 1], [0, 0, 0, 0])
     0.5
     """
-    return float(rates.balanced_accuracy(count(y_true, y_pred, sensitive_features, pos_label, sample_weight)))
+    counts = count(y_true, y_pred, sensitive_features, pos_label, sample_weight, data=data)
+    return float(rates.balanced_accuracy(counts))
 
 
 def positive_rates(
-    y_true: Any, y_pred: Any, *, sensitive_features: Any, pos_label: Any = None, sample_weight: Any = None
-) -> dict[Any, float]:
+    y_true: Any, y_pred: Any, *, sensitive_features: Any, pos_label: Any = None, sample_weight: Any = None,
+    data: Any = None,
+) -> dict[Any, float]:  # fmt: skip
     """Return P(ŷ = positive | group) for every group; more than two labels need a `pos_label`.
 
     The parameters are those of `accuracy`.
@@ -85,7 +95,7 @@ def positive_rates(
     >>> positive_rates([0, 1, 1, 0], [1, 1, 0, 0], sensitive_features=["f", "f", "f", "m"])
     {'f': 0.6666666666666666, 'm': 0.0}
     """
-    counts = count(y_true, y_pred, sensitive_features, pos_label, sample_weight)
+    counts = count(y_true, y_pred, sensitive_features, pos_label, sample_weight, data=data)
     if counts.positive is None:
         raise ValueError(
             f"Got {len(counts.labels)} labels and no pos_label, but expected the positive one's name."
@@ -95,8 +105,9 @@ def positive_rates(
 
 
 def discrimination(
-    y_true: Any, y_pred: Any, *, sensitive_features: Any, pos_label: Any = None, sample_weight: Any = None
-) -> float:
+    y_true: Any, y_pred: Any, *, sensitive_features: Any, pos_label: Any = None, sample_weight: Any = None,
+    data: Any = None,
+) -> float:  # fmt: skip
     """Return the largest difference between groups of P(ŷ = positive | group).
 
     Also called demographic parity difference. Only the set of labels is taken from y_true.
@@ -107,12 +118,14 @@ def discrimination(
     >>> discrimination([0, 1, 1, 0], [1, 1, 0, 0], sensitive_features=["f", "f", "m", "m"])
     1.0
     """
-    return float(rates.discrimination(count(y_true, y_pred, sensitive_features, pos_label, sample_weight)))
+    counts = count(y_true, y_pred, sensitive_features, pos_label, sample_weight, data=data)
+    return float(rates.discrimination(counts))
 
 
 def impact_ratio(
-    y_true: Any, y_pred: Any, *, sensitive_features: Any, pos_label: Any = None, sample_weight: Any = None
-) -> float:
+    y_true: Any, y_pred: Any, *, sensitive_features: Any, pos_label: Any = None, sample_weight: Any = None,
+    data: Any = None,
+) -> float:  # fmt: skip
     """Return the lowest P(ŷ = positive | group) over the highest: 1 where all groups are treated alike.
 
     Also called demographic parity ratio, or disparate impact; with more than two labels and no `pos_label`,
@@ -124,18 +137,19 @@ def impact_ratio(
     >>> impact_ratio([0, 1, 1, 0], [1, 1, 1, 0], sensitive_features=["f", "f", "m", "m"])
     0.5
     """
-    return float(rates.impact_ratio(count(y_true, y_pred, sensitive_features, pos_label, sample_weight)))
+    counts = count(y_true, y_pred, sensitive_features, pos_label, sample_weight, data=data)
+    return float(rates.impact_ratio(counts))
 
 
 def impact_ratios(
     y_true: Any, y_pred: Any, *, sensitive_features: Any, pos_label: Any = None, sample_weight: Any = None,
-    reference: Any = None,
+    reference: Any = None, data: Any = None,
 ) -> dict[Any, float]:  # fmt: skip
     """Return each group's P(ŷ = positive | group) over that of the reference, or over the highest.
 
     Parameters
     ----------
-    y_true, y_pred, sensitive_features, pos_label, sample_weight
+    y_true, y_pred, sensitive_features, pos_label, sample_weight, data
         As `accuracy` takes them.
     reference : group
         The group that the others are compared with; by default the one with the highest rate.
@@ -145,14 +159,15 @@ def impact_ratios(
     >>> impact_ratios([0, 1, 1, 0], [1, 1, 1, 0], sensitive_features=["f", "f", "m", "m"])
     {'f': 1.0, 'm': 0.5}
     """
-    given = {"sensitive_features": sensitive_features, "pos_label": pos_label, "sample_weight": sample_weight}
+    given = {"sensitive_features": sensitive_features, "pos_label": pos_label}
+    given |= {"sample_weight": sample_weight, "data": data}
     found, of = _to_reference(positive_rates(y_true, y_pred, **given), reference)
     return {name: rate / of if of else float("nan") for name, rate in found.items()}
 
 
 def parity_differences(
     y_true: Any, y_pred: Any, *, sensitive_features: Any, pos_label: Any = None, sample_weight: Any = None,
-    reference: Any = None,
+    reference: Any = None, data: Any = None,
 ) -> dict[Any, float]:  # fmt: skip
     """Return each group's P(ŷ = positive | group) less that of the reference, or less the highest.
 
@@ -163,7 +178,8 @@ def parity_differences(
     >>> parity_differences([0, 1, 1, 0], [1, 1, 1, 0], sensitive_features=["f", "f", "m", "m"], reference="m")
     {'f': 0.5, 'm': 0.0}
     """
-    given = {"sensitive_features": sensitive_features, "pos_label": pos_label, "sample_weight": sample_weight}
+    given = {"sensitive_features": sensitive_features, "pos_label": pos_label}
+    given |= {"sample_weight": sample_weight, "data": data}
     found, of = _to_reference(positive_rates(y_true, y_pred, **given), reference)
     return {name: rate - of for name, rate in found.items()}
 
@@ -175,8 +191,9 @@ def _to_reference(found: dict[Any, float], reference: Any) -> tuple[dict[Any, fl
 
 
 def delta(
-    y_true: Any, y_pred: Any, *, sensitive_features: Any, pos_label: Any = None, sample_weight: Any = None
-) -> float:
+    y_true: Any, y_pred: Any, *, sensitive_features: Any, pos_label: Any = None, sample_weight: Any = None,
+    data: Any = None,
+) -> float:  # fmt: skip
     """Return accuracy minus discrimination, the paper's second criterion.
 
     The parameters are those of `accuracy`.
@@ -186,12 +203,14 @@ def delta(
     >>> delta([0, 1, 1, 0], [0, 1, 0, 0], sensitive_features=["f", "f", "m", "m"])
     0.25
     """
-    return float(rates.delta(count(y_true, y_pred, sensitive_features, pos_label, sample_weight)))
+    counts = count(y_true, y_pred, sensitive_features, pos_label, sample_weight, data=data)
+    return float(rates.delta(counts))
 
 
 def equal_opportunity_difference(
-    y_true: Any, y_pred: Any, *, sensitive_features: Any, pos_label: Any = None, sample_weight: Any = None
-) -> float:
+    y_true: Any, y_pred: Any, *, sensitive_features: Any, pos_label: Any = None, sample_weight: Any = None,
+    data: Any = None,
+) -> float:  # fmt: skip
     """Return the largest difference between groups of P(ŷ = positive | y = positive, group).
 
     The parameters are those of `accuracy`.
@@ -201,16 +220,14 @@ def equal_opportunity_difference(
     >>> equal_opportunity_difference([1, 1, 1, 0], [1, 0, 1, 0], sensitive_features=["f", "f", "m", "m"])
     0.5
     """
-    return float(
-        rates.equal_opportunity_difference(
-            count(y_true, y_pred, sensitive_features, pos_label, sample_weight)
-        )
-    )
+    counts = count(y_true, y_pred, sensitive_features, pos_label, sample_weight, data=data)
+    return float(rates.equal_opportunity_difference(counts))
 
 
 def equalized_odds_difference(
-    y_true: Any, y_pred: Any, *, sensitive_features: Any, pos_label: Any = None, sample_weight: Any = None
-) -> float:
+    y_true: Any, y_pred: Any, *, sensitive_features: Any, pos_label: Any = None, sample_weight: Any = None,
+    data: Any = None,
+) -> float:  # fmt: skip
     """Return the largest difference between groups of P(ŷ = positive | y, group), over the labels y.
 
     The parameters are those of `accuracy`.
@@ -220,9 +237,8 @@ def equalized_odds_difference(
     >>> equalized_odds_difference([1, 1, 0, 0], [1, 1, 1, 0], sensitive_features=["f", "m", "f", "m"])
     1.0
     """
-    return float(
-        rates.equalized_odds_difference(count(y_true, y_pred, sensitive_features, pos_label, sample_weight))
-    )
+    counts = count(y_true, y_pred, sensitive_features, pos_label, sample_weight, data=data)
+    return float(rates.equalized_odds_difference(counts))
 
 
 def by_group(
@@ -233,6 +249,7 @@ def by_group(
     sensitive_features: Any,
     pos_label: Any = None,
     sample_weight: Any = None,
+    data: Any = None,
 ) -> dict[Any, float]:
     """Return a metric for each group by itself.
 
@@ -240,7 +257,7 @@ def by_group(
     ----------
     metric : callable
         One of this module's.
-    y_true, y_pred, sensitive_features, pos_label, sample_weight
+    y_true, y_pred, sensitive_features, pos_label, sample_weight, data
         As the metric takes them.
 
     Examples
@@ -248,6 +265,11 @@ def by_group(
     >>> by_group(accuracy, [0, 1, 1, 0], [0, 1, 0, 0], sensitive_features=["f", "f", "m", "m"])
     {'f': 1.0, 'm': 0.5}
     """
+    if data is not None:
+        found = columns_of(data, y_true, y_pred, sensitive_features, sample_weight)
+        y_true, y_pred, sensitive_features, sample_weight, repeats = found
+        if repeats is not None and sample_weight is None:
+            sample_weight = repeats.people
     truth, predicted = np.asarray(y_true), np.asarray(y_pred)
     groups = encode_groups(sensitive_features, len(truth))
     if pos_label is None:

@@ -10,13 +10,14 @@ from scipy.stats import rankdata
 from evenhand.arrays import Array, Codes
 from evenhand.checks import integer
 from evenhand.metrics.counts import encode_labels, positive_label
+from evenhand.metrics.of_table import columns_of
 from evenhand.metrics.rates import divide
 from evenhand.metrics.weights import effective
 
 
 def auc(
     y_true: Any, y_score: Any, *, sensitive_features: Any = None, pos_label: Any = None, labels: Any = None,
-    sample_weight: Any = None,
+    sample_weight: Any = None, data: Any = None,
 ) -> float:  # fmt: skip
     """Return the area under the ROC curve: the chance that a positive person scores above a negative one.
 
@@ -35,6 +36,9 @@ def auc(
         The names of the columns of y_score; by default the sorted labels of y_true.
     sample_weight : array
         How many people each person stands for; everybody for one by default.
+    data : frame
+        A table of which y_true, y_score and sample_weight are then names of columns. Of one that is not in
+        memory, these columns are brought there.
 
     Returns
     -------
@@ -46,6 +50,9 @@ def auc(
     >>> auc([0, 0, 1, 1], [0.1, 0.4, 0.35, 0.8])
     0.75
     """
+    if data is not None:
+        given = columns_of(data, y_true, y_score, None, sample_weight, count=False)
+        y_true, y_score, _, sample_weight, _ = given
     truth, scores, positive = read_scores(y_true, y_score, pos_label, labels)
     weights = effective(sample_weight, len(truth))
     if scores.ndim == 1:
@@ -64,6 +71,7 @@ def calibration_error(
     labels: Any = None,
     sample_weight: Any = None,
     bins: int = 10,
+    data: Any = None,
 ) -> float:
     """Return the expected calibration error over bins of equal width.
 
@@ -73,7 +81,7 @@ def calibration_error(
 
     Parameters
     ----------
-    y_true, y_score, sensitive_features, pos_label, labels, sample_weight
+    y_true, y_score, sensitive_features, pos_label, labels, sample_weight, data
         As in `auc`; the scores are probabilities.
     bins : int
         How many bins.
@@ -83,6 +91,9 @@ def calibration_error(
     >>> calibration_error([0, 1, 1, 1], [0.25, 0.25, 1.0, 1.0])
     0.125
     """
+    if data is not None:
+        given = columns_of(data, y_true, y_score, None, sample_weight, count=False)
+        y_true, y_score, _, sample_weight, _ = given
     outcome, scores = claims(y_true, y_score, pos_label, labels)
     cell = bin_of(scores, integer("bins", bins))
     weights = effective(sample_weight, len(scores))

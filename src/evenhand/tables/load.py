@@ -57,7 +57,7 @@ def load_table(
     ----------
     source : path or DataFrame
         A CSV, Parquet or Excel file, or a frame of pandas, Polars, Arrow or any other library that
-        narwhals knows.
+        narwhals knows. One that is not in memory (lazy, or in DuckDB, Dask or Spark) is brought there.
     label : str, optional
         The column to predict; guessed from common names, else the last column that has two values.
     sensitive : str or list of str, optional

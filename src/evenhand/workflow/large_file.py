@@ -26,7 +26,7 @@ from evenhand.workflow.file_audit import FileAudit
 from evenhand.workflow.prediction_column import added_by_predict, check_predictions
 
 if TYPE_CHECKING:
-    from evenhand.auditing.engine import Engine
+    from evenhand.metrics.engine import Engine
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ class LargeFile:
     ) -> tuple[Audit, str, list[str]]:  # fmt: skip
         import narwhals as nw
 
-        from evenhand.auditing.engine import ROW, Engine
+        from evenhand.metrics.engine import ROW, Engine
 
         engine, origin = Engine(nw.from_native(table)), str(self.path)
         some = engine.first(list(engine.schema))
@@ -137,7 +137,7 @@ def _known(
     """Return what keeps the people with a label and a group, the labels, and how many have no known group."""
     import narwhals as nw
 
-    from evenhand.auditing.engine import PEOPLE
+    from evenhand.metrics.engine import PEOPLE
 
     told = [*roles.sensitive, *([] if scored else [roles.label])]
     counts = engine.count({f"key{at}": engine.column(name) for at, name in enumerate(told)})

@@ -13,8 +13,6 @@ import narwhals as nw
 import numpy as np
 import pandas as pd
 
-from evenhand.arrays import Floats
-from evenhand.auditing.subgroups import QUARTERS
 from evenhand.frames import as_pandas
 
 PEOPLE = "people"
@@ -23,6 +21,7 @@ FIRST = 20_000  # rows that are looked at to see what a column holds
 BINS = 4096  # of a number with many values
 MOST_VALUES = 2000  # that are counted one by one
 MOST_ROWS = 200_000  # that come back as they are
+MOST_CELLS = 50_000  # combinations of groups, labels and decisions
 
 
 class Engine:
@@ -52,6 +51,31 @@ class Engine:
         counted = grouped.agg(nw.len().alias(PEOPLE), *(nw.col(name).sum() for name in sums))
         table = as_pandas(counted if most is None else counted.head(most))
         return pd.DataFrame(table.assign(**{PEOPLE: table[PEOPLE].astype(np.int64)}))
+
+    def people(self, keys: Mapping[str, Any], weight: str | None, most: int) -> pd.DataFrame:
+        """Return how many people have each combination, with the sums of their weights and of the squares.
+
+        Of a weight, `fine` says whether it is one, and `counts` whether it is above 0. Raises if there are
+        more than `most` combinations.
+        """
+        by, sums = dict(keys), {}
+        if weight is not None:
+            column = self.column(weight).cast(nw.Float64)
+            fine = ~column.is_null() & column.is_finite() & (column >= 0)
+            sums = {"weight": column, "squares": column * column}
+            by |= {"fine": fine, "counts": column > 0}
+        rows = self.count(by, sums, most=most + 1)
+        if len(rows) > most:
+            raise ValueError(
+                f"Got more than {most:,} combinations of values, but expected groups, labels and decisions "
+                "of few kinds."
+            )
+        if weight is not None and (wrong := int(rows.loc[~rows["fine"].astype(bool), PEOPLE].sum())):
+            raise ValueError(
+                f"Got {wrong} people with a sample_weight that is missing, negative or infinite, but "
+                "expected finite numbers of at least 0."
+            )
+        return rows
 
     def first(self, names: list[str]) -> pd.DataFrame:
         """Return some rows, to see what the columns hold."""
@@ -120,17 +144,3 @@ class Engine:
             return float(within(at)(rank - int(until[at - 1] if at else 0)))
 
         return value_at
-
-
-def quarters(value_at: Callable[[int], float], n: int) -> Floats:
-    """Return what np.quantile says of the quarters of `n` numbers, given what finds the one at any place.
-
-    >>> quarters([1.0, 2.0, 4.0, 8.0].__getitem__, 4).tolist()
-    [1.75, 3.0, 5.0]
-    """
-    ends = []
-    for quarter in QUARTERS:
-        place = quarter * (n - 1)
-        near = [value_at(rank) for rank in (int(place), min(int(place) + 1, n - 1))]
-        ends.append(np.quantile(near, place - int(place)))
-    return np.unique(ends)
