@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 
 import dask.dataframe
+import distributed
 import duckdb
 import narwhals as nw
 import numpy as np
@@ -228,3 +229,41 @@ def test_twins_are_drawn_from_every_group_alike() -> None:
     counted = audit("decision", duckdb.from_df(frame), **roles, neighbour_people=900)
     assert counted.twins.about["groups"] == {"black": 300, "other": 300, "white": 300}
     assert any("among 900 people drawn" in note for note in counted.twins.notes)
+
+
+def test_a_table_of_nobody_is_an_error() -> None:
+    nobody = pl.from_pandas(PEOPLE).lazy().filter(pl.col("age") > 1000)
+    with pytest.raises(ValueError, match="Got a table without people, but expected some"):
+        audit("decision", nobody, **ROLES)
+
+
+def test_an_empty_partition_is_nobody() -> None:
+    frame = PEOPLE[["age", "sex", "race", "paid", "decision"]].sort_values("age", ignore_index=True)
+    there = dask.dataframe.from_pandas(frame, npartitions=4)
+    there = there[(there["age"] < 30) | (there["age"] > 70)]
+    assert 0 in there.map_partitions(len).compute().tolist()
+    left = frame[(frame["age"] < 30) | (frame["age"] > 70)].reset_index(drop=True)
+    same(*(audit("decision", table, **ROLES, n_bootstrap=10) for table in (there, left)))
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning", "ignore::DeprecationWarning", "ignore::ResourceWarning")
+def test_the_people_of_a_worker_that_dies_are_counted_once(tmp_path) -> None:
+    frame, mark = PEOPLE[["sex", "race", "paid", "decision"]], str(tmp_path / "died")
+
+    def dies_once(part: pd.DataFrame) -> pd.DataFrame:
+        import os
+
+        if len(part) > 10 and not os.path.exists(mark):
+            os.close(os.open(mark, os.O_CREAT))
+            os._exit(1)
+        return part
+
+    there = dask.dataframe.from_pandas(frame, npartitions=3)
+    there = there.map_partitions(dies_once, meta=frame.iloc[:0])
+    cluster = distributed.LocalCluster(
+        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None, silence_logs=50
+    )
+    with cluster, distributed.Client(cluster):
+        counted = audit("decision", there, **ROLES, n_bootstrap=10)
+    assert (tmp_path / "died").exists()
+    same(counted, audit("decision", frame, **ROLES, n_bootstrap=10))

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
 
 import numpy as np
 import pandas as pd
 import pytest
 
+from evenhand import auditing
 from evenhand.workflow import large_file
 from factories import evenhand
 
@@ -127,6 +129,41 @@ def test_a_damaged_row_group_is_an_error(folder):
     result = evenhand("audit", folder, *ASKED)
     assert result.exit_code != 0
     assert "can't be counted as Parquet" in " ".join(result.output.split())
+
+
+@pytest.mark.parametrize("change", ["rewritten", "added", "removed"])
+def test_a_file_that_changes_while_it_is_counted_is_an_error(folder, monkeypatch, change):
+    def audit(*given, **settings):
+        found = auditing.audit(*given, **settings)
+        if change == "removed":
+            (folder / "b.parquet").unlink()
+        else:
+            PEOPLE.iloc[:400].to_parquet(folder / ("c.parquet" if change == "added" else "b.parquet"))
+        return found
+
+    monkeypatch.setattr(large_file, "audit", audit)
+    result = evenhand("audit", folder, *ASKED)
+    assert result.exit_code != 0
+    assert "was changed while it was read" in " ".join(result.output.split())
+
+
+@pytest.mark.parametrize(
+    "people, error",
+    [
+        (PEOPLE.iloc[:0], "has no rows; expected"),
+        (
+            PEOPLE.assign(sex="?"),
+            "Nobody in the table can be audited. .* Left out: 890 people with unknown 'sex'",
+        ),
+    ],
+    ids=["empty", "unknown"],
+)
+def test_a_folder_of_nobody_is_an_error(folder, people, error):
+    (folder / "b.parquet").unlink()
+    people.to_parquet(folder / "a.parquet")
+    result = evenhand("audit", folder, *ASKED)
+    assert result.exit_code != 0
+    assert re.search(error, " ".join(result.output.split()))
 
 
 def test_a_file_without_rows_is_nobody(folder):

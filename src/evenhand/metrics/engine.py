@@ -65,6 +65,8 @@ class Engine:
             sums = {"weight": column, "squares": column * column}
             by |= {"fine": fine, "counts": column > 0}
         rows = self.count(by, sums, most=most + 1)
+        if rows.empty:
+            raise ValueError("Got a table without people, but expected some.")
         if len(rows) > most:
             raise ValueError(
                 f"Got more than {most:,} combinations of values, but expected groups, labels and decisions "

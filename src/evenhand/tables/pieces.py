@@ -67,7 +67,7 @@ class ParquetPieces(Pieces):
 
     def __init__(self, path: Path, files: list[Path]) -> None:
         super().__init__(str(path))
-        self.name, self.files = bare_name(path), files
+        self.name, self.files, self._path = bare_name(path), files, path
         check_alike(files)
         self._before = self.key()
 
@@ -79,14 +79,14 @@ class ParquetPieces(Pieces):
 
     def key(self) -> Any:
         """Return names, sizes and times of change."""
-        stats = [(str(path), path.stat()) for path in self.files]
+        there = sorted(self._path.glob("*.parquet")) if self._path.is_dir() else self.files
+        stats = [(str(path), path.stat()) for path in there if path.exists()]
         return [(path, found.st_size, found.st_mtime_ns) for path, found in stats]
 
     def check(self) -> None:
-        """Raise if a file was changed since it was first looked at."""
-        for before, now in zip(self._before, self.key(), strict=True):
-            if before != now:
-                raise ValueError(f"{now[0]} was changed while it was read; expected it to stay as it is.")
+        """Raise if a file was changed since it was first looked at, or came or went."""
+        for path, *_ in set(self._before) ^ set(self.key()):
+            raise ValueError(f"{path} was changed while it was read; expected it to stay as it is.")
 
     def sha256(self) -> str:
         """Return the digest of the file; of several, that of their digests."""

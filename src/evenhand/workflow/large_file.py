@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import hashlib
 import importlib.util
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,14 +16,15 @@ from evenhand.checks import one_of
 from evenhand.code_version import Source
 from evenhand.frames import duckdb_module
 from evenhand.groups import JOINT
-from evenhand.tables.files import pyarrow_for, sha256_of
+from evenhand.tables.files import pyarrow_for
 from evenhand.tables.grouping import UNKNOWN, has_no_group
 from evenhand.tables.paths import bare_name
-from evenhand.tables.pieces import LARGE, check_alike
+from evenhand.tables.pieces import LARGE, ParquetPieces
 from evenhand.tables.roles import Roles, find_roles, guessed_positive, named_columns, written_alike
 from evenhand.wording import listed, people
 from evenhand.workflow.file_audit import FileAudit
 from evenhand.workflow.prediction_column import added_by_predict, check_predictions
+from evenhand.workflow.table import NoUsableRowsError
 
 if TYPE_CHECKING:
     from evenhand.metrics.engine import Engine
@@ -48,21 +49,20 @@ class LargeFile:
             raise ValueError(f"{self.path} is only counted, which needs the column with the predictions.")
         duckdb = duckdb_module(str(self.path))
         settings["random_state"] = seed
-        check_alike(self.files)
-        before = [path.stat().st_mtime_ns for path in self.files]
+        pieces = ParquetPieces(self.path, self.files)
         try:
-            table = duckdb.read_parquet([str(path) for path in self.files])
-            found, target, groups = self._audited(
-                table, predictions, label, sensitive, positive, drop or (), weight, unknown, settings
-            )
+            with ThreadPoolExecutor(1) as beside:  # what one has read of the disk, the other finds in memory
+                digest = beside.submit(pieces.sha256)
+                table = duckdb.read_parquet([str(path) for path in self.files])
+                found, target, groups = self._audited(
+                    table, predictions, label, sensitive, positive, drop or (), weight, unknown, settings
+                )
         except duckdb.Error as error:
+            pieces.check()
             told = str(error).strip().splitlines()[0]
             raise ValueError(f"{self.path} can't be counted as Parquet: {told}") from error
-        for path, then in zip(self.files, before, strict=True):
-            if path.stat().st_mtime_ns != then:
-                raise ValueError(f"{path} was changed while it was counted; expected it to stay as it is.")
-        digests = [sha256_of(path) for path in self.files]
-        whole = digests[0] if len(digests) == 1 else hashlib.sha256("".join(digests).encode()).hexdigest()
+        pieces.check()
+        whole = digest.result()
         source: Source = {
             "name": bare_name(self.path), "people": found.about["people"], "sha256": whole,
             "source": str(self.path),
@@ -79,6 +79,8 @@ class LargeFile:
 
         engine, origin = Engine(nw.from_native(table)), str(self.path)
         some = engine.first(list(engine.schema))
+        if some.empty:
+            raise ValueError(f"{origin} has no rows; expected at least one person.")
         check_predictions(some, predictions, origin, list(sensitive or ()))
         notes = [f"{origin} was counted by DuckDB: it is a folder, or has more than {LARGE:,} rows."]
         left_out = named_columns("drop", drop, some, origin)
@@ -162,6 +164,8 @@ def _known(
         notes.append(f"Left out: {who} {what}.")
         here &= ~lacking
         left.append(~missing)
+    if not here.any():
+        raise NoUsableRowsError(f"Nobody in the table can be audited. {' '.join(notes)}")
     labels = None if scored else keys[roles.label].dropna()
 
     def known(frame: Any) -> Any:
