@@ -90,10 +90,15 @@ def _at_once(models: list[Any], X: Any, y: Any, given: dict[str, Any]) -> list[A
         )
     ready = ready_together(models, X, y, given)
     train_all([run for run, _ in ready])
-    for model, (run, scaling) in zip(models, ready, strict=True):
-        model._has_run(run, scaling)
-        model.engine_ = "cuda"
+    for model, trained in zip(models, ready, strict=True):
+        has_run_on_gpu(model, *trained)
     return models
+
+
+def has_run_on_gpu(model: Any, run: Run, scaling: Scaling | None) -> None:
+    """Make a model of what a GPU has trained, and let it say so."""
+    model._has_run(run, scaling)
+    model.engine_ = "cuda"
 
 
 def ready_together(

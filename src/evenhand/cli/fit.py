@@ -72,6 +72,9 @@ Threshold = Annotated[
     ),
 ]
 _WEIGHTS = ",".join(map("{:g}".format, WEIGHTS))
+Engine = Annotated[
+    str, typer.Option(help="Where networks are trained: 'cpu', or 'cuda' for a GPU, all of them at once.")
+]
 Jobs = Annotated[int, typer.Option(help="Models trained at a time; -1 is one per core.")]
 
 
@@ -96,6 +99,7 @@ def run(
     epochs: Epochs = "auto",
     buffer_rows: BufferRows = None,
     seed: options.Seed = 0,
+    engine: Engine = "cpu",
     jobs: Jobs = -1,
     report: options.Report = None,
     summary: options.Summary = None,
@@ -133,8 +137,8 @@ def run(
             map=options.changes(map), unknown=unknown, min_group=min_group, merge_small=merge_small,
             weights=grid, threshold=bar, weight=weight,
             parity_bound=PARITY_BOUND if max_discrimination is None else max_discrimination / 2,
-            policies=policies, epochs=times, buffer_rows=buffer_rows, random_state=seed, n_jobs=jobs,
-            resume=kept, progress=Notes(quiet=as_json), command=command_line(),
+            policies=policies, epochs=times, buffer_rows=buffer_rows, random_state=seed, engine=engine,
+            n_jobs=jobs, resume=kept, progress=Notes(quiet=as_json), command=command_line(),
         )  # fmt: skip
         say("Measuring on the test part …")
         try:

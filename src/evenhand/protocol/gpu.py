@@ -15,7 +15,7 @@ from evenhand.bandits.contexts import as_rows
 from evenhand.bandits.cuda.fleet import Fleet, fleets_of
 from evenhand.bandits.cuda.packing import canonical
 from evenhand.bandits.kernels.structs import People
-from evenhand.bandits.many import ready_together
+from evenhand.bandits.many import has_run_on_gpu, ready_together
 from evenhand.bandits.scaling import Scaling
 from evenhand.bandits.training import Run
 from evenhand.metrics.networks import Frozen
@@ -64,7 +64,7 @@ def on_gpu(
                 try:
                     if (error := errors[at]) is not None:
                         raise error
-                    one.model._has_run(one.run, one.scaling)
+                    has_run_on_gpu(one.model, one.run, one.scaling)
                     prepared = data[one.trial.data]
                     trained = told_of(best[at], int(checkpoints[at]), one.model, prepared)
                     yield one.trial, Result(trained, None, seconds)

@@ -118,7 +118,8 @@ class Sweep:
         -------
         DataFrame
             One row per data set, seed, method and criterion: the chosen point of the grid (`parameters`) and
-            checkpoint (`step`), and the metrics on the test part.
+            checkpoint (`step`), the `engine` that trained it, 'cpu' or 'cuda', and the metrics on the test
+            part.
         """
         shown = progress or Progress()
         pending = [trial for trial in self.trials if not self.store.succeeded(trial.key)]
@@ -155,6 +156,7 @@ class Sweep:
                 "criterion": criterion.name,
                 "parameters": json.dumps(best.trial.point),
                 "step": best.selected["step"],
+                "engine": best.trained["engine"],
                 "validation_accuracy": best.selected["validation"]["accuracy"],
                 "validation_discrimination": best.selected["validation"]["discrimination"],
                 **best.selected["test"],
@@ -164,7 +166,7 @@ class Sweep:
             if (best := self.chosen(*names, criterion.name)) is not None
         ]
         if not rows:
-            names = ("dataset", "seed", "method", "criterion", "parameters", "step", *METRICS)
+            names = ("dataset", "seed", "method", "criterion", "parameters", "step", "engine", *METRICS)
             return pd.DataFrame(columns=list(names), dtype=object)
         return pd.DataFrame(rows)
 

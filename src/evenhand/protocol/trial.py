@@ -145,6 +145,7 @@ class Trained(TypedDict):
     checkpoints: int
     steps: int
     curve: dict[str, list[float]] | None
+    engine: str  # which trained it: 'cpu' or 'cuda'
 
 
 class Result(NamedTuple):
@@ -236,6 +237,7 @@ def told_of(best_by: Mapping[str, Best[Any]], checkpoints: int, model: Any, prep
         "checkpoints": checkpoints,
         "steps": int(getattr(model, "n_steps_", 0)),
         "curve": curve(model),
+        "engine": getattr(model, "engine_", "cpu"),
     }
 
 

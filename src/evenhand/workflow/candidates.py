@@ -17,6 +17,7 @@ from evenhand.atomic import try_writing, write_text
 from evenhand.bandits.cooperative import CooperativeBandits
 from evenhand.bandits.deciding import GroupPolicies
 from evenhand.bandits.fitting import people_met
+from evenhand.bandits.many import fit_many
 from evenhand.boosting import CooperativeBoosting, CooperativeEnsemble
 from evenhand.code_version import code_version
 from evenhand.metrics.answers import Answers
@@ -171,6 +172,20 @@ def train_all(
         if before is not None:
             before.keep(candidate)
         yield candidate
+
+
+def networks_on_gpu(parts: Parts, settings: Settings) -> Networks:
+    """Return fitted networks of every λ with and without parity, all trained at once, and how they ended."""
+    models = [model_for(parts, settings, "networks", *pair) for pair in settings.pairs]
+    grid = [{name: [getattr(model, name)] for name in ("divergence_weight", "reward")} for model in models]
+    X, y, s, _, w = parts.train
+    found = {}
+    fitted = fit_many(models[0], grid, X, y, w, sensitive_features=s, engine="cuda")
+    for pair, model in zip(settings.pairs, fitted, strict=True):
+        curve = Curve(parts)
+        curve(model.n_steps_, model)
+        found[pair] = model, curve.found
+    return found
 
 
 def answers_of(model: GroupPolicies, part: Part, parts: Parts) -> Answers:

@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from evenhand.arrays import Codes
+from evenhand.bandits.cuda.fleet import cupy
+from evenhand.bandits.many import ENGINES
 from evenhand.checks import MIN_GROUP, integer, number, one_of
 from evenhand.progress import Progress, to_stderr
 from evenhand.tables.columns import Place
@@ -20,7 +22,7 @@ from evenhand.tables.load import load_table
 from evenhand.tables.preprocessing import prepare
 from evenhand.tables.splits import Split
 from evenhand.tables.splits import split as split_people
-from evenhand.workflow.candidates import Settings, TrainedSoFar, train_all
+from evenhand.workflow.candidates import Settings, TrainedSoFar, networks_on_gpu, train_all
 from evenhand.workflow.defaults import PARITY_BOUND, POLICIES, WEIGHTS
 from evenhand.workflow.frontier import Frontier
 from evenhand.workflow.leaks import LeakWarning, on_leaks
@@ -55,6 +57,7 @@ def explore(
     epochs: float | str = "auto",
     buffer_rows: int | None = None,
     random_state: int = 0,
+    engine: str = "cpu",
     n_jobs: int = -1,
     split: Sequence[Codes] | None = None,
     resume: str | Path | None = None,
@@ -132,8 +135,11 @@ def explore(
         validation and test have at most so many people each, drawn at random.
     random_state : int
         The same number gives the same split and the same models.
+    engine : {'cpu', 'cuda'}
+        Where networks are trained: 'cuda' is a GPU, all of them at once (`pip install 'evenhand[cuda]'`). It
+        is worth it for many weights. Trees are trained on the CPU.
     n_jobs : int
-        Models trained at a time; -1 is one per core.
+        Models trained at a time on the CPU; -1 is one per core.
     split : three arrays of int, optional
         The row numbers of the training, validation and test parts, in place of the random split.
     resume : path, optional
@@ -162,6 +168,8 @@ def explore(
     """
     given = {name: value for name, value in locals().items() if name not in _NOT_IN_COMMAND}
     settings = _checked(weights, parity_bound, policies, epochs, random_state, n_jobs)
+    if one_of("engine", engine, ENGINES) == "cuda":
+        cupy()  # raises where there is none, before anything is read
     if resume is not None and Path(resume).is_file():
         raise NotADirectoryError(f"Got resume={str(resume)!r}, which is a file; expected a folder.")
     if verbose and progress is None:
@@ -173,6 +181,8 @@ def explore(
         sheet=sheet, map=map, unknown=unknown, merge_small=merge_small, min_group=min_group, weight=weight,
     )  # fmt: skip
     with opened as (dataset, place, rows, stream):
+        if stream is not None and engine != "cpu":
+            raise ValueError(f"Got engine={engine!r} for a table that is streamed, but expected 'cpu'.")
         leaks = on_leaks(dataset, rows)
         if progress is None:  # nobody is told what follows
             for text in leaks:
@@ -195,12 +205,14 @@ def explore(
             of_stream = None if stream is None else (stream.key, stream.total.tolist(), stream.spool.buckets)
             before = TrainedSoFar(
                 Path(resume), tell.say, dataset.fingerprint, settings.parity_bound, settings.policies,
-                settings.epochs, settings.seed, given_rows, min_group, bar, of_stream,
+                settings.epochs, settings.seed, given_rows, min_group, bar, of_stream, engine,
             )  # fmt: skip
         networks = None
         if stream is not None and settings.policies != "trees":
             state = None if before is None else before.state(settings)
             networks = train_networks(stream, parts, settings, jobs=n_jobs, tell=tell, state=state)
+        if engine == "cuda" and settings.policies != "trees":
+            networks = networks_on_gpu(parts, settings)
         trained = []
         with tell.stage("Training", 2 * len(settings.weights)) as done:
             for candidate in train_all(parts, settings, jobs=n_jobs, before=before, networks=networks):
