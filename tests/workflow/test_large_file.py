@@ -170,3 +170,51 @@ def test_a_file_without_rows_is_nobody(folder):
     before = told(folder, *ASKED)
     PEOPLE.iloc[:0].astype(PEOPLE.dtypes).to_parquet(folder / "c.parquet")
     assert told(folder, *ASKED)["metrics"] == before["metrics"]
+
+
+@pytest.fixture
+def predicted(fitted, tmp_path):
+    """A folder with what `evenhand predict` wrote, in two files."""
+    people = pd.read_csv(fitted.people)
+    people.to_parquet(tmp_path / "people.parquet")
+    assert evenhand("predict", fitted.model, tmp_path / "people.parquet").exit_code == 0
+    decided = pd.read_parquet(tmp_path / "people.decided.parquet")
+    folder = tmp_path / "decided"
+    folder.mkdir()
+    decided.iloc[:150].to_parquet(folder / "a.parquet")
+    decided.iloc[150:].to_parquet(folder / "b.parquet")
+    return folder
+
+
+def test_who_flips_is_read_from_what_predict_wrote(fitted, predicted):
+    asked = ("--predictions", "decision", "--label", "hired", "--sensitive", "sex", "--json")
+    counted = told(predicted, *asked)
+    whole = told(fitted.people, "--model", fitted.model, "--json")
+    one, other = (
+        [row for row in found["metrics"] if row["metric"] == "flip_rate"] for found in (counted, whole)
+    )
+    assert one == other
+    assert one[0]["value"] > 0
+    assert "`evenhand predict` wrote" in counted["summary"]
+    apart = [{who["person"]: who for who in found["people"]} for found in (counted, whole)]
+    assert list(apart[0])[:3] != []
+    assert {who for who in apart[0] if apart[0][who]["flips"]} == {
+        who for who in apart[1] if apart[1][who]["flips"]
+    }
+    for person in set(apart[0]) & set(apart[1]):
+        mine, theirs = (found[person] for found in apart)
+        assert mine["gap"] == pytest.approx(abs(theirs["P(yes) as f"] - theirs["P(yes) as m"]), abs=2e-6)
+        for name in ("group", "label", "decision", "decided as f", "decided as m", "job"):
+            assert mine[name] == theirs[name]
+
+
+def test_the_list_of_people_is_the_first_of_all(predicted, tmp_path):
+    asked = ("--predictions", "decision", "--label", "hired", "--sensitive", "sex")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("evenhand.report.persons.MOST_PERSONS", 5)
+        listed = told(predicted, *asked, "--json")["people"]
+    everybody = pd.concat([pd.read_parquet(path) for path in sorted(predicted.iterdir())], ignore_index=True)
+    far = (everybody["probability_as_f"] - everybody["probability_as_m"]).abs()
+    order = np.lexsort((np.arange(len(far)), -far, ~everybody["would_flip"]))
+    assert [who["person"] - 1 for who in listed] == order[:5].tolist()
+    assert evenhand("audit", predicted, *asked, "--report", tmp_path / "a.html").exit_code == 0

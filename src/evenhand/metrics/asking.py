@@ -46,6 +46,7 @@ HOW = {
     "in another group, and count a flip if any of these changes the decision",
     "blind": "no column that the model uses reveals the group by itself, and it does not use the group",
     "unmeasured": "the model may see the group in columns that could not be set to other groups' values",
+    "written": "`evenhand predict` wrote what every group's policy says about each person",
     "given": "only predictions were given, so nobody could be predicted as a member of another group",
 }
 

@@ -76,6 +76,7 @@ class LargeFile:
         import narwhals as nw
 
         from evenhand.metrics.engine import ROW, Engine
+        from evenhand.workflow.predicted_flips import PredictedFlips
 
         engine, origin = Engine(nw.from_native(table)), str(self.path)
         some = engine.first(list(engine.schema))
@@ -101,11 +102,18 @@ class LargeFile:
         notes += [f"Left out as made by `evenhand predict`: {listed(added)}."] if added else []
 
         used = [name for name in engine.schema if name not in (*left_out, *added)]
+        everybody = known(engine.numbered())
         found = audit(
-            predictions, known(engine.numbered()).select(*used, ROW),
+            predictions, everybody.select(*used, ROW),
             None if label is None else roles.label, pos_label=positive, sensitive_features=roles.sensitive,
             sample_weight=counted[0] if counted else None, **settings,
         )  # fmt: skip
+        prefix = predictions.removesuffix("decision")
+        if prefix != predictions and f"{prefix}would_flip" in added:
+            features = [name for name in used if name not in (*told, *counted)]
+            names = (roles.sensitive, None if label is None else roles.label, counted[0] if counted else None)
+            flips = PredictedFlips(Engine(everybody), prefix, *names, features)
+            found = flips.added_to(found, settings["n_listed"])
         tally = None if found.tally is None else replace(found.tally, unknown=lacking)
         return replace(found, tally=tally).with_notes(*notes), roles.label, roles.sensitive
 

@@ -1,0 +1,105 @@
+"""Who would flip, of a large table that `evenhand predict` wrote: counted and ranked where it is.
+
+Nobody is asked again: beside its decision, `predict` wrote what every group's policy says about a person.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+import pandas as pd
+
+from evenhand.auditing import Audit
+from evenhand.frames import as_pandas
+from evenhand.groups import encode_groups
+from evenhand.metrics.bootstrap import share_interval
+from evenhand.metrics.counts import count
+from evenhand.metrics.engine import MOST_CELLS, PEOPLE, ROW, Engine
+from evenhand.metrics.of_table import Repeats
+
+_GAP = "gap in evenhand's table"
+
+
+@dataclass(frozen=True)
+class PredictedFlips:
+    """The columns that `evenhand predict` added, with a prefix, to a frame with numbers of rows."""
+
+    engine: Engine
+    prefix: str
+    sensitive: list[str]
+    label: str | None
+    weight: str | None
+    features: list[str]
+
+    def added_to(self, found: Audit, n_listed: int) -> Audit:
+        """Return an audit with the share of people who flip, and a list of those who do or come nearest.
+
+        The list is exact: of all people, those who flip come first, then those whose probabilities in two
+        groups are farthest apart (total variation).
+        """
+        groups, positive = found.about["groups"], found.about["positive"]
+        as_group = {name: f"{self.prefix}probability_as_{name}" for name in groups}
+        wanted = {*as_group.values(), self._name("probability"), self._name("would_flip")}
+        known = wanted <= set(self.engine.schema) and positive is not None and len(found.about["labels"]) == 2
+        if not known or self.engine.schema[self._name("would_flip")] != nw.Boolean:
+            return found
+        rates = self._rates(list(groups), found.about["confidence"])
+        return replace(
+            found,
+            metrics=pd.concat([found.metrics, rates], ignore_index=True),
+            people=self._listed(as_group, found.about["labels"], positive, n_listed),
+            about={**found.about, "how": "written", "divergence": "total_variation"},
+        )
+
+    def _name(self, column: str) -> str:
+        return self.prefix + column
+
+    def _rates(self, groups: list[Any], confidence: float) -> pd.DataFrame:
+        keys = {f"key{at}": self.engine.column(name) for at, name in enumerate(self.sensitive)}
+        rows = self.engine.people(keys | {"flips": nw.col(self._name("would_flip"))}, self.weight, MOST_CELLS)
+        flips = rows["flips"].fillna(False).to_numpy(dtype=bool)
+        weights, squares = (rows.get(name) for name in ("weight", "squares"))
+        sensitive = rows[list(keys)].set_axis(self.sensitive, axis=1)
+        repeats = Repeats(rows[PEOPLE].to_numpy(), None if squares is None else squares.to_numpy())
+        counts = count(flips, flips, sensitive, True, weights, repeats)
+        everybody = np.ones(counts.table.shape[1:], dtype=bool)
+        hit = np.indices(everybody.shape)[1] == counts.positive
+        found = []
+        for name in [None, *groups]:
+            at: Any = slice(None) if name is None else [group == name for group in counts.groups]
+            (value, low, high), people = share_interval(counts, at, hit, everybody, confidence)
+            found.append(("flip_rate", name, value, low, high, people))
+        rates = pd.DataFrame(found, columns=["metric", "group", "value", "low", "high", "people"])
+        return rates.assign(group=pd.Series([None, *groups], dtype=object))
+
+    def _listed(self, as_group: dict[Any, str], labels: list[Any], positive: Any, n: int) -> pd.DataFrame:
+        frame, own = self.engine.frame, nw.col(self._name("probability"))
+        flips, decision = self._name("would_flip"), self._name("decision")
+        yes = nw.col(decision) == positive
+        ends = frame.select(low=nw.when(~yes).then(own).max(), high=nw.when(yes).then(own).min())
+        low, high = as_pandas(ends).astype(float).iloc[0].fillna({"low": 0.0, "high": np.inf})
+        bar = 0.5 if low < 0.5 <= high else high  # of the decisions; half, unless these say otherwise
+        gap = nw.max_horizontal(*((own - nw.col(name)).abs() for name in as_group.values()))
+        far = frame.with_columns(gap.alias(_GAP)).filter(nw.col(flips) | (nw.col(_GAP) > 0))
+        far = far.sort(flips, _GAP, ROW, descending=[True, True, False]).head(n)
+        some = pd.DataFrame(as_pandas(far))
+        by_name = encode_groups(some[self.sensitive], len(some)) if len(some) else None
+        listed: dict[str, Any] = {
+            "group": [] if by_name is None else by_name.names[by_name.codes],
+            "label": None if self.label is None else some[self.label].to_numpy(),
+            "decision": some[decision].to_numpy(),
+            "flips": some[flips].to_numpy(dtype=bool),
+            "gap": some[_GAP].to_numpy(dtype=float),
+        }
+        other = next(label for label in labels if label != positive)
+        for name, column in as_group.items():
+            decided = np.where(some[column] >= bar, positive, other)
+            listed[f"decided as {name}"] = np.where(listed["flips"], decided, listed["decision"])
+            listed[f"P({positive}) as {name}"] = some[column].to_numpy(dtype=float)
+        found = pd.DataFrame(listed, index=some[ROW].to_numpy(dtype=np.int64))
+        features = some[self.features].set_axis(found.index, axis=0)
+        taken = {"person", *found.columns}
+        return found.join(features.rename(columns=lambda name: f"{name} " if name in taken else name))
