@@ -256,6 +256,7 @@ def _grow(trees: list[Tree], tolerance: float, until: float, known: float) -> No
         if min(top.bound, known) <= enough:
             return
         top.grow(enough)
+        top.look_again(until)
 
 
 def _finding(

@@ -19,6 +19,7 @@ from evenhand.auditing.certificate.policies import Aim, TwoPolicies, gap_beyond
 
 _AT_ONCE = 128  # boxes that are split together
 _FIRST, _FEW, _MORE = 50, 2, 3  # rounds: for everybody; for a split that is tried; for the one that is taken
+_NEAR = 10  # people from whom worse ones are looked for, now and then
 _ROOM = 400e6  # bytes of prices; beyond, the newest boxes are split first, which keeps their number
 _FLAT = ((0.0, 0.5, 0.1, 0.3), (0.0, 1.0, 0.1, 0.3))  # lines to begin with, and by how much they are turned
 
@@ -77,6 +78,7 @@ class Tree:
     person: tuple[Flags, Floats] | None = None
     boxes: Boxes = field(init=False)
     split: int = 0
+    looked: int = 0  # how many boxes there had been when worse people were looked for
 
     def __post_init__(self) -> None:
         two = self.two
@@ -87,7 +89,7 @@ class Tree:
             ends=np.where(upper, self.high[two.option], self.low[two.option])[None],
             states=np.ones((1, pairs, 2), dtype=np.bool_),
             prices=np.zeros((1, pairs, values), dtype=np.float32),
-            tree_prices=np.zeros((1, two.forest.price[-1]), dtype=np.float32),
+            tree_prices=np.zeros((1, two.forest.priced), dtype=np.float32),
             lines=np.tile(_FLAT, (1, pairs, 1, 1)),
             tilt=np.zeros((1, 2)), excess=np.zeros(1), gap=np.ones(1), margins=np.zeros((1, values)),
             agreed=np.zeros((1, columns), dtype=np.int64), score=np.zeros((1, pairs + columns)),
@@ -141,15 +143,27 @@ class Tree:
 
     def _met(self, boxes: Boxes, values: Codes) -> Floats:
         """Offer the people who have these values, one in each box; return their gaps."""
-        chosen = np.zeros((len(values), len(self.low)), dtype=np.bool_)
-        numbers = np.zeros(chosen.shape)
-        rows, options = np.arange(len(values))[:, None], self.two.option[values]
-        chosen[rows, options], numbers[rows, options] = True, boxes.ends[rows, values]
+        chosen, numbers = self._people(boxes, values)
         gaps = _score(self, chosen, numbers)
         best = int(gaps.argmax())
         if gaps[best] >= 0:
             self.offer(float(gaps[best]), chosen[best], numbers[best])
         return gaps
+
+    def _people(self, boxes: Boxes, values: Codes) -> tuple[Flags, Floats]:
+        """Return the people who have these values, one in each box, as options and numbers."""
+        chosen = np.zeros((len(values), len(self.low)), dtype=np.bool_)
+        numbers = np.zeros(chosen.shape)
+        rows, options = np.arange(len(values))[:, None], self.two.option[values]
+        chosen[rows, options], numbers[rows, options] = True, boxes.ends[rows, values]
+        return chosen, numbers
+
+    def look_again(self, until: float) -> None:
+        """Look for worse people near those agreed upon where bounds are largest, now and then."""
+        if self.split >= 4 * self.looked and len(self.boxes.gap):
+            boxes = self.boxes.take(np.argsort(-self.boxes.gap)[:_NEAR])
+            climb(self, *self._people(boxes, boxes.agreed), until=until)
+            self.looked = self.split
 
     def offer(self, gap: float, chosen: Flags, numbers: Floats) -> None:
         """Keep a person if the policies are farther apart for them than for anybody found before."""
@@ -229,7 +243,7 @@ def climb(
                 break
             for option in range(begin, end):
                 low, high = tree.low[option], tree.high[option]
-                tried = np.linspace(low, high, points if high > low else 1)
+                tried = np.linspace(low, high, max(2, points // (end - begin)) if high > low else 1)
                 for value in np.unique(np.round(tried) if tree.whole[option] else tried):
                     other, amounts = chosen.copy(), numbers.copy()
                     other[:, begin:end] = False
