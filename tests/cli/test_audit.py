@@ -461,6 +461,14 @@ def test_the_worst_possible_person_is_looked_for(fitted):
     assert set(found["worst"]["person"]) == set(found["ranges"])
 
 
+def test_a_radius_needs_a_certificate_of_networks(fitted):
+    asked = ["audit", fitted.people, "--model", fitted.model, "--radius", "0.1"]
+    out = evenhand(*asked, "--certify")
+    assert out.exit_code == 2
+    assert "only networks are bounded near people" in " ".join(out.output.split())
+    assert "--radius, which has no effect without --certify" in " ".join(evenhand(*asked).output.split())
+
+
 def test_a_search_finds_people_whose_decision_changes_with_the_group(fitted):
     out = evenhand("audit", fitted.people, "--model", fitted.model, "--search", "--time-limit", "0", "--json")
     assert out.exit_code == 0, out.output

@@ -82,13 +82,15 @@ def differences(mine: pd.Series[Any], theirs: pd.Series[Any]) -> str:
 
 
 def in_words(value: Any) -> str:
-    """Return a value as text, a date without the midnight that pandas adds.
+    """Return a value as text: a date without the midnight and a whole number without the .0 of pandas.
 
-    >>> [in_words(value) for value in (31, pd.Timestamp("2024-03-02"), float("nan"))]
-    ['31', '2024-03-02', 'missing']
+    >>> [in_words(value) for value in (31, 31.0, 0.5, pd.Timestamp("2024-03-02"), float("nan"))]
+    ['31', '31', '0.5', '2024-03-02', 'missing']
     """
     if pd.isna(value):
         return "missing"
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))
     midnight = isinstance(value, pd.Timestamp) and value == value.normalize()
     return str(value.date() if midnight else value)
 

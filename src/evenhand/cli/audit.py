@@ -94,6 +94,12 @@ def run(
             "--certify", help="Also look for the worst possible person, and bound how far policies differ."
         ),
     ] = False,
+    radius: Annotated[
+        float | None,
+        typer.Option(
+            max=1, help="For --certify: only people within this Gower distance of somebody in the file."
+        ),
+    ] = None,
     search: Annotated[
         bool,
         typer.Option(
@@ -127,6 +133,8 @@ def run(
         one_of("preset", preset, PRESETS)
     elif sex or race or rate != "selection" or small != SMALL:
         raise ValueError("Got --sex, --race, --rate or --small, which have no effect without --preset.")
+    if radius is not None and not certify:
+        raise ValueError("Got --radius, which has no effect without --certify.")
     asked: dict[str, Any] = {
         "predictions": predictions, "label": label, "sensitive": sensitive, "positive": positive,
         "drop": drop, "threshold": threshold, "epsilon": epsilon, "n_listed": MOST_PERSONS, "seed": seed,
@@ -135,7 +143,8 @@ def run(
     }  # fmt: skip
     of_people: dict[str, Any] = {
         "model": model, "categorical": categorical, "map": options.changes(map), "merge_small": merge_small,
-        "certify": certify and {"time_limit": time_limit}, "search": search and {"time_limit": time_limit},
+        "certify": certify and {"time_limit": time_limit, "radius": radius},
+        "search": search and {"time_limit": time_limit},
     }  # fmt: skip
     large = large_file(data, of_people)
     done = (

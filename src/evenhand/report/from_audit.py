@@ -168,6 +168,8 @@ def _worst(found: Audit) -> list[Table]:
     told = found.worst.to_frame()
     title = "The worst possible person"
     words = "Of all people possible within the columns' ranges and categories, whether or not there is one."
+    if found.worst.radius is not None:
+        words += f" Only people within {found.worst.radius:g} (Gower distance) of a real person are counted."
     rows = [[str(name), *cells] for name, cells in zip(told.index, told.to_numpy().tolist(), strict=True)]
     return [{"title": title, "caption": words, "columns": ["", *told.columns], "rows": rows, "numeric": True}]
 

@@ -57,6 +57,16 @@ def within(two, boxes, chosen, numbers):
     return inside & np.where(active, boxes.states[..., 1], boxes.states[..., 0]).all(2)
 
 
+def paid(two, box, chosen, numbers):
+    """Return what people's values cost; between the ends of a range, costs are on a straight line."""
+    costs = np.zeros(len(chosen))
+    for option in range(len(LOW)):
+        at = np.flatnonzero(two.option == option)
+        ends, ends_cost = box.ends[0, at], box.cost[0, at]
+        costs += chosen[:, option] * np.interp(numbers[:, option], ends, ends_cost)
+    return costs
+
+
 @pytest.mark.parametrize("seed", range(20))
 @pytest.mark.parametrize("boundary", [None, 0.4])
 def test_whatever_the_prices_nobody_is_beyond_the_bound(seed, boundary):
@@ -71,14 +81,15 @@ def test_whatever_the_prices_nobody_is_beyond_the_bound(seed, boundary):
             box.lines[:, :, :, 0] = rng.exponential(size=box.lines.shape[:3])
             box.lines[:, :, :, 1] = rng.random(box.lines.shape[:3])
             box.lines[:, :, :, 2:] = rng.choice([0, 0.3])
-            box.tilt[:] = rng.normal(), 0 if boundary is None else rng.normal()
+            box.tilt[:] = rng.normal(), 0 if boundary is None else rng.normal(), rng.exponential()
+            box.cost[:] = rng.normal(size=box.cost.shape)
             box.states[:] = True
             pair = rng.integers(len(two.plus))
             box.states[0, pair, rng.integers(2)] = False
             bound_boxes(
                 two, Aim(gap, np.nan if boundary is None else boundary), box, rng.integers(1, 4), 0, 1
             )
-            counts = within(two, box, chosen, numbers)[:, 0]
+            counts = within(two, box, chosen, numbers)[:, 0] & (paid(two, box, chosen, numbers) <= 0)
             if boundary is not None:
                 counts &= (u >= boundary) & (v < boundary)
             beyond = u - v - needed((u + v) / 2, gap)

@@ -145,7 +145,7 @@ def test_whatever_the_prices_nobody_is_beyond_the_bound(seed, gap, flips):
     box = Tree(two, mixed.domain.first, low, high, whole).boxes
     box.prices[:] = rng.normal(size=box.prices.shape)
     box.tree_prices[:] = rng.normal(size=box.tree_prices.shape)
-    box.tilt[:] = rng.normal(), rng.normal() if flips else 0
+    box.tilt[:] = rng.normal(), rng.normal() if flips else 0, 0
     boundary = float(np.median(u)) if flips else np.nan
     column = int(rng.integers(3))  # of one column, only some values are possible
     values = np.arange(two.first[column], two.first[column + 1])

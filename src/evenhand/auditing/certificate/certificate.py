@@ -8,7 +8,7 @@ from typing import Any
 
 import pandas as pd
 
-from evenhand.auditing.people import in_words, plain
+from evenhand.auditing.people import differences, in_words, plain
 from evenhand.wording import listed
 
 
@@ -30,6 +30,8 @@ class Worst:
         No possible person's are farther apart; 0 where it is proven that there is no such person.
     certified : bool
         Whether the bound is as close to the gap as was asked for: nobody worse is possible.
+    near : Series or None
+        With a radius, the real person whom they are nearest to.
     """
 
     person: pd.Series[Any] | None
@@ -38,6 +40,7 @@ class Worst:
     gap: float
     bound: float
     certified: bool
+    near: pd.Series[Any] | None = None
 
 
 @dataclass(frozen=True, repr=False)
@@ -62,6 +65,8 @@ class Certificate:
         How long it took.
     boxes : int
         Into how many parts the possible people were split.
+    radius : float or None
+        How far they are from a real person at most.
     """
 
     worst: Worst
@@ -72,6 +77,7 @@ class Certificate:
     tolerance: float
     seconds: float
     boxes: int
+    radius: float | None = None
 
     @property
     def certified(self) -> bool:
@@ -81,7 +87,8 @@ class Certificate:
     def summary(self) -> str:
         """Return what was found and what is proven, in plain words."""
         worst, flip = self.worst, self.flip
-        lines = [f"Of all possible people, the worst found: {_person(worst)}. {self._said(worst)}"]
+        near = "" if self.radius is None else f" within {self.radius:g} of a real person"
+        lines = [f"Of all possible people{near}, the worst found: {_person(worst)}. {self._said(worst)}"]
         if worst.certified:
             lines.append(
                 f"Certified: nobody's probabilities differ by more than {_points(worst.bound)} points."
@@ -104,12 +111,14 @@ class Certificate:
                 f"Two groups' policies decide {_person(flip)} differently. {self._said(flip)} {how}: of "
                 f"those decided differently, nobody's differ by more than {_points(flip.bound)} points."
             )
-        lines.append("This covers the ranges and categories given, not people outside them.")
+        outside = "people outside them" + ("" if self.radius is None else " or farther from everybody real")
+        lines.append(f"This covers the ranges and categories given, not {outside}.")
         return "\n".join(lines)
 
     def _said(self, worst: Worst) -> str:
         said = ", ".join(f"{value:.3f} as {group}" for group, value in worst.probabilities.items())
-        return f"The probability of {self.label!r} is {said}."
+        alike = "" if worst.near is None else f" The nearest real person differs in {_changed(worst)}."
+        return f"The probability of {self.label!r} is {said}.{alike}"
 
     def to_frame(self) -> pd.DataFrame:
         """Return both findings as columns of texts: the person, what is said about them, and the bound."""
@@ -124,6 +133,7 @@ class Certificate:
                 f"P({self.label}) as {name}": f"{value:.4f}" for name, value in worst.probabilities.items()
             }
             cells |= {f"decided as {name}": str(value) for name, value in worst.decisions.items()}
+            cells |= {} if worst.near is None else {"nearest real person differs in": _changed(worst)}
             found = "nobody found" if worst.person is None else f"{100 * worst.gap:.2f} points"
             cells |= {"apart": found, "nobody possible is more apart than": f"{_points(worst.bound)} points"}
             columns[title] = pd.Series(
@@ -135,7 +145,7 @@ class Certificate:
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain Python, with None for NaN."""
         found = {name: _as_dict(getattr(self, name)) for name in ("worst", "flip")}
-        rest = ("label", "groups", "ranges", "tolerance", "seconds", "boxes")
+        rest = ("label", "groups", "ranges", "tolerance", "seconds", "boxes", "radius")
         return {**found, **{name: plain(getattr(self, name)) for name in rest}}
 
     def __repr__(self) -> str:
@@ -143,8 +153,15 @@ class Certificate:
 
 
 def _as_dict(worst: Worst) -> dict[str, Any]:
-    person = None if worst.person is None else worst.person.to_dict()
-    return {name: plain(value) for name, value in {**vars(worst), "person": person}.items()}
+    people = {
+        name: None if (row := getattr(worst, name)) is None else row.to_dict() for name in ("person", "near")
+    }
+    return {name: plain(value) for name, value in {**vars(worst), **people}.items()}
+
+
+def _changed(worst: Worst) -> str:
+    near, person = worst.near, worst.person
+    return "" if near is None or person is None else differences(near, person)
 
 
 def _person(worst: Worst) -> str:

@@ -5,27 +5,23 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from itertools import permutations
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy import sparse
 from scipy.special import logit
 
-from evenhand.arrays import Floats
 from evenhand.auditing.certificate.certificate import Certificate, Worst
-from evenhand.auditing.certificate.domain import Domain, Encode, possible_people
-from evenhand.auditing.certificate.mixture import Mixture, can_be_bounded, mixture
+from evenhand.auditing.certificate.domain import Domain, possible_people
+from evenhand.auditing.certificate.held import Held, held_by
+from evenhand.auditing.certificate.mixture import Mixture, has_trees, mixture
+from evenhand.auditing.certificate.near import NearTree
+from evenhand.auditing.certificate.people import People, real_people
 from evenhand.auditing.certificate.tree import Tree, any_people, climb
 from evenhand.checks import number
-from evenhand.frames import as_pandas
 from evenhand.metrics.answers import decided_at
 from evenhand.metrics.bootstrap import generator
-from evenhand.metrics.counts import positive_label
-from evenhand.metrics.gower import as_frame
 from evenhand.tables.columns import CATEGORY, NUMBER
-from evenhand.tables.matching import contexts_of, known_categories
-from evenhand.tables.preprocessing import encode, told_missing
 from evenhand.wording import listed
 
 _STARTS = 100  # people, real ones and drawn ones each, from which worse ones are looked for
@@ -38,6 +34,7 @@ def certify(
     *,
     ranges: Mapping[str, Any] | None = None,
     groups: Sequence[Any] | None = None,
+    radius: float | None = None,
     tolerance: float = 0.001,
     time_limit: float = 60.0,
     random_state: Any = 0,
@@ -60,6 +57,9 @@ def certify(
         Categories are otherwise those that training saw.
     groups : list, optional
         The groups to compare, each with every other; all by default.
+    radius : float, optional
+        Only people within this Gower distance of somebody in X are possible: the mean of the columns'
+        differences, |difference| / range for numbers, 0 or 1 for categories.
     tolerance : float
         A bound that is this close to what was found counts as certified.
     time_limit : float
@@ -92,14 +92,26 @@ def certify(
     (True, True)
     """
     began = time.monotonic()
+    if radius is not None:
+        number("radius", radius, low=0, high=1, open_low=True)
+        if X is None:
+            raise ValueError("Got a radius but no X, but expected the real people whom others are near.")
     number("tolerance", tolerance, low=0, open_low=True)
     number("time_limit", time_limit, low=0)
-    held = _held(model, X)
+    held = held_by(model, X)
+    if radius is not None and has_trees(held.policies):
+        raise ValueError(
+            "Got a radius for policies with trees, but only networks are bounded near people. `evenhand fit "
+            "--policies networks` makes them."
+        )
     names = _groups(held.policies, groups)
-    given = possible_people(held.contexts, held.kinds, held.categories, held.gaps, ranges or {})
+    about = held.contexts, held.kinds, held.categories, held.gaps
+    given = possible_people(*about, ranges or {}, sides=2 if radius else 1)
     mixed = mixture(held.policies, given, held.encode)
-    domain = mixed.domain
-    trees = _trees(mixed, held, names, generator(random_state), began + time_limit / 4)
+    domain, real = mixed.domain, None
+    if radius is not None and held.contexts is not None:
+        real = real_people(domain, held.contexts, radius)
+    trees = _trees(mixed, held, names, real, generator(random_state), began + time_limit / 4)
     started = time.monotonic()  # loops are compiled by now
     # Half of the time for everybody, the other half for those decided differently, and what is left.
     for which, share in ((0, 0.5), (1, 1.0), (0, 1.0)):
@@ -108,13 +120,12 @@ def certify(
             if flip.person is not None:
                 worse.offer(flip.found, *flip.person)
     everybody = _bound(trees[0])  # holds for those decided differently, too
-    worst, decided = (
-        _finding(kind, min(_bound(kind), everybody), domain, held, model, tolerance) for kind in trees
-    )
+    asked = domain, held, model, real, tolerance
+    worst, decided = (_finding(kind, min(_bound(kind), everybody), *asked) for kind in trees)
     boxes = sum(tree.split for kind in trees for tree in kind)
     return Certificate(
         worst, decided, held.policies.classes_.tolist()[held.positive], list(names), given.in_words(),
-        tolerance, time.monotonic() - began, boxes,
+        tolerance, time.monotonic() - began, boxes, radius,
     )  # fmt: skip
 
 
@@ -126,79 +137,6 @@ def worst_possible(
         return None
     options = {} if asked is True else dict(asked)
     return certify(model, X, **{"random_state": random_state, **options})
-
-
-class _Held(NamedTuple):
-    """What a certificate needs of a model."""
-
-    policies: Any  # a CooperativeBandits, which is not imported for those who only audit
-    encode: Encode
-    kinds: dict[str, str]
-    categories: dict[str, list[Any]]
-    gaps: set[str]
-    contexts: pd.DataFrame | None
-    threshold: float | None
-    positive: int
-
-
-def _held(model: Any, X: Any) -> _Held:
-    policies = getattr(model, "model", getattr(model, "estimator_", model))
-    if not can_be_bounded(policies):
-        raise TypeError(
-            f"Got {type(policies).__name__}, but expected a fitted CooperativeBandits, CooperativeBoosting "
-            "or CooperativeEnsemble, or a Deployed or tabular model around one: only their policies can be "
-            "bounded."
-        )
-    labels = policies.classes_.tolist()
-    if len(labels) != 2:
-        raise ValueError(f"Got a model of {len(labels)} labels, but a certificate compares two.")
-    positive = positive_label(labels, getattr(model, "pos_label", None))
-    threshold, frame = getattr(model, "threshold", None), None if X is None else as_pandas(X)
-    about = threshold, 1 if positive is None else positive
-    prepared = getattr(model, "preprocessor", getattr(model, "preprocessor_", None))
-    if prepared is None:
-        if frame is None:
-            raise ValueError(
-                f"Got no X, but a bare {type(policies).__name__} needs it: the columns' ranges are X's."
-            )
-        return _bare(policies, as_frame(_dense(frame) if sparse.issparse(frame) else frame), *about)
-    kinds = getattr(model, "columns", None) or model.columns_
-    contexts = None if frame is None else contexts_of(frame, kinds, prepared)
-    categories = {
-        name: list(dict.fromkeys(known_categories(prepared, name).values()))
-        for name, kind in kinds.items()
-        if kind == CATEGORY
-    }
-    return _Held(
-        policies, lambda rows: _dense(encode(prepared, rows)), kinds, categories, told_missing(prepared),
-        contexts, *about,
-    )  # fmt: skip
-
-
-def _bare(policies: Any, table: pd.DataFrame, threshold: float | None, positive: int) -> _Held:
-    """Return what is needed of a model that takes people's columns as they are."""
-    table = table.rename(columns=str)
-    words = getattr(policies, "categories_", None)
-    if words is None:  # networks take numbers, and no gaps
-        kinds = dict.fromkeys(table.columns, NUMBER)
-        return _Held(
-            policies, lambda rows: rows.to_numpy(np.float64), kinds, {}, set(), table, threshold, positive
-        )
-    from evenhand.boosting.columns import as_numbers
-
-    table = table.assign(**{name: table[name].map(str) for name in words})
-    kinds = {name: CATEGORY if name in words else NUMBER for name in table.columns}
-    return _Held(
-        policies, lambda rows: as_numbers(rows, words).to_numpy(np.float64), kinds,
-        {name: known.tolist() for name, known in words.items()},
-        {name for name, kind in kinds.items() if kind == NUMBER and table[name].isna().any()},
-        table, threshold, positive,
-    )  # fmt: skip
-
-
-def _dense(features: Any) -> Floats:
-    dense = features if isinstance(features, np.ndarray) else features.toarray()
-    return np.asarray(dense, dtype=np.float64)
 
 
 def _groups(policies: Any, groups: Sequence[Any] | None) -> list[Any]:
@@ -215,12 +153,11 @@ def _groups(policies: Any, groups: Sequence[Any] | None) -> list[Any]:
 
 
 def _trees(
-    mixed: Mixture, held: _Held, names: list[Any], rng: np.random.Generator, until: float
+    mixed: Mixture, held: Held, names: list[Any], real: People | None, rng: np.random.Generator, until: float
 ) -> tuple[list[Tree], list[Tree]]:
     """Return a tree for each pair of groups, and one for those decided differently, with people to start."""
     domain = mixed.domain
-    ends = [[getattr(option, end) for option in domain.options] for end in ("low", "high", "whole")]
-    low, high, whole = np.array(ends[0]), np.array(ends[1]), np.array(ends[2])
+    low, high, whole = domain.ends()
     if not mixed.networks.b1.size:
         high = low  # any number of a piece of a range does for trees
     every = list(held.policies.groups_)
@@ -237,10 +174,15 @@ def _trees(
         if not trees[0]:
             mixed.check(two, at[0], drawn)
         for kind, line in zip(trees, (None, boundary), strict=True):
-            tree = Tree(two, domain.first, low, high, whole, line, (one, other))
+            about = two, domain.first, low, high, whole, line, (one, other)
+            if real is not None:
+                tree = NearTree(*about, people=real)
+                tree.seek(until)
+                kind.append(tree)
+                continue
+            kind.append(Tree(*about))
             for chosen, numbers in starts:
-                climb(tree, chosen.copy(), numbers.copy(), until=until)
-            kind.append(tree)
+                climb(kind[-1], chosen.copy(), numbers.copy(), until=until)
     return trees
 
 
@@ -256,12 +198,12 @@ def _grow(trees: list[Tree], tolerance: float, until: float, known: float) -> No
         if min(top.bound, known) <= enough:
             return
         top.grow(enough)
-        top.look_again(until)
 
 
 def _finding(
-    trees: list[Tree], bound: float, domain: Domain, held: _Held, model: Any, tolerance: float
-) -> Worst:
+    trees: list[Tree], bound: float, domain: Domain, held: Held, model: Any, real: People | None,
+    tolerance: float,
+) -> Worst:  # fmt: skip
     """Return the worst person of all trees, with what the model itself says about them."""
     best = max(trees, key=lambda tree: tree.found)
     if best.person is None:
@@ -277,14 +219,24 @@ def _finding(
     shown = {name: float(said[place, held.positive]) for name, place in zip(best.groups, at, strict=True)}
     gap = abs(shown[best.groups[0]] - shown[best.groups[1]])
     bound = min(1.0, max(bound + _ROUNDING, gap))
-    person = row.astype(object).iloc[0]
+    near = None
+    if real is not None and held.contexts is not None:
+        who, _ = real.nearest(np.arange(len(real.rows)), np.flatnonzero(chosen), numbers)
+        near = _person(domain, held.contexts.iloc[real.rows[who]])
+    decisions = {name: labels[decided[place]] for name, place in zip(best.groups, at, strict=True)}
+    certified = bound - gap <= tolerance + 10 * _ROUNDING
+    return Worst(_person(domain, row.iloc[0]), shown, decisions, gap, bound, certified, near)
+
+
+def _person(domain: Domain, row: pd.Series[Any]) -> pd.Series[Any]:
+    """Return somebody's values as a table has them: dates, and whole numbers where all are."""
+    person = row[list(domain.columns)].astype(object)
     for name, kind in domain.kinds.items():
         if kind not in (NUMBER, CATEGORY) and not pd.isna(person[name]):
             person[name] = np.datetime64(round(person[name] * 86_400e3), "ms").item()  # days since 1970
         elif domain.columns[name][0].whole and not pd.isna(person[name]):
             person[name] = int(person[name])
-    decisions = {name: labels[decided[place]] for name, place in zip(best.groups, at, strict=True)}
-    return Worst(person, shown, decisions, gap, bound, bound - gap <= tolerance + 10 * _ROUNDING)
+    return person
 
 
 def _named(model: Any) -> bool:

@@ -7,6 +7,9 @@ box is found column by column. So every pair can name its own worst person. Pric
 which sum to 0 over the pairs, make them agree on one. Column by column, the prices are set so that all pairs
 want each value equally, which never raises the sum: this is the message passing of dual decomposition. Trees
 are asked like pairs, about the columns that they split.
+
+Where people have to be near a real one, each value has a cost, and nobody's costs sum to more than 0. So any
+price of this sum can be taken off.
 """
 
 from __future__ import annotations
@@ -28,17 +31,19 @@ _SWEEPS = 3  # over all columns, between two turns of the lines
 def bound_boxes(two: TwoPolicies, aim: Aim, boxes: Any, rounds: int, begin: int, end: int) -> None:
     """Bound some of the boxes: lower their prices and lines, and write what is learnt of them."""
     for at in range(begin, end):
+        if boxes.gap[at] < 0:
+            continue
         boxes.excess[at] = _bound(
             two, aim, boxes.allowed[at], boxes.ends[at], boxes.states[at], boxes.prices[at],
-            boxes.tree_prices[at], boxes.lines[at], boxes.tilt[at], rounds, boxes.margins[at],
-            boxes.agreed[at], boxes.score[at],
+            boxes.tree_prices[at], boxes.cost[at], boxes.lines[at], boxes.tilt[at], rounds,
+            boxes.margins[at], boxes.agreed[at], boxes.score[at],
         )  # fmt: skip
 
 
 @jit()
 def _bound(
     two: TwoPolicies, aim: Aim, allowed: Any, ends: Any, states: Any, prices: Any, tree_prices: Any,
-    lines: Any, tilt: Any, rounds: int, margins: Any, agreed: Any, score: Any,
+    cost: Any, lines: Any, tilt: Any, rounds: int, margins: Any, agreed: Any, score: Any,
 ) -> float:  # fmt: skip
     """Return the lowest excess of some rounds; keep its prices, lines and tilt, and what it teaches."""
     pairs, values = prices.shape
@@ -50,7 +55,8 @@ def _bound(
             mean = forest.sum_of(two, column, value, grown.owed)
             for pair in range(pairs):
                 mean += prices[pair, value]
-            mean /= _voices(two, column)  # not quite 0: stored prices are rounded
+            # The sum is not quite 0: stored prices are rounded. What is paid for distance is shared by all.
+            mean = (mean + tilt[2] * cost[value]) / _voices(two, column)
             for pair in range(pairs):
                 one, other = two.plus[pair], two.minus[pair]
                 plus[pair, value] = two.base[option, one] + two.slope[option, one] * ends[value]
@@ -60,12 +66,7 @@ def _bound(
     up, down, state = np.empty(pairs), np.empty(pairs), np.zeros(pairs, np.int64)
     worth, best = np.empty((pairs, 2, values)), np.empty((pairs, 2, len(two.first) - 1))
     total, worths, units = np.empty((pairs, 2)), np.empty(values), np.empty(len(two.start))
-    turned, kept, touch, kept_by_trees = (
-        lines.copy(),
-        owed.copy(),
-        tilt.copy(),
-        grown.owed[: len(tree_prices)].copy(),
-    )
+    turned, kept, touch, kept_by_trees = lines.copy(), owed.copy(), tilt.copy(), grown.owed.copy()
     lowest, bold, due = np.inf, 1.0, 0.0
     for _ in range(rounds):
         excess, one, other = weigh(two, aim, touch, up, down)
@@ -81,7 +82,7 @@ def _bound(
         if excess < lowest:
             lowest, bold = excess, min(1.0, 4 * bold)
             kept[:], lines[:], tilt[:], margins[:] = owed, turned, touch, worths
-            kept_by_trees[:] = grown.owed[: len(tree_prices)]
+            kept_by_trees[:] = grown.owed
             for pair in range(pairs):
                 state[pair] = 1 if total[pair, 1] > total[pair, 0] else 0
             due = excess + (_BELOW if aim.gap == 0 else 0.0) - _learn(
@@ -90,9 +91,13 @@ def _bound(
             ) - forest.learn(two, agreed, grown, one, other, score[pairs:])  # fmt: skip
         if lowest < 0 or due <= 0:
             break
-        owed[:], turned[:], touch[:] = kept, lines, tilt
-        grown.owed[: len(tree_prices)] = kept_by_trees
-        mend(two, aim, units, grown.said, state, up, down, turned, touch, bold * due)
+        owed[:], turned[:], touch[:], grown.owed[:] = kept, lines, tilt, kept_by_trees
+        far = 0.0
+        for value in agreed:
+            far += cost[value]
+        mend(two, aim, units, grown.said, far, state, up, down, turned, touch, bold * due)
+        if pairs:  # where there are costs, there are no trees
+            owed -= (touch[2] - tilt[2]) * cost / pairs
     prices[:], tree_prices[:] = kept, kept_by_trees
     return lowest
 

@@ -11,10 +11,9 @@ import pandas as pd
 
 from evenhand.arrays import Codes, Flags, Floats
 from evenhand.auditing.certificate.policies import TwoPolicies, two_policies
-from evenhand.checks import did_you_mean
+from evenhand.auditing.ranges import check_columns, ends_of, finite, some_of
 from evenhand.network import Network
 from evenhand.tables.columns import CATEGORY
-from evenhand.wording import listed
 
 Encode = Callable[[pd.DataFrame], Floats]
 COMBINED = (
@@ -51,6 +50,11 @@ class Domain:
     def first(self) -> Codes:
         """Where each column's options begin, and where the last one's end."""
         return np.cumsum([0, *map(len, self.columns.values())])
+
+    def ends(self) -> tuple[Floats, Floats, Flags]:
+        """Return each option's lowest and highest number, and whether only whole ones are possible."""
+        low, high, whole = ([getattr(each, end) for each in self.options] for end in ("low", "high", "whole"))
+        return np.array(low), np.array(high), np.array(whole)
 
     def rows(self, chosen: Flags, numbers: Floats) -> pd.DataFrame:
         """Return people as rows of a table, given their options and numbers."""
@@ -118,7 +122,7 @@ class Domain:
         """Return two groups' policies with what every option adds to them."""
         first_layer = np.concatenate([policies.W1[one], policies.W1[other]], axis=1).astype(np.float64)
         at_low, at_high = (self.one_by_one(encode, end) @ first_layer for end in ("low", "high"))
-        low, high = (np.array([getattr(option, end) for option in self.options]) for end in ("low", "high"))
+        low, high, _ = self.ends()
         start = at_low[0]  # the first option of every column
         slope = (at_high - at_low) / np.where(high > low, high - low, 1)[:, None]
         base = at_low - start - slope * low[:, None]
@@ -137,55 +141,33 @@ def possible_people(
     categories: dict[str, list[Any]],
     gaps: set[str],
     ranges: Mapping[str, Any],
+    sides: int = 1,
 ) -> Domain:
     """Return the possible people: `ranges` come first, then the contexts' own, then training's categories.
 
-    `gaps` are the columns of numbers in which a missing value is told apart.
+    `gaps` are the columns of numbers in which a missing value is told apart. A range of numbers is an option
+    `sides` times, 2 if those below and above real people's are told apart.
     """
-    for name in ranges:
-        if name not in kinds:
-            raise ValueError(
-                f"Got a range for {name!r}, but the model has no such column.{did_you_mean(name, kinds)}"
-            )
+    check_columns("ranges", ranges, kinds)
     columns = {}
     for name, kind in kinds.items():
         if kind == CATEGORY:
-            columns[name] = [Option(value) for value in _chosen(name, categories[name], ranges)]
+            columns[name] = [
+                Option(value) for value in some_of(name, ranges.get(name, categories[name]), categories[name])
+            ]
             continue
         known = np.empty(0) if contexts is None else contexts[name].dropna().to_numpy(dtype=np.float64)
         low, high = _ends(name, known, ranges)
         whole = len(known) > 0 and bool((known == np.round(known)).all()) and low == round(low)
-        columns[name] = [Option(low, low, float(np.floor(high)) if whole else high, whole, True)]
+        high = float(np.floor(high)) if whole else high
+        columns[name] = [Option(low, low, high, whole, True)] * (sides if high > low else 1)
         columns[name] += [Option(float("nan"))] if name in gaps else []
     return Domain(columns, kinds)
 
 
-def _chosen(name: str, known: list[Any], ranges: Mapping[str, Any]) -> list[Any]:
-    wanted = ranges.get(name, known)
-    wanted = [wanted] if isinstance(wanted, str) else list(wanted)
-    for value in wanted:
-        if value not in known:
-            near = did_you_mean(value, known)
-            raise ValueError(
-                f"Got {value!r} among the categories of {name!r}, but training saw only "
-                f"{listed(known, most=10)}.{near}"
-            )
-    if not wanted:
-        raise ValueError(f"Got no category for {name!r}, but expected at least one.")
-    return wanted
-
-
 def _ends(name: str, known: Floats, ranges: Mapping[str, Any]) -> tuple[float, float]:
     if name in ranges:
-        try:
-            low, high = (float(end) for end in ranges[name])
-        except (TypeError, ValueError):
-            low, high = np.nan, np.nan
-        if not (np.isfinite([low, high]).all() and low <= high):
-            raise ValueError(
-                f"Got {ranges[name]!r} as the range of {name!r}, but expected two numbers, the lower first."
-            )
-        return low, high
+        return ends_of(name, ranges[name], finite)
     if not len(known):
         raise ValueError(
             f"Got no range for {name!r}, but a certificate covers ranges: give X, people whose lowest and "

@@ -15,13 +15,17 @@ from scipy.special import expit
 
 from evenhand.arrays import Codes, Flags, Floats
 from evenhand.auditing.certificate.consensus import bound_boxes
+from evenhand.auditing.certificate.people import CLOSE
 from evenhand.auditing.certificate.policies import Aim, TwoPolicies, gap_beyond
 
 _AT_ONCE = 128  # boxes that are split together
 _FIRST, _FEW, _MORE = 50, 2, 3  # rounds: for everybody; for a split that is tried; for the one that is taken
-_NEAR = 10  # people from whom worse ones are looked for, now and then
 _ROOM = 400e6  # bytes of prices; beyond, the newest boxes are split first, which keeps their number
+_OFFERED = 8  # people, of those met, who are looked at whether they are possible
 _FLAT = ((0.0, 0.5, 0.1, 0.3), (0.0, 1.0, 0.1, 0.3))  # lines to begin with, and by how much they are turned
+
+
+Reach = list[tuple[Any, Any, Any]]
 
 
 class Boxes(NamedTuple):
@@ -33,7 +37,9 @@ class Boxes(NamedTuple):
     prices: npt.NDArray[np.float32]  # (boxes, pairs, values)
     tree_prices: npt.NDArray[np.float32]  # (boxes, prices of all trees)
     lines: Floats  # (boxes, pairs, 2, 4): β and α in each state, and how far they are turned next
-    tilt: Floats  # (boxes, 2): where the tangent touches, and the price of being decided differently
+    people: Codes  # (boxes,): the set of real people whom those in the box have to be near
+    cost: Floats  # (boxes, values): what a value costs of being near; nobody's costs sum to more than 0
+    tilt: Floats  # (boxes, 3): where the tangent touches, the prices of being decided differently and of cost
     excess: Floats  # (boxes,): the bound, as logits beyond the gap aimed at
     gap: Floats  # (boxes,): the bound on the difference of probabilities
     margins: Floats  # (boxes, values): how much each value is worth to all pairs
@@ -78,7 +84,6 @@ class Tree:
     person: tuple[Flags, Floats] | None = None
     boxes: Boxes = field(init=False)
     split: int = 0
-    looked: int = 0  # how many boxes there had been when worse people were looked for
 
     def __post_init__(self) -> None:
         two = self.two
@@ -89,9 +94,10 @@ class Tree:
             ends=np.where(upper, self.high[two.option], self.low[two.option])[None],
             states=np.ones((1, pairs, 2), dtype=np.bool_),
             prices=np.zeros((1, pairs, values), dtype=np.float32),
-            tree_prices=np.zeros((1, two.forest.priced), dtype=np.float32),
+            tree_prices=np.zeros((1, two.forest.price[-1]), dtype=np.float32),
             lines=np.tile(_FLAT, (1, pairs, 1, 1)),
-            tilt=np.zeros((1, 2)), excess=np.zeros(1), gap=np.ones(1), margins=np.zeros((1, values)),
+            people=np.zeros(1, dtype=np.int64), cost=np.zeros((1, values)), tilt=np.zeros((1, 3)),
+            excess=np.zeros(1), gap=np.ones(1), margins=np.zeros((1, values)),
             agreed=np.zeros((1, columns), dtype=np.int64), score=np.zeros((1, pairs + columns)),
         )  # fmt: skip
         self._bound(self.boxes, -1.0, _FIRST)
@@ -143,27 +149,33 @@ class Tree:
 
     def _met(self, boxes: Boxes, values: Codes) -> Floats:
         """Offer the people who have these values, one in each box; return their gaps."""
-        chosen, numbers = self._people(boxes, values)
-        gaps = _score(self, chosen, numbers)
-        best = int(gaps.argmax())
-        if gaps[best] >= 0:
-            self.offer(float(gaps[best]), chosen[best], numbers[best])
-        return gaps
-
-    def _people(self, boxes: Boxes, values: Codes) -> tuple[Flags, Floats]:
-        """Return the people who have these values, one in each box, as options and numbers."""
         chosen = np.zeros((len(values), len(self.low)), dtype=np.bool_)
         numbers = np.zeros(chosen.shape)
         rows, options = np.arange(len(values))[:, None], self.two.option[values]
         chosen[rows, options], numbers[rows, options] = True, boxes.ends[rows, values]
-        return chosen, numbers
+        gaps = self.score(chosen, numbers)
+        gaps[np.take_along_axis(boxes.cost, values, 1).sum(1) > CLOSE] = -1.0
+        for at in np.argsort(-gaps)[:_OFFERED].tolist():
+            if gaps[at] > max(self.found, -CLOSE) and self._possible(boxes, at, chosen[at], numbers[at]):
+                self.offer(float(gaps[at]), chosen[at], numbers[at])
+        return gaps
 
-    def look_again(self, until: float) -> None:
-        """Look for worse people near those agreed upon where bounds are largest, now and then."""
-        if self.split >= 4 * self.looked and len(self.boxes.gap):
-            boxes = self.boxes.take(np.argsort(-self.boxes.gap)[:_NEAR])
-            climb(self, *self._people(boxes, boxes.agreed), until=until)
-            self.looked = self.split
+    def _possible(self, boxes: Boxes, row: int, chosen: Flags, numbers: Floats) -> bool:
+        return True
+
+    def score(self, chosen: Flags, numbers: Floats) -> Floats:
+        """Return how far apart the policies are for people; below 0 for those who don't count."""
+        u, v = self.two.logits(chosen, numbers).T
+        gaps = np.asarray(expit(u) - expit(v))
+        if self.boundary is None:
+            return gaps
+        short = np.maximum(self.boundary - u, 0) + np.maximum(v - self.boundary, 0)
+        return np.where((short == 0) & (v < self.boundary), gaps, -1e-9 - short)
+
+    def reach(self, who: Any, chosen: Flags, numbers: Floats, column: int) -> Reach:
+        """Return, of each of a column's options, the lowest and highest number, and who can have it."""
+        options = range(self.first[column], self.first[column + 1])
+        return [(self.low[option], self.high[option], True) for option in options]
 
     def offer(self, gap: float, chosen: Flags, numbers: Floats) -> None:
         """Keep a person if the policies are farther apart for them than for anybody found before."""
@@ -172,33 +184,37 @@ class Tree:
 
     def _halves(self, boxes: Boxes, enough: float) -> Boxes:
         """Return both halves of every box: by a pair of units or by a column, whichever promises more."""
-        count = len(boxes.gap)
-        both = np.tile(np.arange(count), 2)
-        by_column = boxes.take(both)
-        pairs = len(self.two.plus)
-        for row, column in enumerate(boxes.score[:, pairs:].argmax(1).tolist()):
-            self._part(by_column, row, count + row, column)
-        tried = [by_column]
-        if pairs:
-            by_pair = boxes.take(both)
-            pair = boxes.score[:, :pairs].argmax(1)
-            able = np.flatnonzero(boxes.score[np.arange(count), pair] > 0)
-            by_pair.states[able, pair[able], 1] = False
-            by_pair.states[count + able, pair[able], 0] = False
-            tried.append(by_pair)
-        left = []
-        for halves in tried:
+        count, tried, left = len(boxes.gap), self._candidates(boxes), []
+        for halves, able in tried:
             self._bound(halves, enough, _FEW)
             open_still = np.maximum(halves.gap - enough, 0).reshape(2, count)
-            left.append(open_still.sum(0) + open_still.max(0) / 2)
-        pick = np.tile(np.argmin(left, 0), 2)  # the first if equal: halves by no unit to split by are none
-        parts = tried[0].take(pick == 0)
-        if pairs:
-            parts = parts.join(by_pair.take(pick == 1))
+            left.append(np.where(able, open_still.sum(0) + open_still.max(0) / 2, np.inf))
+        pick = np.tile(np.argmin(left, 0), 2)
+        parts = tried[0][0].take(pick == 0)
+        for at, (halves, _) in enumerate(tried[1:], 1):
+            parts = parts.join(halves.take(pick == at))
         unsettled = parts.take(parts.gap > enough)
         if len(unsettled.gap):
             self._bound(unsettled, enough, _MORE)
         return unsettled.join(parts.take(parts.gap <= enough))
+
+    def _candidates(self, boxes: Boxes) -> list[tuple[Boxes, Flags]]:
+        """Return the halves of every box in each of the ways to split it, and which boxes can be split so."""
+        count, pairs = len(boxes.gap), len(self.two.plus)
+        both = np.tile(np.arange(count), 2)
+        by_column = boxes.take(both)
+        for row, column in enumerate(boxes.score[:, pairs:].argmax(1).tolist()):
+            self._part(by_column, row, count + row, column)
+        tried = [(by_column, boxes.score[:, pairs:].max(1) > 0)]
+        if pairs:
+            by_pair = boxes.take(both)
+            pair = boxes.score[:, :pairs].argmax(1)
+            able = boxes.score[np.arange(count), pair] > 0
+            at = np.flatnonzero(able)
+            by_pair.states[at, pair[at], 1] = False
+            by_pair.states[count + at, pair[at], 0] = False
+            tried.append((by_pair, able))
+        return tried
 
     def _part(self, boxes: Boxes, below: int, above: int, column: int) -> None:
         """Split a column of a box that is there twice: the better options, or the lower half of a range."""
@@ -231,44 +247,35 @@ class Tree:
 
 
 def climb(
-    tree: Tree, chosen: Flags, numbers: Floats, *, until: float, sweeps: int = 5, points: int = 9
-) -> None:
-    """Improve people one column at a time, until then at most, and offer the best to the tree."""
-    rows = np.arange(len(chosen))
-    best = _score(tree, chosen, numbers)
+    tree: Tree, chosen: Flags, numbers: Floats, *, until: float, who: Any = None, sweeps: int = 5,
+    points: int = 9,
+) -> None:  # fmt: skip
+    """Improve people one column at a time, until then at most, and offer the best to the tree.
+
+    `who` are the real people whom they have to stay near.
+    """
+    best = tree.score(chosen, numbers)
     for _ in range(sweeps):
         before = best.copy()
-        for begin, end in pairwise(tree.first.tolist()):
+        for column, (begin, end) in enumerate(pairwise(tree.first.tolist())):
             if time.monotonic() > until:
                 break
-            for option in range(begin, end):
-                low, high = tree.low[option], tree.high[option]
-                tried = np.linspace(low, high, max(2, points // (end - begin)) if high > low else 1)
-                for value in np.unique(np.round(tried) if tree.whole[option] else tried):
+            for option, (low, high, able) in enumerate(tree.reach(who, chosen, numbers, column), begin):
+                for part in np.linspace(0, 1, points if tree.high[option] > tree.low[option] else 1):
+                    value = low + part * (high - low)
                     other, amounts = chosen.copy(), numbers.copy()
                     other[:, begin:end] = False
-                    other[:, option], amounts[:, option] = True, value
-                    score = _score(tree, other, amounts)
-                    better = rows[score > best]
-                    chosen[better], numbers[better], best[better] = (
-                        other[better],
-                        amounts[better],
-                        score[better],
-                    )
+                    other[:, option] = True
+                    amounts[:, option] = np.round(value) if tree.whole[option] else value
+                    score = tree.score(other, amounts)
+                    better = (score > best) & able
+                    chosen[better], numbers[better] = other[better], amounts[better]
+                    best[better] = score[better]
         if (best <= before + 1e-9).all():
             break
     at = int(best.argmax())
     if best[at] > 0:
         tree.offer(float(best[at]), chosen[at], numbers[at])
-
-
-def _score(tree: Tree, chosen: Flags, numbers: Floats) -> Floats:
-    u, v = tree.two.logits(chosen, numbers).T
-    gaps = np.asarray(expit(u) - expit(v))
-    if tree.boundary is None:
-        return gaps
-    short = np.maximum(tree.boundary - u, 0) + np.maximum(v - tree.boundary, 0)
-    return np.where((short == 0) & (v < tree.boundary), gaps, -1e-9 - short)
 
 
 def any_people(

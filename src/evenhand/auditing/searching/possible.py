@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
 from evenhand.arrays import Codes
-from evenhand.checks import did_you_mean
+from evenhand.auditing.ranges import check_columns, ends_of, some_of
 from evenhand.metrics.group_columns import joint_codes, one_hot_features
 from evenhand.tables.columns import is_number
-from evenhand.wording import listed
 
 GRID = 256  # numbers from a column's lowest to its highest, besides those that people have
 
@@ -55,8 +54,8 @@ def possible_people(
     ([3, 2], [{'age': 21, 'job': 'cook'}])
     """
     ranges = ranges or {}
-    _check_names("together", (name for columns in together for name in columns), frame)
-    _check_names("ranges", ranges, frame)
+    check_columns("together", (name for columns in together for name in columns), frame)
+    check_columns("ranges", ranges, frame)
     taken = {name for columns in together for name in columns}
     rest = one_hot_features(frame[[name for name in frame.columns if name not in taken]])
     features, real = [], []
@@ -80,24 +79,12 @@ def possible_people(
     return Possible(features, within[people], people)
 
 
-def _check_names(what: str, names: Iterable[Any], frame: pd.DataFrame) -> None:
-    for name in names:
-        if name not in frame.columns:
-            near = did_you_mean(name, frame.columns)
-            raise ValueError(f"Got {name!r} in {what}, but the model takes no such column.{near}")
-
-
 def _in_order(column: pd.Series[Any], ends: Any) -> Feature:
     """Return numbers or dates in their order: those that people have, and numbers between them."""
     known = column.dropna().drop_duplicates()
     if ends is not None:
-        try:
-            low, high = ends
-            known = known[(known >= low) & (known <= high)]
-        except (TypeError, ValueError):
-            raise ValueError(
-                f"Got {ends!r} as the range of {column.name!r}, but expected two values, the lower first."
-            ) from None
+        low, high = ends_of(column.name, ends, float if is_number(column) else pd.Timestamp)
+        known = known[(known >= low) & (known <= high)]
     elif len(known):
         low, high = known.min(), known.max()
     if len(known) and is_number(column) and np.isfinite([float(low), float(high)]).all():
@@ -112,14 +99,7 @@ def _in_order(column: pd.Series[Any], ends: Any) -> Feature:
 
 def _kept(feature: Feature, codes: Codes, name: Any, wanted: Any) -> tuple[Feature, Codes]:
     """Return a feature with only some of its categories, and whose values they are; -1 for others."""
-    wanted = [wanted] if isinstance(wanted, str) else list(wanted)
     known = feature.values[name]
-    for value in wanted:
-        if not (known == value).any():
-            raise ValueError(
-                f"Got {value!r} among the categories of {name!r}, but expected some of "
-                f"{listed(known.tolist(), most=10)}.{did_you_mean(value, known)}"
-            )
-    stays = known.isin(wanted).to_numpy()
+    stays = known.isin(some_of(name, wanted, known.tolist())).to_numpy()
     place = np.where(stays, np.cumsum(stays) - 1, -1)
     return Feature(feature.values[stays], 0), np.where(codes < 0, -1, place[codes])
