@@ -14,8 +14,9 @@ import pytest
 from evenhand.bandits.randomness import uniform
 from evenhand.tables import pieces as module
 from evenhand.tables.coding import Coding, Encoder
+from evenhand.tables.csv_pieces import pieces_of
 from evenhand.tables.load import load_table
-from evenhand.tables.pieces import drawn, pieces_of
+from evenhand.tables.pieces import drawn
 from evenhand.tables.preprocessing import encode, make_preprocessor
 from evenhand.tables.surveying import survey
 from factories import make_people
@@ -230,7 +231,75 @@ def test_too_many_labels_are_refused_before_they_fill_memory(tmp_path, monkeypat
         survey(pieces_of(folder), sample=100, **{**ASKED, "label": "skill"})
 
 
-def test_other_tables_are_not_read_in_pieces(tmp_path):
-    make_people(30).to_csv(tmp_path / "people.csv")
-    assert pieces_of(tmp_path / "people.csv") is None
+def test_other_tables_are_not_read_in_pieces():
     assert pieces_of(make_people(30)) is None
+
+
+# CSV ---------------------------------------------------------------------------------------------------
+
+
+def odd_columns():
+    """Return people whose columns look like numbers, dates or truths for a while, and then do not."""
+    people = many_kinds(400).drop(columns=["since", "wage"])
+    people["postal"] = [f"{at % 50:04d}" for at in range(400)]
+    people["grade"] = [str(at % 12) if at < 300 else "none yet" for at in range(400)]
+    people["open"] = ["True" if at % 3 else "False" for at in range(400)]
+    people["shut"] = ["True" if at < 200 else "maybe" for at in range(400)]
+    people["score"] = [f"{at}.50" if at % 5 else "" for at in range(400)]
+    people["late"] = ["" if at < 250 else f"{at % 9}" for at in range(400)]
+    people["said"] = ["'=1" if at == 333 else "x" if at % 2 else "y" for at in range(400)]
+    return people
+
+
+@pytest.mark.parametrize(
+    ("ending", "how"),
+    [(".csv", {}), (".csv.gz", {}), (".csv", {"sep": ";"}), (".csv", {"sep": ";", "decimal": ","})],
+    ids=str,
+)
+def test_a_csv_file_is_read_as_in_memory(tmp_path, ending, how):
+    path = tmp_path / f"people{ending}"
+    people = odd_columns()
+    if "decimal" in how:
+        people["score"] = pd.to_numeric(people["score"])
+    people.to_csv(path, index=False, **how)
+    whole = load_table(path, label="hired", sensitive="sex")
+    found = survey(pieces_of(path), sample=1000, **ASKED)
+    assert found.notes == whole.notes
+    pd.testing.assert_frame_equal(found.contexts, whole.contexts)
+    coding, numbers, codes = read(found)
+    pd.testing.assert_frame_equal(coding.contexts(numbers, codes), whole.contexts)
+
+
+def test_decimal_commas_in_parquet_are_read_as_in_memory(tmp_path):
+    people = make_people(200).astype({"skill": "str"})
+    people["skill"] = people["skill"].str.replace(".", ",")
+    people.to_parquet(tmp_path / "people.parquet")
+    whole = load_table(tmp_path / "people.parquet", label="hired", sensitive="sex", decimal=",")
+    found = survey(pieces_of(tmp_path / "people.parquet", decimal=","), sample=1000, **ASKED)
+    pd.testing.assert_frame_equal(found.contexts, whole.contexts)
+
+
+def test_a_damaged_line_of_csv_is_named(tmp_path):
+    path = tmp_path / "people.csv"
+    make_people(300).to_csv(path, index=False)
+    lines = path.read_text().splitlines()
+    path.write_text("\n".join([*lines[:200], "1,2", *lines[200:]]))
+    with pytest.raises(ValueError, match=r"people\.csv, line 201: got 2 fields"):
+        survey(pieces_of(path), sample=1000, **ASKED)
+    path.write_bytes("\n".join(lines).encode().replace(b"clerk", b"cl\xe9rk"))
+    with pytest.raises(ValueError, match="UTF-8"):
+        survey(pieces_of(path), sample=1000, **ASKED)
+
+
+def test_a_wrong_value_of_csv_is_placed_in_its_line(tmp_path):
+    people = make_people(300)
+    people["age"] = np.arange(300) % 60 + 0.5
+    people["age"] = people["age"].astype(str)
+    people.loc[299, "age"] = "old"
+    people.to_csv(tmp_path / "people.csv", index=False)
+    seed = next(seed for seed in range(9) if 299 not in np.argsort(drawn(np.arange(300), seed, 0))[:100])
+    found = survey(pieces_of(tmp_path / "people.csv"), sample=100, **{**ASKED, "seed": seed})
+    with pytest.raises(
+        ValueError, match=r"people\.csv, line 301, column 'age': got 'old', expected a number"
+    ):
+        read(found)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import dask
 import dask.dataframe
 import numpy as np
 import pandas as pd
 import pytest
 
 from evenhand import explore
-from evenhand.tables import load_table, pieces
+from evenhand.tables import csv_pieces, load_table, pieces
 from evenhand.tables.pieces import drawn
 from evenhand.tables.surveying import PART
 from evenhand.workflow import stream_training, streamed
@@ -143,6 +144,18 @@ def test_partitions_of_dask_are_people_of_one_fit(folder):
         np.testing.assert_allclose(policy, same, atol=1e-5)
 
 
+def test_a_frame_with_other_people_at_the_second_reading_is_refused():
+    people, calls = make_people(600), []
+
+    def part():
+        calls.append(1)
+        return people.sample(300, random_state=len(calls))
+
+    frame = dask.dataframe.from_delayed([dask.delayed(part, pure=False)() for _ in range(2)], meta=people[:0])
+    with pytest.raises(ValueError, match="the Dask frame has 600 people at the second reading, or others"):
+        explore(frame, buffer_rows=300, **FEW)
+
+
 def test_the_command_line_streams_a_folder(folder, tmp_path, monkeypatch):
     output, page = tmp_path / "model.skops", tmp_path / "report.html"
     done = evenhand(
@@ -158,16 +171,30 @@ def test_the_command_line_streams_a_folder(folder, tmp_path, monkeypatch):
 def test_a_large_parquet_file_is_streamed_by_itself(tmp_path, monkeypatch):
     make_people(600).to_parquet(tmp_path / "people.parquet")
     inside = explore(tmp_path / "people.parquet", **FEW)
-    monkeypatch.setattr(streamed, "LARGE", 500)
+    monkeypatch.setattr(pieces, "LARGE", 500)
     monkeypatch.setattr(streamed, "BUFFER", 100)
     assert inside.dataset.whole is None
     assert explore(tmp_path / "people.parquet", **FEW).dataset.whole.training > 300
 
 
+def test_a_csv_file_is_streamed_if_asked_or_large(tmp_path, monkeypatch):
+    people = make_people(600)
+    people.to_csv(tmp_path / "people.csv", index=False)
+    people.to_parquet(tmp_path / "people.parquet")
+    one, other = (explore(tmp_path / f"people.{kind}", buffer_rows=100, **FEW) for kind in ("csv", "parquet"))
+    for policy, same in zip(policies(one), policies(other), strict=True):
+        np.testing.assert_allclose(policy, same, atol=1e-5)
+    assert explore(tmp_path / "people.csv", **FEW).dataset.whole is None
+    monkeypatch.setattr(csv_pieces, "LARGE", 500)
+    monkeypatch.setattr(streamed, "BUFFER", 100)
+    assert explore(tmp_path / "people.csv", **FEW).dataset.whole.training > 300
+
+
 @pytest.mark.parametrize(
     ("table", "options", "message"),
     [
-        ("people.csv", {"buffer_rows": 100}, "only Parquet files and Dask frames can be streamed"),
+        ("people.xlsx", {"buffer_rows": 100}, "only Parquet and CSV files and Dask frames can be streamed"),
+        ("people.csv", {"buffer_rows": 100, "sheet": "a"}, "only an Excel file"),
         (
             "people.parquet",
             {"buffer_rows": 5},
@@ -179,6 +206,7 @@ def test_a_large_parquet_file_is_streamed_by_itself(tmp_path, monkeypatch):
 def test_what_can_not_be_streamed_is_said(tmp_path, table, options, message):
     make_people(60).to_csv(tmp_path / "people.csv")
     make_people(60).to_parquet(tmp_path / "people.parquet")
+    make_people(60).to_excel(tmp_path / "people.xlsx", index=False)
     with pytest.raises(ValueError, match=message):
         explore(tmp_path / table, **options, **FEW)
 

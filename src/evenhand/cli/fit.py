@@ -60,8 +60,9 @@ BufferRows = Annotated[
     int | None,
     typer.Option(
         min=1000,
-        help="People held in memory of a table that is streamed: a folder of Parquet files, or a Parquet "
-        "file of more than 1,000,000 rows. Default: 200,000. If given, any Parquet file is streamed.",
+        help="People held in memory of a table that is streamed: a folder of Parquet files, a Parquet file "
+        "of more than 1,000,000 rows or a CSV file of more than 1 GiB. Default: 200,000. If given, any "
+        "Parquet or CSV file is streamed.",
     ),
 ]  # fmt: skip
 Threshold = Annotated[

@@ -8,7 +8,6 @@ import numpy as np
 import pandas as pd
 from scipy import sparse
 from sklearn.compose import ColumnTransformer
-from sklearn.preprocessing import StandardScaler
 
 from evenhand.arrays import Array, Codes, Floats
 from evenhand.tables.columns import CATEGORY, Place, is_number
@@ -38,7 +37,7 @@ class Coding:
         self._written = {name: spellings(contexts[name].cat.categories) for name in self.categories}
         self._books: dict[str, dict[str, int]] = {name: {} for name in self.categories}
         self._counts = {name: np.zeros(0, dtype=np.int64) for name in self.categories}
-        self._scaler = StandardScaler()
+        self._known, self._mean, self._squares = np.zeros((3, len(self.numbers)))
         self.people = 0
 
     def code(self, rows: pd.DataFrame, place: Place) -> tuple[Floats, Codes]:
@@ -74,12 +73,22 @@ class Coding:
     def learn(self, numbers: Floats, codes: Codes) -> None:
         """Count people of the training part."""
         self.people += len(codes)
-        if self.numbers and len(codes):
-            self._scaler.partial_fit(as_float32(numbers))
+        self._merge(as_float32(numbers).astype(np.float64))
         for at, name in enumerate(self.categories):
             found = np.bincount(codes[:, at], minlength=len(self._books[name]))
             found[: len(self._counts[name])] += self._counts[name]
             self._counts[name] = found
+
+    def _merge(self, numbers: Floats) -> None:
+        """Add people to means and sums of squares around them (Chan, Golub and LeVeque 1979)."""
+        there = ~np.isnan(numbers)
+        known = there.sum(0)
+        mean = np.where(there, numbers, 0.0).sum(0) / np.maximum(known, 1)
+        squares = (np.where(there, numbers - mean, 0.0) ** 2).sum(0)
+        apart, total = mean - self._mean, np.maximum(self._known + known, 1)
+        self._squares += squares + apart**2 * self._known * known / total
+        self._mean += apart * known / total
+        self._known += known
 
     def names(self, name: str) -> Array:
         """Return a column's categories, in the order of their positions."""
@@ -106,19 +115,17 @@ class Coding:
         rows: dict[str, list[Any]] = {
             name: [*found, *found[:1] * (n_rows - len(found))] for name, found in listed.items()
         }
-        known = np.broadcast_to(getattr(self._scaler, "n_samples_seen_", 0), len(self.numbers))
-        for name, count in zip(self.numbers, known, strict=True):
+        for name, count in zip(self.numbers, self._known, strict=True):
             rows[name] = [np.nan if count < self.people else 0.0, *[0.0 if count else np.nan] * (n_rows - 1)]
         frame = pd.DataFrame(rows, columns=list(self.kinds))
         fitted = make_preprocessor(frame).fit(frame)
         if self.numbers:
             _, imputer, scaler = (step for _, step in fitted.named_transformers_["numbers"].steps)
-            mean, share = np.where(known > 0, self._scaler.mean_, 0.0), known / self.people
+            share = self._known / self.people
             gaps = 1 - share[share < 1]
-            imputer.statistics_ = mean.astype(imputer.statistics_.dtype)
-            scaler.mean_ = np.concatenate([mean, gaps])
-            variance = np.where(known > 0, self._scaler.var_ * share, 0.0)
-            scaler.var_ = np.concatenate([variance, gaps * (1 - gaps)])
+            imputer.statistics_ = self._mean.astype(imputer.statistics_.dtype)
+            scaler.mean_ = np.concatenate([self._mean, gaps])
+            scaler.var_ = np.concatenate([self._squares / self.people, gaps * (1 - gaps)])
             scaler.n_samples_seen_ = self.people
             # As scikit-learn decides that a column is constant.
             n, eps = self.people, np.finfo(np.float64).eps

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import io
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,7 @@ from evenhand.tables.csv_bytes import plain_lines
 from evenhand.tables.csv_format import (
     MISSING_MARKS,
     SEPARATORS,
+    Header,
     check_lines,
     line_of_row,
     read_header,
@@ -168,29 +169,34 @@ def _read_csv(path: Path, content: bytes, encoding: str, given: str | None) -> t
             decimal = decimal_of(path, file, given)
             file.seek(0)
             read_header(path, file)
-            frame = pd.read_csv(
-                file,
-                sep=header.separator,
-                header=None,
-                names=header.names,
-                keep_default_na=False,
-                na_values=list(MISSING_MARKS),
-                dtype=str if decimal == "," else dict.fromkeys(coded, str),
-                low_memory=False,
-            )
+            frame = pd.read_csv(file, **reading(header, decimal, coded))
     except UnicodeError as error:
         raise ValueError(wrong_encoding(path, encoding)) from error
     for name in guarded:
         frame[name] = frame[name].map(unguarded, na_action="ignore")
     if decimal == ",":
         frame = as_numbers(with_points(frame), but=coded)
-    sign = SEPARATORS.get(header.separator, repr(header.separator))
-    notes = [] if header.separator == "," else [f"Columns of {path.name} are separated by a {sign}."]
-    if decimal == "," and given is None:
+    return frame, on_reading(path, header.separator, guessed=decimal if given is None else ".")
+
+
+def reading(header: Header, decimal: str, text: Iterable[str]) -> dict[str, Any]:
+    """Return how pandas reads what follows a header; columns in `text` are no numbers."""
+    return {
+        "sep": header.separator, "header": None, "names": header.names, "keep_default_na": False,
+        "na_values": list(MISSING_MARKS), "dtype": str if decimal == "," else dict.fromkeys(text, str),
+        "low_memory": False,
+    }  # fmt: skip
+
+
+def on_reading(path: Path, separator: str, *, guessed: str) -> list[str]:
+    """Say how a CSV file is read, where it is not read as most are; `guessed` is the decimal sign."""
+    sign = SEPARATORS.get(separator, repr(separator))
+    notes = [] if separator == "," else [f"Columns of {path.name} are separated by a {sign}."]
+    if guessed == ",":
         notes.append(
             f"Numbers in {path.name} are read with a decimal comma; decimal='.' (--decimal .) reads points."
         )
-    return frame, notes
+    return notes
 
 
 def _read_parquet(path: Path, content: bytes) -> pd.DataFrame:

@@ -1,4 +1,4 @@
-"""Tables past memory, some rows at a time: Parquet files, a CSV file, or the partitions of a Dask frame."""
+"""Tables past memory, some rows at a time: Parquet files, or the partitions of a Dask frame."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from evenhand.tables.decimals import with_points
 from evenhand.tables.files import pyarrow_for, sha256_of
-from evenhand.tables.paths import bare_name, kind_of_file
+from evenhand.tables.paths import bare_name
 
 LARGE = 1_000_000  # rows of a Parquet file from which on it is not held in memory
 BATCH = 100_000  # rows in memory at a time, as they are in the table
@@ -24,12 +25,15 @@ class Pieces:
     ----------
     origin : str
         Where it comes from.
+    comma : bool
+        Whether numbers in text have a decimal comma.
     """
 
     name = "table"
 
-    def __init__(self, origin: str) -> None:
-        self.origin = origin
+    def __init__(self, origin: str, comma: bool = False) -> None:
+        self.origin, self._comma = origin, comma
+        self.notes: list[str] = []  # what there is to say about the first reading
 
     def batches(self, columns: Sequence[str] | None = None, coded: Sequence[str] = ()) -> Iterator[Any]:
         """Yield frames of pandas; text in the columns `coded` may come as categories, which is quicker."""
@@ -39,6 +43,7 @@ class Pieces:
             if not start and frame.columns.has_duplicates:
                 twice = frame.columns[frame.columns.duplicated()][0]
                 raise ValueError(f"{self.origin} has the column {twice!r} more than once; expected it once.")
+            frame = with_points(frame) if self._comma else frame
             yield frame.set_axis(pd.RangeIndex(start, start + len(frame)), axis=0)
             start += len(frame)
         self.check()
@@ -62,20 +67,18 @@ class Pieces:
         raise NotImplementedError
 
 
-class ParquetPieces(Pieces):
-    """One Parquet file, or several with the same columns."""
+class FilePieces(Pieces):
+    """One file, or several."""
 
-    def __init__(self, path: Path, files: list[Path]) -> None:
-        super().__init__(str(path))
+    def __init__(self, path: Path, files: list[Path], comma: bool = False) -> None:
+        super().__init__(str(path), comma)
         self.name, self.files, self._path = bare_name(path), files, path
-        check_alike(files)
         self._before = self.key()
 
     @property
-    def rows(self) -> int:
-        """How many rows the files have in all."""
-        pyarrow = pyarrow_for(self.files[0])
-        return sum(pyarrow.parquet.read_metadata(path).num_rows for path in self.files)
+    def large(self) -> bool:
+        """Whether a table in memory may be too much."""
+        raise NotImplementedError
 
     def key(self) -> Any:
         """Return names, sizes and times of change."""
@@ -92,6 +95,20 @@ class ParquetPieces(Pieces):
         """Return the digest of the file; of several, that of their digests."""
         digests = [sha256_of(path) for path in self.files]
         return digests[0] if len(digests) == 1 else hashlib.sha256("".join(digests).encode()).hexdigest()
+
+
+class ParquetPieces(FilePieces):
+    """One Parquet file, or several with the same columns."""
+
+    def __init__(self, path: Path, files: list[Path], comma: bool = False) -> None:
+        super().__init__(path, files, comma)
+        check_alike(files)
+
+    @property
+    def large(self) -> bool:
+        """Whether it is a folder, or has many rows."""
+        pyarrow = pyarrow_for(self.files[0])
+        return self._path.is_dir() or pyarrow.parquet.read_metadata(self._path).num_rows > LARGE
 
     def place(self, row: Any) -> str:
         """Return the file of a row, and its number there."""
@@ -122,8 +139,8 @@ class ParquetPieces(Pieces):
 class DaskPieces(Pieces):
     """The partitions of a Dask frame, computed one after another: the cluster reads, one process learns."""
 
-    def __init__(self, frame: Any) -> None:
-        super().__init__("the Dask frame")
+    def __init__(self, frame: Any, comma: bool = False) -> None:
+        super().__init__("the Dask frame", comma)
         self._frame = frame
 
     def key(self) -> Any:
@@ -136,19 +153,6 @@ class DaskPieces(Pieces):
             found = partition.compute()
             for start in range(0, len(found), BATCH):
                 yield found.iloc[start : start + BATCH]
-
-
-def pieces_of(table: Any) -> Pieces | None:
-    """Return a table in pieces: a Parquet file, a folder of them, or a Dask frame; None for others."""
-    if isinstance(table, (str, Path)):
-        path = Path(table)
-        if path.is_dir():
-            files = sorted(path.glob("*.parquet"))
-            if not files:
-                raise ValueError(f"Got the folder {path}, which has no Parquet file (*.parquet) in it.")
-            return ParquetPieces(path, files)
-        return ParquetPieces(path, [path]) if kind_of_file(path) == ".parquet" else None
-    return DaskPieces(table) if type(table).__module__.startswith("dask") else None
 
 
 def check_alike(files: list[Path]) -> None:

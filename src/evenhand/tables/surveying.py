@@ -49,8 +49,9 @@ def survey(
 
     Roles are guessed by the first rows; what a column holds is decided on `sample` rows drawn at random.
     """
-    origin, notes = pieces.origin, list[str]()
+    origin = pieces.origin
     first = next((batch for batch in pieces.batches() if len(batch)), pd.DataFrame())
+    notes = list(pieces.notes)
     if not first.shape[1]:
         raise ValueError(f"{origin} has no rows; expected at least one.")
     codes = named_columns("categorical", categorical, first, origin)

@@ -130,9 +130,9 @@ def explore(
         most 400,000 visits in all.
     buffer_rows : int, optional
         How many people are held at a time of a table that is streamed: a folder of Parquet files, a Parquet
-        file of more than 1,000,000 rows, or a Dask frame; by default 200,000. If it is given, any Parquet
-        file is streamed. Networks meet the whole training part, shuffled on disk; trees, references,
-        validation and test have at most so many people each, drawn at random.
+        file of more than 1,000,000 rows, a CSV file of more than 1 GiB, or a Dask frame; by default 200,000.
+        If it is given, any Parquet or CSV file is streamed. Networks meet the whole training part, shuffled
+        on disk; trees, references, validation and test have at most so many people each, drawn at random.
     random_state : int
         The same number gives the same split and the same models.
     engine : {'cpu', 'cuda'}
@@ -235,7 +235,11 @@ def _open(
     folder: str | Path | None, *, encoding: str, decimal: str | None, sheet: str | None, **roles: Any,
 ) -> Iterator[tuple[Dataset, Place, Split, Stream | None]]:  # fmt: skip
     """Give the people, what says where a row of theirs stands, their parts, and a stream of them, if any."""
-    pieces = None if split is not None and buffer_rows is None else pieces_for(table, buffer_rows)
+    pieces = (
+        None
+        if split is not None and buffer_rows is None
+        else pieces_for(table, buffer_rows, encoding=encoding, decimal=decimal, sheet=sheet)
+    )
     if pieces is not None:
         if split is not None:
             raise ValueError("Got a split for a table that is streamed, whose rows are drawn one by one.")

@@ -19,10 +19,12 @@ from evenhand.arrays import Array, Codes, Floats
 from evenhand.atomic import try_writing
 from evenhand.checks import integer
 from evenhand.tables.coding import Coding, Encoder
+from evenhand.tables.csv_pieces import pieces_of
 from evenhand.tables.dataset import Dataset, Whole
+from evenhand.tables.files import no_sheet
 from evenhand.tables.load import weights_in
 from evenhand.tables.mapping import mapped
-from evenhand.tables.pieces import LARGE, ParquetPieces, Pieces, drawn, pieces_of
+from evenhand.tables.pieces import FilePieces, Pieces, drawn
 from evenhand.tables.splits import FRACTIONS, Split
 from evenhand.tables.spool import Spool
 from evenhand.tables.surveying import BUCKET, KEPT, PART, Survey, survey
@@ -34,17 +36,21 @@ LEAST = 1_000  # of them
 _PREFIX = "people-"  # of folders in which people are shuffled
 
 
-def pieces_for(table: Any, buffer_rows: int | None) -> Pieces | None:
+def pieces_for(
+    table: Any, buffer_rows: int | None, *, encoding: str, decimal: str | None, sheet: str | None
+) -> Pieces | None:
     """Return a table in pieces if it is to be streamed, which may not fit in memory; None for others."""
     if buffer_rows is not None:
         integer("buffer_rows", buffer_rows, low=LEAST)
-    pieces = pieces_of(table)
+    pieces = pieces_of(table, encoding=encoding, decimal=decimal)
     if pieces is None and buffer_rows is not None:
         raise ValueError(
-            f"Got buffer_rows={buffer_rows}, but only Parquet files and Dask frames can be streamed."
+            f"Got buffer_rows={buffer_rows}, but only Parquet and CSV files and Dask frames can be streamed."
         )
-    small = isinstance(pieces, ParquetPieces) and len(pieces.files) == 1 and pieces.rows <= LARGE
-    return None if small and buffer_rows is None and not Path(table).is_dir() else pieces
+    if isinstance(pieces, FilePieces):
+        no_sheet(Path(table), sheet)
+        return pieces if buffer_rows is not None or pieces.large else None
+    return pieces
 
 
 def on_stream(dataset: Dataset, rows: Split, settings: Settings) -> list[str]:
@@ -131,7 +137,8 @@ def _cleared(folder: str | Path | None) -> Path | None:
 def _second_reading(
     found: Survey, folder: Path, seed: int, buffer_rows: int
 ) -> tuple[Dataset, Split, Stream]:
-    everybody = int(found.combinations.people.sum())
+    told = found.combinations
+    everybody = int(told.people.sum())
     # Beyond so many, more people would hardly make the measures more certain.
     share = min(FRACTIONS[1], buffer_rows / everybody)
     training = everybody * (1 - 2 * share)
@@ -140,13 +147,10 @@ def _second_reading(
         folder, numbers=len(coding.numbers), categories=len(coding.categories),
         buckets=math.ceil(training / buffer_rows), people=math.ceil(training),
     )  # fmt: skip
-    held, weight, total = (
-        _Held(*([] for _ in range(7))),
-        0.0,
-        np.zeros(len(found.combinations.names), np.int64),
-    )
+    held = _Held(*([] for _ in range(7)))
+    met, total, weight = np.zeros_like(told.people), np.zeros(len(told.names), np.int64), 0.0
     for batch in found.pieces.batches(found.used, coding.categories):
-        labels, groups = found.combinations.in_rows(batch)
+        labels, groups = told.in_rows(batch)
         known = labels >= 0
         if not known.any():
             continue
@@ -164,19 +168,21 @@ def _second_reading(
         coded = (numbers, codes, labels, groups, weights)
         spool.add(bucket[train], *(part[train] for part in coded))
         counts = train & (weights > 0)
-        weight, total = (
-            weight + weights[counts].sum(),
-            total + np.bincount(groups[counts], minlength=len(total)),
-        )
+        np.add.at(met, (labels, groups), 1)
+        total += np.bincount(groups[counts], minlength=len(total))
+        weight += float(weights[counts].sum())
         kept = ~train | (drawn(at, seed, KEPT) < buffer_rows / training)
         for name, part in zip(vars(held), (parts, at, *coded), strict=True):
             getattr(held, name).append(part[kept])
-    preprocessor = coding.preprocessor()
+    if (met != told.people).any():
+        raise ValueError(
+            f"{found.pieces.origin} has {people(int(met.sum()))} at the second reading, or others than at "
+            f"the first, which found {people(everybody)}; expected the same each time."
+        )
     dataset, split = _dataset(found, coding, held)
     mean = None if found.weight is None else weight / total.sum()
-    told = found.combinations
-    stream = Stream(spool, coding, preprocessor, told.classes, told.names, total, mean, found.pieces.key())
-    return dataset, split, stream
+    about = (told.classes, told.names, total, mean, found.pieces.key())
+    return dataset, split, Stream(spool, coding, coding.preprocessor(), *about)
 
 
 def _dataset(found: Survey, coding: Coding, held: _Held) -> tuple[Dataset, Split]:

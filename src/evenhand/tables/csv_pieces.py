@@ -1,0 +1,118 @@
+"""CSV files past memory, some rows at a time; every column is read as the whole file in memory would be."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TextIO
+
+import pandas as pd
+
+from evenhand.checks import one_of
+from evenhand.tables import pieces
+from evenhand.tables.columns import is_number
+from evenhand.tables.csv_format import (
+    check_lines,
+    line_of_row,
+    read_header,
+    unguarded,
+    with_mark,
+    wrong_encoding,
+)
+from evenhand.tables.decimals import as_numbers, decimal_of, with_points
+from evenhand.tables.files import on_reading, reading
+from evenhand.tables.paths import TEXT_FILES, kind_of_file, open_bytes
+from evenhand.tables.pieces import DaskPieces, FilePieces, ParquetPieces, Pieces
+
+LARGE = 1 << 30  # bytes of a CSV file from which on it is not held in memory
+
+
+@dataclass(frozen=True)
+class _Looked:
+    """What is known of the columns once every line was looked at."""
+
+    decimal: str
+    text: frozenset[str]  # columns in which not everything is a number, or everything a truth value
+    guarded: tuple[str, ...]  # columns with an apostrophe to drop
+
+
+class CsvPieces(FilePieces):
+    """A CSV file, also a packed one. Before, it is looked at for damaged lines and for columns' types."""
+
+    def __init__(self, path: Path, encoding: str, decimal: str | None) -> None:
+        super().__init__(path, [path])
+        self._encoding, self._given = encoding, decimal
+        self._looked: _Looked | None = None
+
+    @property
+    def large(self) -> bool:
+        """Whether it has many bytes."""
+        return self._path.stat().st_size > LARGE
+
+    def place(self, row: Any) -> str:
+        """Return the line of a row."""
+        return f"{self._path}, line {line_of_row(self._path, int(row), encoding=self._encoding)}"
+
+    def _frames(self, columns: list[str] | None, coded: list[str]) -> Iterator[pd.DataFrame]:
+        try:
+            looked = self._looked = self._looked or self._look()
+            for chunk in self._chunks(looked):
+                yield chunk if columns is None else chunk[columns]
+        except UnicodeError as error:
+            raise ValueError(wrong_encoding(self._path, self._encoding)) from error
+
+    def _look(self) -> _Looked:
+        """Raise if a line is damaged; return how columns are to be read."""
+        with self._opened() as file:
+            leading, guarded = check_lines(self._path, file)
+        with self._opened() as file:
+            decimal = decimal_of(self._path, file, self._given)
+        with self._opened() as file:
+            separator = read_header(self._path, file).separator
+        self.notes = on_reading(self._path, separator, guessed=decimal if self._given is None else ".")
+        text, kinds = frozenset(leading), dict[str, set[str]]()
+        for chunk in self._chunks(_Looked(decimal, text, tuple(guarded))):
+            for name in chunk.columns:
+                truths = pd.api.types.is_bool_dtype(chunk[name])
+                kind = "truth" if truths else "number" if is_number(chunk[name]) else "text"
+                kinds.setdefault(str(name), set()).add(kind)
+        mixed = {name for name, found in kinds.items() if found not in ({"number"}, {"truth"})}
+        return _Looked(decimal, text | mixed, tuple(guarded))
+
+    def _chunks(self, looked: _Looked) -> Iterator[pd.DataFrame]:
+        comma = looked.decimal == ","
+        with self._opened() as file:
+            header = read_header(self._path, file)
+            options = reading(header, looked.decimal, looked.text)
+            for chunk in pd.read_csv(file, chunksize=pieces.BATCH, **options):
+                for name in looked.guarded:
+                    chunk[name] = chunk[name].map(unguarded, na_action="ignore")
+                yield as_numbers(with_points(chunk), but=list(looked.text)) if comma else chunk
+
+    @contextmanager
+    def _opened(self) -> Iterator[TextIO]:
+        with (
+            open_bytes(self._path) as held,
+            io.TextIOWrapper(held, with_mark(self._encoding), newline="") as file,
+        ):
+            yield file
+
+
+def pieces_of(table: Any, *, encoding: str = "utf-8", decimal: str | None = None) -> Pieces | None:
+    """Return a table in pieces: a Parquet or CSV file, a folder of Parquet files, or a Dask frame."""
+    comma = one_of("decimal", decimal or ".", (".", ",")) == ","
+    if not isinstance(table, (str, Path)):
+        return DaskPieces(table, comma) if type(table).__module__.startswith("dask") else None
+    path = Path(table)
+    if path.is_dir():
+        files = sorted(path.glob("*.parquet"))
+        if not files:
+            raise ValueError(f"Got the folder {path}, which has no Parquet file (*.parquet) in it.")
+        return ParquetPieces(path, files, comma)
+    kind = kind_of_file(path)
+    if kind == ".parquet":
+        return ParquetPieces(path, [path], comma)
+    return CsvPieces(path, encoding, decimal) if kind in TEXT_FILES else None
