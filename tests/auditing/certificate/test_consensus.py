@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 from scipy.special import expit
 
+from evenhand.auditing.certificate.climbing import any_people
 from evenhand.auditing.certificate.consensus import bound_boxes
 from evenhand.auditing.certificate.policies import Aim, gap_beyond, two_policies
-from evenhand.auditing.certificate.tree import Tree, any_people
+from evenhand.auditing.certificate.tree import Tree
 
 FIRST = np.array([0, 1, 2, 5])  # two columns of numbers and one of three categories
 LOW, HIGH = np.array([-1.0, 0, 0, 0, 0]), np.array([2.0, 3, 0, 0, 0])

@@ -9,11 +9,12 @@ from scipy.special import expit
 
 from evenhand import CooperativeBandits, CooperativeBoosting, CooperativeEnsemble, tabular
 from evenhand.auditing.certificate import certify
+from evenhand.auditing.certificate.climbing import any_people
 from evenhand.auditing.certificate.consensus import bound_boxes
 from evenhand.auditing.certificate.domain import possible_people
 from evenhand.auditing.certificate.mixture import mixture
 from evenhand.auditing.certificate.policies import Aim
-from evenhand.auditing.certificate.tree import Tree, any_people
+from evenhand.auditing.certificate.tree import Tree
 from evenhand.boosting.training import Boosted
 from evenhand.boosting.trees import Trees, joined
 from evenhand.network import Network

@@ -12,12 +12,13 @@ import pandas as pd
 from scipy.special import logit
 
 from evenhand.auditing.certificate.certificate import Certificate, Worst
+from evenhand.auditing.certificate.climbing import any_people, climb
 from evenhand.auditing.certificate.domain import Domain, possible_people
 from evenhand.auditing.certificate.held import Held, held_by
 from evenhand.auditing.certificate.mixture import Mixture, has_trees, mixture
 from evenhand.auditing.certificate.near import NearTree
 from evenhand.auditing.certificate.people import People, real_people
-from evenhand.auditing.certificate.tree import Tree, any_people, climb
+from evenhand.auditing.certificate.tree import Tree
 from evenhand.checks import number
 from evenhand.metrics.answers import decided_at
 from evenhand.metrics.bootstrap import generator
@@ -198,6 +199,7 @@ def _grow(trees: list[Tree], tolerance: float, until: float, known: float) -> No
         if min(top.bound, known) <= enough:
             return
         top.grow(enough)
+        top.look_again(until)
 
 
 def _finding(

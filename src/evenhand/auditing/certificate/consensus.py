@@ -66,7 +66,12 @@ def _bound(
     up, down, state = np.empty(pairs), np.empty(pairs), np.zeros(pairs, np.int64)
     worth, best = np.empty((pairs, 2, values)), np.empty((pairs, 2, len(two.first) - 1))
     total, worths, units = np.empty((pairs, 2)), np.empty(values), np.empty(len(two.start))
-    turned, kept, touch, kept_by_trees = lines.copy(), owed.copy(), tilt.copy(), grown.owed.copy()
+    turned, kept, touch, kept_by_trees = (
+        lines.copy(),
+        owed.copy(),
+        tilt.copy(),
+        grown.owed[: len(tree_prices)].copy(),
+    )
     lowest, bold, due = np.inf, 1.0, 0.0
     for _ in range(rounds):
         excess, one, other = weigh(two, aim, touch, up, down)
@@ -82,7 +87,7 @@ def _bound(
         if excess < lowest:
             lowest, bold = excess, min(1.0, 4 * bold)
             kept[:], lines[:], tilt[:], margins[:] = owed, turned, touch, worths
-            kept_by_trees[:] = grown.owed
+            kept_by_trees[:] = grown.owed[: len(tree_prices)]
             for pair in range(pairs):
                 state[pair] = 1 if total[pair, 1] > total[pair, 0] else 0
             due = excess + (_BELOW if aim.gap == 0 else 0.0) - _learn(
@@ -91,7 +96,8 @@ def _bound(
             ) - forest.learn(two, agreed, grown, one, other, score[pairs:])  # fmt: skip
         if lowest < 0 or due <= 0:
             break
-        owed[:], turned[:], touch[:], grown.owed[:] = kept, lines, tilt, kept_by_trees
+        owed[:], turned[:], touch[:] = kept, lines, tilt
+        grown.owed[: len(tree_prices)] = kept_by_trees
         far = 0.0
         for value in agreed:
             far += cost[value]

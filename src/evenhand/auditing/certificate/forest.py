@@ -17,19 +17,25 @@ from evenhand.jit import jit
 class Forest(NamedTuple):
     """Trees as their leaves. A part is a tree with one of the columns that it splits.
 
-    A part has a price for each value of its column, and a flag for each leaf and value: whether people with
-    the value may come to the leaf.
+    Values of the column that the tree does not tell apart are of one kind. A part has a price for each value,
+    and a flag for each leaf and kind: whether people with such a value may come to the leaf.
+
+    The trees of the policies' mean come last, and have no prices (theirs stay at 0): they hardly count in a
+    difference of policies, and are many.
     """
 
     leaf: Codes  # where each tree's leaves begin, and where the last one's end; so are the next
     part: Codes  # where each tree's parts begin
     price: Codes  # where each part's prices begin
+    kinds: Codes  # where each part's kinds begin
     best: Codes  # where what is best for each leaf begins, by part
     flag: Codes  # where each part's flags begin
     tree: Codes  # of each part
     column: Codes  # of each part
     within: Codes  # where each column's parts begin in `order`
-    order: Codes  # parts, column by column
+    order: Codes  # parts with prices, column by column
+    priced: int  # how many prices are not always 0
+    kind: Codes  # of each value, by part
     inside: Flags
     adds: Floats  # (leaves, 2): to both policies' logits
 
@@ -43,8 +49,8 @@ def no_trees(columns: int) -> Forest:
     """Return a forest of no trees."""
     none, begin = np.zeros(0, dtype=np.int64), np.zeros(1, dtype=np.int64)
     return Forest(
-        begin, begin, begin, begin, begin, none, none, np.zeros(columns + 1, dtype=np.int64), none,
-        np.zeros(0, dtype=np.bool_), np.zeros((0, 2)),
+        begin, begin, begin, begin, begin, begin, none, none, np.zeros(columns + 1, dtype=np.int64), none,
+        0, none, np.zeros(0, dtype=np.bool_), np.zeros((0, 2)),
     )  # fmt: skip
 
 
@@ -53,6 +59,8 @@ class Growing(NamedTuple):
 
     reached: Any  # (leaves): whether anybody in the box comes to the leaf
     owed: Any  # prices
+    top: Any  # the best price of each kind; none of the box has a kind at minus infinity
+    gain: Any  # what each kind is worth to a tree, without its price
     worth: Any  # (leaves)
     best: Any  # the best price that leads to a leaf, by part
     wanted: Any  # what a value is worth to a tree
@@ -63,20 +71,34 @@ class Growing(NamedTuple):
 def enter(two: Any, allowed: Any, prices: Any) -> Growing:
     """Return what trees know of a box at first: which leaves are in it."""
     forest = two.forest
-    reached = np.ones(len(forest.adds), np.bool_)
-    for part in range(len(forest.tree)):
-        tree, column = forest.tree[part], forest.column[part]
-        first, values = two.first[column], two.first[column + 1] - two.first[column]
-        for leaf in range(forest.leaf[tree], forest.leaf[tree + 1]):
-            at = forest.flag[part] + (leaf - forest.leaf[tree]) * values
-            met = False
-            for value in range(values):
-                met = met or (allowed[first + value] and forest.inside[at + value])
-            reached[leaf] = reached[leaf] and met
-    return Growing(
-        reached, prices.astype(np.float64), np.empty(len(reached)), np.empty(forest.best[-1]),
-        np.empty(len(prices)), np.zeros(2),
+    leaves, kinds, owed = len(forest.adds), forest.kinds[-1], np.zeros(forest.price[-1])
+    grown = Growing(
+        np.ones(leaves, np.bool_), owed, np.empty(kinds), np.empty(kinds), np.empty(leaves),
+        np.empty(forest.best[-1]), np.empty(forest.priced), np.zeros(2),
     )  # fmt: skip
+    owed[: forest.priced] = prices
+    for part in range(len(forest.tree)):
+        _find_top(two, part, allowed, grown)
+        begin, kinds = forest.kinds[part], forest.kinds[part + 1] - forest.kinds[part]
+        first = forest.leaf[forest.tree[part]]
+        for leaf in range(first, forest.leaf[forest.tree[part] + 1]):
+            met, flags = False, forest.flag[part] + (leaf - first) * kinds
+            for kind in range(kinds):
+                met = met or (forest.inside[flags + kind] and grown.top[begin + kind] > -np.inf)
+            grown.reached[leaf] = grown.reached[leaf] and met
+    return grown
+
+
+@jit()
+def _find_top(two: Any, part: int, allowed: Any, grown: Growing) -> None:
+    """Write the best price of each kind of a part's values that are in the box."""
+    forest, begin = two.forest, two.forest.kinds[part]
+    grown.top[begin : forest.kinds[part + 1]] = -np.inf
+    first = two.first[forest.column[part]]
+    for price in range(forest.price[part], forest.price[part + 1]):
+        if allowed[first + price - forest.price[part]]:
+            kind = begin + forest.kind[price]
+            grown.top[kind] = max(grown.top[kind], grown.owed[price])
 
 
 @jit()
@@ -101,23 +123,23 @@ def rate(two: Any, allowed: Any, grown: Growing, one: float, other: float) -> No
     """Write what leaves are worth where the policies' logits count `one` and minus `other`."""
     grown.worth[:] = one * two.forest.adds[:, 0] - other * two.forest.adds[:, 1]
     grown.best[:] = 0
-    for part in range(len(two.forest.tree)):
+    for part in two.forest.order:
         _rate_part(two, part, allowed, grown)
 
 
 @jit()
 def _rate_part(two: Any, part: int, allowed: Any, grown: Growing) -> None:
     forest = two.forest
-    tree, column = forest.tree[part], forest.column[part]
-    first, values = two.first[column], two.first[column + 1] - two.first[column]
-    begin = forest.leaf[tree]
-    for leaf in range(begin, forest.leaf[tree + 1]):
+    _find_top(two, part, allowed, grown)
+    begin, kinds = forest.kinds[part], forest.kinds[part + 1] - forest.kinds[part]
+    first = forest.leaf[forest.tree[part]]
+    for leaf in range(first, forest.leaf[forest.tree[part] + 1]):
         if grown.reached[leaf]:
-            top, flags = -np.inf, forest.flag[part] + (leaf - begin) * values
-            for value in range(values):
-                if forest.inside[flags + value] and allowed[first + value]:
-                    top = max(top, grown.owed[forest.price[part] + value])
-            at = forest.best[part] + leaf - begin
+            top, flags = -np.inf, forest.flag[part] + (leaf - first) * kinds
+            for kind in range(kinds):
+                if forest.inside[flags + kind]:
+                    top = max(top, grown.top[begin + kind])
+            at = forest.best[part] + leaf - first
             grown.worth[leaf] += top - grown.best[at]
             grown.best[at] = top
 
@@ -144,20 +166,20 @@ def _best_leaf(forest: Any, tree: int, grown: Growing) -> int:
 def ask(two: Any, column: int, grown: Growing) -> None:
     """Write what each value of a column is worth to the trees that split it."""
     forest = two.forest
-    values = two.first[column + 1] - two.first[column]
     for at in range(forest.within[column], forest.within[column + 1]):
         part = forest.order[at]
-        tree, price = forest.tree[part], forest.price[part]
-        begin = forest.leaf[tree]
-        grown.wanted[price : price + values] = -np.inf
-        for leaf in range(begin, forest.leaf[tree + 1]):
+        begin, kinds = forest.kinds[part], forest.kinds[part + 1] - forest.kinds[part]
+        first = forest.leaf[forest.tree[part]]
+        grown.gain[begin : begin + kinds] = -np.inf
+        for leaf in range(first, forest.leaf[forest.tree[part] + 1]):
             if grown.reached[leaf]:
-                rest = grown.worth[leaf] - grown.best[forest.best[part] + leaf - begin]
-                flags = forest.flag[part] + (leaf - begin) * values
-                for value in range(values):
-                    if forest.inside[flags + value]:
-                        gain = rest + grown.owed[price + value]
-                        grown.wanted[price + value] = max(grown.wanted[price + value], gain)
+                rest = grown.worth[leaf] - grown.best[forest.best[part] + leaf - first]
+                flags = forest.flag[part] + (leaf - first) * kinds
+                for kind in range(kinds):
+                    if forest.inside[flags + kind]:
+                        grown.gain[begin + kind] = max(grown.gain[begin + kind], rest)
+        for price in range(forest.price[part], forest.price[part + 1]):
+            grown.wanted[price] = grown.owed[price] + grown.gain[begin + forest.kind[price]]
 
 
 @jit()
@@ -210,9 +232,9 @@ def learn(two: Any, agreed: Any, grown: Growing, one: float, other: float, score
 
 @jit()
 def _is_inside(two: Any, part: int, leaf: int, value: int) -> bool:
-    column = two.forest.column[part]
-    values = two.first[column + 1] - two.first[column]
-    return bool(two.forest.inside[two.forest.flag[part] + leaf * values + value])
+    forest = two.forest
+    kinds, kind = forest.kinds[part + 1] - forest.kinds[part], forest.kind[forest.price[part] + value]
+    return bool(forest.inside[forest.flag[part] + leaf * kinds + kind])
 
 
 @jit()

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from evenhand.arrays import Flags, Floats
 from evenhand.auditing.certificate.domain import COMBINED, Domain, Encode, check_sums
+from evenhand.auditing.certificate.forest import Forest
 from evenhand.auditing.certificate.policies import TwoPolicies
 from evenhand.auditing.certificate.splitting import Leaf, cut_where_trees_split, forest_of, leaves_of
 from evenhand.network import Network
@@ -24,6 +25,7 @@ class Mixture:
     boosted: Any  # a Boosted, or None
     share: float  # of the trees in the logits
     trees: list[list[Leaf]]
+    forest: list[Forest] = field(default_factory=list)  # what all groups' trees have in common, once known
 
     def two(self, one: int, other: int) -> TwoPolicies:
         """Return two groups' policies."""
@@ -31,11 +33,13 @@ class Mixture:
         if self.boosted is None:
             return two
         spread = self.share * self.boosted.spread[[one, other]]
+        if not self.forest:
+            self.forest.append(forest_of(self.trees, self.domain, two.first, two.option))
         adds = [leaf.adds * spread[:, leaf.output] for leaves in self.trees for leaf in leaves]
         return two._replace(
             weights=(1 - self.share) * two.weights,
             bias=(1 - self.share) * two.bias + self.share * self.boosted.base[0],
-            forest=forest_of(self.trees, self.domain, two.first, two.option)._replace(adds=np.array(adds)),
+            forest=self.forest[0]._replace(adds=np.array(adds)),
         )
 
     def check(self, two: TwoPolicies, one: int, people: tuple[Flags, Floats]) -> None:

@@ -12,10 +12,12 @@ from typing import Any
 import numpy as np
 
 from evenhand.arrays import Codes, Flags, Floats
+from evenhand.auditing.certificate.climbing import climb
 from evenhand.auditing.certificate.people import CLOSE, Hulls, People
-from evenhand.auditing.certificate.tree import Boxes, Reach, Tree, climb
+from evenhand.auditing.certificate.tree import Boxes, Reach, Tree
 
 _ROUNDS = 3  # for halves by people
+_POINTS = 18  # numbers that are tried, shared by a column's options
 _STARTS = 200  # people from whom worse ones are looked for
 
 
@@ -36,7 +38,19 @@ class NearTree(Tree):
         chosen[rows, real.option[possible]] = True
         numbers[rows, real.option[possible]] = np.nan_to_num(real.numbers[possible])
         best = np.argsort(-self.score(chosen, numbers), kind="stable")[:_STARTS]
-        climb(self, chosen[best], numbers[best], until=until, who=possible[best])
+        climb(self, chosen[best], numbers[best], until=until, who=possible[best], points=_POINTS)
+
+    def _climb(self, boxes: Boxes, until: float) -> None:
+        """Look for people from those agreed upon, if they are near somebody."""
+        chosen, numbers = self._people(boxes, boxes.agreed)
+        nearest = [
+            self.people.nearest(self.people.members[at], np.flatnonzero(chosen[row]), numbers[row])
+            for row, at in enumerate(boxes.people.tolist())
+        ]
+        near = np.array([cost <= CLOSE for _, cost in nearest])
+        if near.any():
+            who = np.array([person for person, _ in nearest])[near]
+            climb(self, chosen[near], numbers[near], until=until, who=who, points=_POINTS)
 
     def reach(self, who: Any, chosen: Flags, numbers: Floats, column: int) -> Reach:
         """Return, of each of a column's options, the numbers that are near enough, and who can have them."""

@@ -11,6 +11,8 @@ from evenhand.arrays import Codes, Flags
 from evenhand.auditing.certificate.domain import COMBINED, Domain, Encode
 from evenhand.auditing.certificate.forest import Forest
 
+_MOST_LEAVES = 64  # of a tree that several are merged into
+
 
 class Leaf(NamedTuple):
     """A leaf: which score it adds how much to, and which options of each split column lead to it."""
@@ -54,7 +56,10 @@ def cut_where_trees_split(domain: Domain, encode: Encode, trees: Any) -> Domain:
 
 
 def leaves_of(domain: Domain, encode: Encode, trees: Any) -> list[list[Leaf]]:
-    """Return the leaves of every tree that possible people come to; `domain` is cut where trees split."""
+    """Return the leaves of every tree that possible people come to, those of the policies' mean last.
+
+    `domain` is cut where trees split.
+    """
     low, _, owner = _seen(domain, encode)
     first, found = domain.first, []
     for root, output in zip(trees.root.tolist(), trees.output.tolist(), strict=True):
@@ -71,7 +76,38 @@ def leaves_of(domain: Domain, encode: Encode, trees: Any) -> list[list[Leaf]]:
                 if (known & fit).any():
                     stack.append((int(child), {**options, column: known & fit}))
         found.append(leaves)
+    return [*_merged([tree for tree in found if tree[0].output]), *(t for t in found if not t[0].output)]
+
+
+def _merged(trees: list[list[Leaf]]) -> list[list[Leaf]]:
+    """Return fewer and larger trees that say the same: one names its worst person better than two."""
+    found: list[list[Leaf]] = []
+    for tree in trees:
+        alike = [at for at, other in enumerate(found) if other[0].output == tree[0].output]
+        if alike:
+            nearest = max(alike, key=lambda at: _shared(found[at], tree))
+            both = [leaf for one in found[nearest] for other in tree if (leaf := _meet(one, other))]
+            if len(both) <= _MOST_LEAVES:
+                found[nearest] = both
+                continue
+        found.append(tree)
     return found
+
+
+def _shared(one: list[Leaf], other: list[Leaf]) -> float:
+    """Return the share of columns that both trees split."""
+    columns, others = ({column for leaf in tree for column in leaf.options} for tree in (one, other))
+    return len(columns & others) / max(len(columns | others), 1)
+
+
+def _meet(one: Leaf, other: Leaf) -> Leaf | None:
+    """Return the leaf of those who come to both; None if nobody does."""
+    both = one.options | other.options
+    for column in one.options.keys() & other.options.keys():
+        both[column] = one.options[column] & other.options[column]
+        if not both[column].any():
+            return None
+    return Leaf(one.output, one.adds + other.adds, both)
 
 
 def forest_of(trees: list[list[Leaf]], domain: Domain, first: Codes, option: Codes) -> Forest:
@@ -82,20 +118,24 @@ def forest_of(trees: list[list[Leaf]], domain: Domain, first: Codes, option: Cod
         for column in sorted({column for leaf in leaves for column in leaf.options})
     ]
     tree, column = np.array(parts, dtype=np.int64).reshape(-1, 2).T.copy()
-    sizes, values = np.array([len(leaves) for leaves in trees], dtype=np.int64), np.diff(first)[column]
-    flags = [
-        np.isin(option[first[at] : first[at + 1]] - domain.first[at], np.flatnonzero(leaf.options[at]))
-        if at in leaf.options
-        else np.ones(first[at + 1] - first[at], dtype=np.bool_)
-        for number, at in parts
-        for leaf in trees[number]
-    ]
+    kind, inside, begins = [np.zeros(0, dtype=np.int64)], [np.zeros(0, dtype=np.bool_)], domain.first
+    for number, at in parts:
+        every = np.ones(begins[at + 1] - begins[at], dtype=np.bool_)
+        flags = np.array([leaf.options.get(at, every) for leaf in trees[number]])
+        flags, kinds = np.unique(flags, axis=1, return_inverse=True)
+        inside.append(flags.ravel())
+        kind.append(kinds.ravel()[option[first[at] : first[at + 1]] - begins[at]])
+    sizes = np.array([len(leaves) for leaves in trees], dtype=np.int64)
+    loud = sum(trees[number][0].output > 0 for number in tree)
+    flags_of = [len(flags) for flags in inside[1:]]
     return Forest(
-        leaf=_begins(sizes), part=_begins(np.bincount(tree, minlength=len(trees))), price=_begins(values),
-        best=_begins(sizes[tree]), flag=_begins(sizes[tree] * values), tree=tree, column=column,
-        within=_begins(np.bincount(column, minlength=len(first) - 1)),
-        order=np.argsort(column, kind="stable"),
-        inside=np.concatenate([np.zeros(0, dtype=np.bool_), *flags]), adds=np.zeros((int(sizes.sum()), 2)),
+        leaf=_begins(sizes), part=_begins(np.bincount(tree, minlength=len(trees))),
+        price=_begins(np.diff(first)[column]), kinds=_begins(flags_of // sizes[tree]),
+        best=_begins(sizes[tree]), flag=_begins(flags_of), tree=tree, column=column,
+        within=_begins(np.bincount(column[:loud], minlength=len(first) - 1)),
+        order=np.argsort(column[:loud], kind="stable"), priced=int(np.diff(first)[column[:loud]].sum()),
+        kind=np.concatenate(kind), inside=np.concatenate(inside),
+        adds=np.zeros((int(sizes.sum()), 2)),
     )  # fmt: skip
 
 

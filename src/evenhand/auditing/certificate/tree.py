@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -14,12 +13,14 @@ import numpy.typing as npt
 from scipy.special import expit
 
 from evenhand.arrays import Codes, Flags, Floats
+from evenhand.auditing.certificate.climbing import climb
 from evenhand.auditing.certificate.consensus import bound_boxes
 from evenhand.auditing.certificate.people import CLOSE
 from evenhand.auditing.certificate.policies import Aim, TwoPolicies, gap_beyond
 
 _AT_ONCE = 128  # boxes that are split together
 _FIRST, _FEW, _MORE = 50, 2, 3  # rounds: for everybody; for a split that is tried; for the one that is taken
+_NEAR = 10  # people from whom worse ones are looked for, now and then
 _ROOM = 400e6  # bytes of prices; beyond, the newest boxes are split first, which keeps their number
 _OFFERED = 8  # people, of those met, who are looked at whether they are possible
 _FLAT = ((0.0, 0.5, 0.1, 0.3), (0.0, 1.0, 0.1, 0.3))  # lines to begin with, and by how much they are turned
@@ -84,6 +85,7 @@ class Tree:
     person: tuple[Flags, Floats] | None = None
     boxes: Boxes = field(init=False)
     split: int = 0
+    looked: int = 0  # how many boxes there had been when worse people were looked for
 
     def __post_init__(self) -> None:
         two = self.two
@@ -94,7 +96,7 @@ class Tree:
             ends=np.where(upper, self.high[two.option], self.low[two.option])[None],
             states=np.ones((1, pairs, 2), dtype=np.bool_),
             prices=np.zeros((1, pairs, values), dtype=np.float32),
-            tree_prices=np.zeros((1, two.forest.price[-1]), dtype=np.float32),
+            tree_prices=np.zeros((1, two.forest.priced), dtype=np.float32),
             lines=np.tile(_FLAT, (1, pairs, 1, 1)),
             people=np.zeros(1, dtype=np.int64), cost=np.zeros((1, values)), tilt=np.zeros((1, 3)),
             excess=np.zeros(1), gap=np.ones(1), margins=np.zeros((1, values)),
@@ -149,10 +151,7 @@ class Tree:
 
     def _met(self, boxes: Boxes, values: Codes) -> Floats:
         """Offer the people who have these values, one in each box; return their gaps."""
-        chosen = np.zeros((len(values), len(self.low)), dtype=np.bool_)
-        numbers = np.zeros(chosen.shape)
-        rows, options = np.arange(len(values))[:, None], self.two.option[values]
-        chosen[rows, options], numbers[rows, options] = True, boxes.ends[rows, values]
+        chosen, numbers = self._people(boxes, values)
         gaps = self.score(chosen, numbers)
         gaps[np.take_along_axis(boxes.cost, values, 1).sum(1) > CLOSE] = -1.0
         for at in np.argsort(-gaps)[:_OFFERED].tolist():
@@ -176,6 +175,24 @@ class Tree:
         """Return, of each of a column's options, the lowest and highest number, and who can have it."""
         options = range(self.first[column], self.first[column + 1])
         return [(self.low[option], self.high[option], True) for option in options]
+
+    def _people(self, boxes: Boxes, values: Codes) -> tuple[Flags, Floats]:
+        """Return the people who have these values, one in each box, as options and numbers."""
+        chosen = np.zeros((len(values), len(self.low)), dtype=np.bool_)
+        numbers = np.zeros(chosen.shape)
+        rows, options = np.arange(len(values))[:, None], self.two.option[values]
+        chosen[rows, options], numbers[rows, options] = True, boxes.ends[rows, values]
+        return chosen, numbers
+
+    def look_again(self, until: float) -> None:
+        """Look for worse people near those agreed upon where bounds are largest, now and then."""
+        if self.split >= 4 * self.looked and len(self.boxes.gap):
+            boxes = self.boxes.take(np.argsort(-self.boxes.gap)[:_NEAR])
+            self._climb(boxes, until)
+            self.looked = self.split
+
+    def _climb(self, boxes: Boxes, until: float) -> None:
+        climb(self, *self._people(boxes, boxes.agreed), until=until)
 
     def offer(self, gap: float, chosen: Flags, numbers: Floats) -> None:
         """Keep a person if the policies are farther apart for them than for anybody found before."""
@@ -244,46 +261,3 @@ class Tree:
             boxes.prices[row, :, value] = at_low + (at_high - at_low) * share
             boxes.tree_prices[row, slots[which]] = of_low + (of_high - of_low) * share
             boxes.allowed[row, value] = end != whole
-
-
-def climb(
-    tree: Tree, chosen: Flags, numbers: Floats, *, until: float, who: Any = None, sweeps: int = 5,
-    points: int = 9,
-) -> None:  # fmt: skip
-    """Improve people one column at a time, until then at most, and offer the best to the tree.
-
-    `who` are the real people whom they have to stay near.
-    """
-    best = tree.score(chosen, numbers)
-    for _ in range(sweeps):
-        before = best.copy()
-        for column, (begin, end) in enumerate(pairwise(tree.first.tolist())):
-            if time.monotonic() > until:
-                break
-            for option, (low, high, able) in enumerate(tree.reach(who, chosen, numbers, column), begin):
-                for part in np.linspace(0, 1, points if tree.high[option] > tree.low[option] else 1):
-                    value = low + part * (high - low)
-                    other, amounts = chosen.copy(), numbers.copy()
-                    other[:, begin:end] = False
-                    other[:, option] = True
-                    amounts[:, option] = np.round(value) if tree.whole[option] else value
-                    score = tree.score(other, amounts)
-                    better = (score > best) & able
-                    chosen[better], numbers[better] = other[better], amounts[better]
-                    best[better] = score[better]
-        if (best <= before + 1e-9).all():
-            break
-    at = int(best.argmax())
-    if best[at] > 0:
-        tree.offer(float(best[at]), chosen[at], numbers[at])
-
-
-def any_people(
-    first: Codes, low: Floats, high: Floats, whole: Flags, count: int, rng: np.random.Generator
-) -> tuple[Flags, Floats]:
-    """Draw possible people: an option of each column, a number of each range."""
-    chosen = np.zeros((count, len(low)), dtype=np.bool_)
-    for begin, end in pairwise(first):
-        chosen[np.arange(count), rng.integers(begin, end, count)] = True
-    numbers = rng.uniform(low, high, chosen.shape)
-    return chosen, np.where(whole, np.round(numbers), numbers)
