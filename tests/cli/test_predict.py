@@ -158,7 +158,7 @@ def test_mistakes_are_messages(fitted, tmp_path):
             2,
             "expected one of '.csv', '.csv.gz', '.parquet'",
         ),
-        ((fitted.model, tmp_path), 2, "is a folder; expected a file: CSV, Parquet or Excel"),
+        ((fitted.model, tmp_path), 2, "which has no Parquet file (*.parquet) in it"),
     ):
         out = evenhand("predict", *arguments)
         assert out.exit_code == code, (arguments, out.output)

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import inspect
 import io
+import json
 from contextlib import redirect_stdout
 
 import pandas as pd
@@ -10,8 +11,10 @@ import pytest
 from evenhand import load
 from evenhand.cli import predict
 from evenhand.progress import Progress
+from evenhand.tables.pieces import parquet_files
 from evenhand.tables.streaming import CHUNK
 from evenhand.workflow.deciding import Outcome, decide_file
+from evenhand.workflow.run_record import write_record
 from evenhand.workflow.table import NoUsableRowsError
 from factories import make_people
 
@@ -103,3 +106,33 @@ def test_the_separator_stays_and_rejects_go_beside_the_output(fitted, tmp_path):
     assert [entry.name for entry in (tmp_path / "in").iterdir()] == ["p.csv"]
     for path, rows in ((found.output, 19), (found.rejects, 1)):
         assert len(pd.read_csv(path, sep=";")) == rows
+
+
+def test_a_folder_is_decided_as_one_file_would_be(fitted, tmp_path, monkeypatch):
+    people, folder = make_people(25), tmp_path / "new"
+    people.loc[13, "sex"] = "x"
+    folder.mkdir()
+    for name, rows in {"a": people[:10], "b": people[10:10], "c": people[10:]}.items():
+        rows.to_parquet(folder / f"{name}.parquet", index=False)
+    people.to_parquet(tmp_path / "whole.parquet", index=False)
+    monkeypatch.chdir(folder)
+    found = decide_file(fitted.model, ".", chunk=4)
+    whole = decide_file(fitted.model, tmp_path / "whole.parquet")
+    assert (found.output, found.rejects) == (tmp_path / "new.decided.parquet", tmp_path / "new.rejects.csv")
+    pd.testing.assert_frame_equal(pd.read_parquet(found.output), pd.read_parquet(whole.output))
+    assert pd.read_csv(found.rejects)["line"].tolist() == [14]
+    told = json.loads(
+        write_record(tmp_path / "r.json", fitted.model, folder, found, began="", command="").read_text()
+    )
+    assert told["files"]["input"]["sha256"] == parquet_files(folder).sha256()
+    with pytest.raises(ValueError, match="in a folder that is an input"):
+        decide_file(fitted.model, folder, folder / "decided.parquet")
+    people[:5].assign(age="old").to_parquet(folder / "d.parquet", index=False)
+    with pytest.raises(ValueError, match=r"Got 'age' as .* in .*d\.parquet"):
+        decide_file(fitted.model, folder)
+
+
+def test_a_folder_without_tables_is_said(fitted, tmp_path):
+    (tmp_path / "none").mkdir()
+    with pytest.raises(ValueError, match="which has no Parquet file"):
+        decide_file(fitted.model, tmp_path / "none")

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 Data = Annotated[
-    Path, typer.Argument(help="A CSV (also .csv.gz), Parquet or Excel file, one row per person.")
+    Path, typer.Argument(help="A CSV (also .csv.gz), Parquet or Excel file, or a folder of Parquet files.")
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of tables.")]
 Label = Annotated[str | None, typer.Option("--label", help="Column to predict; guessed by default.")]

@@ -62,7 +62,7 @@ def run(
     map: options.Map = None,
     as_json: options.Json = False,
 ) -> None:
-    """Decide about everybody in a file, in constant memory.
+    """Decide about everybody in a file, or a folder of Parquet files, in constant memory.
 
     Each row gets these columns:
 

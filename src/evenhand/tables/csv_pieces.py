@@ -25,7 +25,7 @@ from evenhand.tables.csv_format import (
 from evenhand.tables.decimals import as_numbers, decimal_of, with_points
 from evenhand.tables.files import on_reading, reading
 from evenhand.tables.paths import TEXT_FILES, kind_of_file, open_bytes
-from evenhand.tables.pieces import DaskPieces, FilePieces, ParquetPieces, Pieces
+from evenhand.tables.pieces import DaskPieces, FilePieces, ParquetPieces, Pieces, parquet_files
 
 LARGE = 1 << 30  # bytes of a CSV file from which on it is not held in memory
 
@@ -108,10 +108,7 @@ def pieces_of(table: Any, *, encoding: str = "utf-8", decimal: str | None = None
         return DaskPieces(table, comma) if type(table).__module__.startswith("dask") else None
     path = Path(table)
     if path.is_dir():
-        files = sorted(path.glob("*.parquet"))
-        if not files:
-            raise ValueError(f"Got the folder {path}, which has no Parquet file (*.parquet) in it.")
-        return ParquetPieces(path, files, comma)
+        return parquet_files(path, comma)
     kind = kind_of_file(path)
     if kind == ".parquet":
         return ParquetPieces(path, [path], comma)

@@ -136,6 +136,14 @@ class ParquetPieces(FilePieces):
                 raise ValueError(f"{path} is not a complete Parquet file{where}: {error}") from error
 
 
+def parquet_files(folder: Path, comma: bool = False) -> ParquetPieces:
+    """Return the Parquet files of a folder as one table."""
+    files = sorted(folder.glob("*.parquet"))
+    if not files:
+        raise ValueError(f"Got the folder {folder}, which has no Parquet file (*.parquet) in it.")
+    return ParquetPieces(folder, files, comma)
+
+
 class DaskPieces(Pieces):
     """The partitions of a Dask frame, computed one after another: the cluster reads, one process learns."""
 

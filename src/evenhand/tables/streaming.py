@@ -23,6 +23,7 @@ from evenhand.tables.csv_format import (
 from evenhand.tables.decimals import decimal_of
 from evenhand.tables.files import no_sheet, pyarrow_for
 from evenhand.tables.paths import kind_of_file, open_bytes
+from evenhand.tables.pieces import parquet_files
 from evenhand.tables.workbook import full, open_sheet
 
 CHUNK = 10_000
@@ -66,8 +67,12 @@ def read_chunks(
 ) -> Iterator[Chunk]:
     """Read a CSV file as text, or a Parquet or Excel file as it is, `size` rows at a time.
 
-    `decimal` is that of `read_table`; it changes no row, but the chunks say it.
+    The rows of a folder of Parquet files are counted through, in the order of the files' names. `decimal` is
+    that of `read_table`; it changes no row, but the chunks say it.
     """
+    if path.is_dir():
+        no_sheet(path, sheet)
+        return _folder_chunks(path, size, decimal)
     ending = kind_of_file(path)
     if ending == ".xlsx":
         return _sheet_chunks(path, size, decimal, sheet)
@@ -218,6 +223,17 @@ def _parquet_chunks(path: Path, size: int, decimal: str | None) -> Iterator[Chun
             start += len(rows)
         if start == 1:
             yield Chunk(file.schema_arrow.empty_table().to_pandas(), [], [], file.schema_arrow)
+
+
+def _folder_chunks(path: Path, size: int, decimal: str | None) -> Iterator[Chunk]:
+    before = parquet_files(path)
+    start = 0
+    for file in before.files:
+        for chunk in _parquet_chunks(file, size, decimal):
+            yield chunk._replace(lines=[start + line for line in chunk.lines])
+            last = chunk.lines[-1] if chunk.lines else 0
+        start += last
+    before.check()
 
 
 def _sheet_chunks(path: Path, size: int, decimal: str | None, sheet: str | None) -> Iterator[Chunk]:

@@ -68,13 +68,13 @@ def decide_file(
     max_bytes: int = MOST_BYTES,
     progress: Progress | None = None,
 ) -> Outcome:
-    """Decide about everybody in a file; what `Decisions.to_frame` has is added to each row.
+    """Decide about everybody in a file or a folder of them; `Decisions.to_frame` is added to the rows.
 
     A row that can't be scored goes to the file of rejects with its line and the reason. `evenhand predict`
     describes the arguments.
     """
     deployed = model if isinstance(model, Deployed) else open_model(model, max_bytes=max_bytes)
-    data = Path(data)
+    data = Path(data).resolve() if Path(data).is_dir() else Path(data)  # '.' has no name
     decided_path, rejects_path = _places(data, output, rejects)
     check_written(decided_path, rejects_path, inputs=(data, None if model is deployed else Path(str(model))))
     # A file of an earlier run must not look like one of this run.
@@ -123,7 +123,8 @@ def _only(chunks: Iterable[Chunk], wanted: Codes) -> Iterator[Chunk]:
 
 def _places(data: Path, output: Any, rejects: Any) -> tuple[Path | None, Path]:
     """Return where the decisions and the rejects go; None is standard output."""
-    kind, name = kind_of_file(data), bare_name(data)
+    # A folder of Parquet files has its decisions in one file beside it.
+    kind, name = (".parquet", data.name) if data.is_dir() else (kind_of_file(data), bare_name(data))
     ending = kind if kind in WRITTEN else ".csv"
     packed = ".gz" if is_packed(data) else ""
     decided = data.with_name(f"{name}.decided{ending}{packed}") if output is None else Path(output)

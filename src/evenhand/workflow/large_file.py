@@ -127,7 +127,8 @@ def large_file(path: Path, of_people: dict[str, Any]) -> LargeFile | None:
     if path.is_dir() and (files := sorted(path.glob("*.parquet"))):
         if given:
             raise ValueError(
-                f"Got {listed(given)} and the folder {path}, which is only counted; expected a file."
+                f"Got {listed(given)} and the folder {path}, which is only counted; expected a file. "
+                "For a model: evenhand predict MODEL FOLDER, then audit what it wrote with --predictions."
             )
         return LargeFile(path, files)
     counts = path.suffix.lower() == ".parquet" and importlib.util.find_spec("duckdb") is not None

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from evenhand.atomic import write_text
 from evenhand.tables.files import sha256_of
+from evenhand.tables.pieces import parquet_files
 from evenhand.version import __version__
 from evenhand.workflow.deciding import Outcome
 
@@ -23,6 +24,10 @@ def now() -> str:
     return datetime.now(UTC).isoformat(timespec="milliseconds")
 
 
+def _digest(path: Path) -> str:
+    return parquet_files(path).sha256() if path.is_dir() else sha256_of(path)
+
+
 def write_record(path: Path, model: Path, data: Path, found: Outcome, *, began: str, command: str) -> Path:
     """Write the record as JSON; a file that was not written, or went to standard output, is null."""
     files = {"model": model, "input": data, "output": found.output, "rejects": found.rejects}
@@ -33,7 +38,7 @@ def write_record(path: Path, model: Path, data: Path, found: Outcome, *, began: 
         "evenhand": __version__,
         "command": command,
         "files": {
-            what: None if file is None else {"name": str(file), "sha256": sha256_of(file)}
+            what: None if file is None else {"name": str(file), "sha256": _digest(file)}
             for what, file in files.items()
         },
         "decided": found.decided,

@@ -56,6 +56,8 @@ def check_written(*outputs: Path | None, inputs: Iterable[Path | None]) -> None:
         if not path.parent.is_dir():
             raise FileNotFoundError(f"Got {path} to write to, but there is no folder {path.parent}.")
         for other, why in taken:
+            if other.is_dir() and other.resolve() in path.resolve().parents:
+                raise ValueError(f"Got {path} as output, in a folder that is an input; expected another one.")
             if same_file(path, other):
                 raise ValueError(f"Got {path} as output, which {why}; expected another file.")
         try_writing(path)
