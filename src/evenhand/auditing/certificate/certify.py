@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from itertools import permutations
+from itertools import chain, permutations
 from typing import Any
 
 import numpy as np
@@ -112,8 +112,8 @@ def certify(
     domain, real = mixed.domain, None
     if radius is not None and held.contexts is not None:
         real = real_people(domain, held.contexts, radius)
-    trees = _trees(mixed, held, names, real, generator(random_state), began + time_limit / 4)
-    started = time.monotonic()  # loops are compiled by now
+    trees = _trees(mixed, held, names, real, generator(random_state), time_limit / 4)
+    started = time.monotonic()
     # Half of the time for everybody, the other half for those decided differently, and what is left.
     for which, share in ((0, 0.5), (1, 1.0), (0, 1.0)):
         _grow(trees[which], tolerance, started + share * time_limit, _bound(trees[0]))
@@ -154,7 +154,12 @@ def _groups(policies: Any, groups: Sequence[Any] | None) -> list[Any]:
 
 
 def _trees(
-    mixed: Mixture, held: Held, names: list[Any], real: People | None, rng: np.random.Generator, until: float
+    mixed: Mixture,
+    held: Held,
+    names: list[Any],
+    real: People | None,
+    rng: np.random.Generator,
+    seconds: float,
 ) -> tuple[list[Tree], list[Tree]]:
     """Return a tree for each pair of groups, and one for those decided differently, with people to start."""
     domain = mixed.domain
@@ -176,14 +181,14 @@ def _trees(
             mixed.check(two, at[0], drawn)
         for kind, line in zip(trees, (None, boundary), strict=True):
             about = two, domain.first, low, high, whole, line, (one, other)
-            if real is not None:
-                tree = NearTree(*about, people=real)
-                tree.seek(until)
-                kind.append(tree)
-                continue
-            kind.append(Tree(*about))
-            for chosen, numbers in starts:
-                climb(kind[-1], chosen.copy(), numbers.copy(), until=until)
+            kind.append(Tree(*about) if real is None else NearTree(*about, people=real))
+    until = time.monotonic() + seconds  # loops are compiled by now
+    for tree in chain(*zip(*trees, strict=True)):
+        if isinstance(tree, NearTree):
+            tree.seek(until)
+            continue
+        for chosen, numbers in starts:
+            climb(tree, chosen.copy(), numbers.copy(), until=until)
     return trees
 
 
