@@ -15,6 +15,7 @@
     python experiments/boosted.py && python experiments/boosted_elsewhere.py
     python experiments/fairgbm_peer.py --python … && python benchmarks/boosting.py --json results/benchmarks/boosting.json
     python experiments/certificates.py --time-limit 300
+    python experiments/certificates.py --policies both trees --time-limit 300
     python experiments/search_strategies.py
     evenhand reproduce
     python experiments/publish.py
@@ -373,9 +374,9 @@ def planted_proxies() -> str:
     return f"{markdown(text)}\n\nMeans over {table['seed'].nunique()} tables each. Command: `{command}`."
 
 
-def certificates() -> str:
+def certificates(file: str = "certificates", options: str = "") -> str:
     """What was found and proven, in percentage points; a bound is rounded up."""
-    table = pd.read_csv(RESULTS / "certificates" / "certificates.csv")
+    table = pd.read_csv(RESULTS / "certificates" / f"{file}.csv")
 
     def proven(bound: float, closed: bool) -> str:
         return f"{math.ceil(1e4 * bound) / 100:.2f}" + ("" if closed else " (open)")
@@ -383,6 +384,7 @@ def certificates() -> str:
     shown = pd.DataFrame(
         {
             "dataset": table["dataset"].map(TITLES),
+            **({"policies": table["policies"]} if options else {}),
             "λ": table["lambda"].map("{:g}".format),
             "hidden units": table["hidden"],
             "test people": (100 * table["largest_of_test"]).map("{:.2f}".format),
@@ -399,7 +401,7 @@ def certificates() -> str:
     limit = table["time_limit"].iloc[0]
     return (
         f"{markdown(shown)}\n\nThe largest difference of two policies' probabilities, in percentage points. Open: not certified "
-        f"when the time was over. Command: `python experiments/certificates.py --time-limit {limit:g}`, two cores shared with others."
+        f"when the time was over. Command: `python experiments/certificates.py{options} --time-limit {limit:g}`, two cores shared with others."
     )
 
 
@@ -456,6 +458,7 @@ def learning() -> str:
 PAGES: dict[str, Callable[[], str]] = {
     "learning": learning,
     "certificates": certificates,
+    "certificates-boosted": lambda: certificates("boosted", " --policies both trees"),
     "search-strategies": search_strategies,
     "planted-proxies": planted_proxies,
     "tiny_groups": tiny_groups,

@@ -12,11 +12,12 @@ import pandas as pd
 from evenhand.arrays import Array, Codes
 from evenhand.auditing.about import copies_note, counted, on_weights, rate_searched
 from evenhand.auditing.certificate.certify import worst_possible
+from evenhand.auditing.certificate.held import held_by
 from evenhand.auditing.near_copies import near_copies
 from evenhand.auditing.people import PAIR_COLUMNS, neighbour_pairs, people_apart
 from evenhand.auditing.predictions import MOST_DECISIONS, check_known, read_predictions
 from evenhand.auditing.result import About, Audit, Settings
-from evenhand.auditing.searching.search import found_by_search
+from evenhand.auditing.searching.search import check_predicts, found_by_search
 from evenhand.auditing.subgroups import COLUMNS, find_subgroups
 from evenhand.auditing.table import MetricTable
 from evenhand.auditing.tally import tally
@@ -183,6 +184,10 @@ def audit(
         raise ValueError(f"Got X of {len(frame)} people and y of {len(truth)}; expected as many.")
     if sensitive_features is None:
         raise ValueError("Got sensitive_features=None, but an audit needs the groups to compare.")
+    if certify is not False:  # what would be refused in the end is refused before anything is measured
+        held_by(model_or_predictions, X)
+    if search is not False:
+        check_predicts(model_or_predictions)
     groups, _ = groups_by_name(as_pandas(sensitive_features), frame)
     answers = _answers(model_or_predictions, X, truth, groups, pos_label, threshold, rng)
     if frame is not None and len(frame) != len(answers):

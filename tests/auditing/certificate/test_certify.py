@@ -5,6 +5,7 @@ from itertools import product
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.base import BaseEstimator, ClassifierMixin
 
 from evenhand import CooperativeBandits, audit, tabular
 from evenhand.auditing.certificate import certify
@@ -221,6 +222,19 @@ def test_an_audit_shows_the_worst_person(model, tmp_path):
     assert without.to_dict()["worst"] is None
     with pytest.raises(TypeError, match=r"Got ndarray, but expected a fitted CooperativeBandits"):
         audit(hired, people, hired, sensitive_features=sex, n_bootstrap=2, certify=True)
+
+
+def test_an_audit_refuses_what_it_cannot_do_before_it_measures():
+    people, sex, hired = people_and_hired()
+
+    class Slow(ClassifierMixin, BaseEstimator):
+        def predict(self, X):
+            raise AssertionError("It was asked.")
+
+    with pytest.raises(TypeError, match="Got Slow, but expected a fitted CooperativeBandits"):
+        audit(Slow(), people, hired, sensitive_features=sex, certify=True)
+    with pytest.raises(TypeError, match="Got ndarray, but expected a fitted classifier"):
+        audit(hired[:5], people, hired, sensitive_features=sex, search=True)
 
 
 def test_dates_are_possible_days():

@@ -97,11 +97,7 @@ def search_flips(
     integer("max_predictions", max_predictions)
     integer("n_listed", n_listed)
     number("time_limit", time_limit, low=0)
-    if not hasattr(model, "predict"):
-        raise TypeError(
-            f"Got {type(model).__name__}, but expected a fitted classifier: a search asks it about people "
-            "who are not in the table, and decisions already taken say nothing about those."
-        )
+    check_predicts(model)
     X = as_pandas(X)
     given, _ = groups_by_name(as_pandas(sensitive_features), as_frame(X))
     asked = question(classifier(model), X, given, 0)
@@ -119,6 +115,15 @@ def search_flips(
     farthest = people_table(members, *members.farthest(), label).drop(columns="flips")
     seconds = time.monotonic() - began
     return FlipSearch(people, farthest, members.n_found, predictions, seconds, names, label, asked.note)
+
+
+def check_predicts(model: Any) -> None:
+    """Raise unless a model can be asked about people who are not in the table."""
+    if not hasattr(model, "predict"):
+        raise TypeError(
+            f"Got {type(model).__name__}, but expected a fitted classifier: a search asks it about people "
+            "who are not in the table, and decisions already taken say nothing about those."
+        )
 
 
 def found_by_search(
