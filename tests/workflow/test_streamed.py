@@ -119,6 +119,15 @@ def test_a_killed_run_goes_on_where_it_stopped(folder, tmp_path, monkeypatch):
     assert [one.curve for one in whole.trained] == [one.curve for one in again.trained]
 
 
+def test_people_whom_a_killed_run_left_on_the_disk_are_deleted(folder, tmp_path):
+    left = tmp_path / "kept" / "people-left"
+    left.mkdir(parents=True)
+    (left / "00000.people").write_bytes(b"somebody")
+    explore(folder, buffer_rows=300, resume=tmp_path / "kept", **FEW)
+    assert not left.exists()
+    assert not list((tmp_path / "kept").glob("people-*"))
+
+
 def test_a_damaged_state_is_trained_again(folder, tmp_path):
     explore(folder, buffer_rows=300, resume=tmp_path / "kept", **FEW)
     for path in (tmp_path / "kept").glob("*.skops"):
