@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from evenhand.auditing.drawn import LEAST, Draw, in_proportion, put_together
 from evenhand.metrics.dyads import Strata, consistency_interval
-from evenhand.metrics.engine import Engine
+from evenhand.metrics.engine import ROW, Engine
 from evenhand.metrics.gower import gower_neighbours
 
 N = 30_000
@@ -60,6 +60,18 @@ def test_nobody_is_drawn_more_often_than_others() -> None:
     assert times.mean() == 6
     assert times.var() == pytest.approx(5.4, rel=0.05)
     assert times.reshape(100, -1).mean(axis=1).std() < 2 * np.sqrt(5.4 / 300)
+
+
+def test_rows_of_several_partitions_are_drawn_apart() -> None:
+    """As Spark numbers them: with the same seed, the same places in two partitions are no pairs."""
+    rows = np.concatenate([np.arange(N // 2), 2**33 + np.arange(N // 2)])
+    engine = Engine(nw.from_native(TABLE.with_columns(pl.Series(ROW, rows)).lazy()))
+    keys = {"key0": engine.column("man")}
+    drawn = Draw(engine, keys, engine.count(keys), ["age"], 3).in_proportion(3000)
+    one, other = (drawn.rows[drawn.rows // 2**33 == part] % 2**33 for part in (0, 1))
+    assert abs(len(one) - len(other)) < 200
+    for shift in range(-8, 9):  # of 1,500 in 15,000, a tenth are also in the others by chance
+        assert len(np.intersect1d(one + shift, other)) < 220
 
 
 def test_the_interval_of_consistency_holds_over_draws() -> None:

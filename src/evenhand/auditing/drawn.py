@@ -103,8 +103,10 @@ class Draw:
 
 def _placed(frame: Any, seed: int) -> Any:
     """Return a frame with every row's place in the draw, from 0 to PRIME, which is as good as random."""
-    place = nw.col(_PLACE)
-    frame = frame.with_columns(((nw.col(ROW).cast(nw.Int64) % PRIME * 48271 + seed) % PRIME).alias(_PLACE))
+    place, row = nw.col(_PLACE), nw.col(ROW).cast(nw.Int64)
+    # Spark's numbers begin again at a multiple of 2³³ in every partition, which PRIME nearly divides.
+    first = row % PRIME * 48271 + row // PRIME * 1588635695 + seed
+    frame = frame.with_columns((first % PRIME).alias(_PLACE))
     for more in (12345, seed):
         frame = frame.with_columns(((place * place + more) % PRIME).alias(_PLACE))
     return frame
