@@ -30,7 +30,7 @@ def plain_lines(content: bytes, header: Header, encoding: str) -> tuple[list[str
     >>> plain_lines(b"a,b\n1,2,3\n", Header(",", ["a", "b"], 1), "utf-8-sig") is None
     True
     """
-    whole_ends = content.count(b"\r") == content.count(b"\r\n")
+    whole_ends = b"\r" not in content or content.count(b"\r") == content.count(b"\r\n")
     if encoding not in _SINGLE_BYTES or header.lines != 1 or b"\0" in content or not whole_ends:
         return None
     coded, guarded = set[str](), set[str]()
@@ -58,7 +58,7 @@ def _ends(piece: _Bytes, separator: int, last: bool) -> Codes | None:
     ending = (piece == separator) | (piece == _NEWLINE)
     quotes = np.flatnonzero(piece == _QUOTE)
     if len(quotes):
-        ending &= np.cumsum(piece == _QUOTE, dtype=np.uint32) % 2 == 0
+        ending &= np.cumsum(piece == _QUOTE, dtype=np.uint8) & 1 == 0
     ends = np.flatnonzero(ending)
     lines = np.flatnonzero(piece[ends] == _NEWLINE)
     if not last:
@@ -71,9 +71,11 @@ def _ends(piece: _Bytes, separator: int, last: bool) -> Codes | None:
     opening, closing = quotes[::2], quotes[1::2]
     before = piece[opening[opening > 0] - 1]
     after = piece[closing[closing < len(piece) - 1] + 1]
-    known = [separator, _NEWLINE, _QUOTE]
-    fine = len(opening) == len(closing) and np.isin(before, known).all()
-    return ends if fine and np.isin(after, [*known, _RETURN]).all() else None
+    known = np.zeros(256, dtype=bool)
+    known[[separator, _NEWLINE, _QUOTE]] = True
+    fine = len(opening) == len(closing) and known[before].all()
+    known[_RETURN] = True
+    return ends if fine and known[after].all() else None
 
 
 def _fields(piece: _Bytes, ends: Codes, n: int) -> tuple[Codes, Codes] | None:
