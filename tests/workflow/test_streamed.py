@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import dask
 import dask.dataframe
+import duckdb
 import numpy as np
 import pandas as pd
+import pyarrow.dataset
 import pytest
 
 from evenhand import explore
@@ -153,6 +155,16 @@ def test_partitions_of_dask_are_people_of_one_fit(folder):
         np.testing.assert_allclose(policy, same, atol=1e-5)
 
 
+@pytest.mark.parametrize("how", ["duckdb", "arrow"])
+def test_relations_of_duckdb_and_data_sets_of_arrow_are_people_of_one_fit(folder, how):
+    query = f"from read_parquet('{folder}/*.parquet')"
+    table = duckdb.sql(query) if how == "duckdb" else pyarrow.dataset.dataset(folder)
+    one, other = (explore(people, buffer_rows=300, **FEW) for people in (folder, table))
+    for policy, same in zip(policies(one), policies(other), strict=True):
+        np.testing.assert_allclose(policy, same, atol=1e-5)
+    assert explore(table, **FEW).dataset.whole is None  # few enough for memory
+
+
 def test_a_frame_with_other_people_at_the_second_reading_is_refused():
     people, calls = make_people(600), []
 
@@ -202,7 +214,7 @@ def test_a_csv_file_is_streamed_if_asked_or_large(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("table", "options", "message"),
     [
-        ("people.xlsx", {"buffer_rows": 100}, "only Parquet and CSV files and Dask frames can be streamed"),
+        ("people.xlsx", {"buffer_rows": 100}, "only Parquet and CSV files, frames of Dask"),
         ("people.csv", {"buffer_rows": 100, "sheet": "a"}, "only an Excel file"),
         (
             "people.parquet",

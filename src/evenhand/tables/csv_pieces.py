@@ -12,6 +12,7 @@ from typing import Any, TextIO
 import pandas as pd
 
 from evenhand.checks import one_of
+from evenhand.frames import duckdb_module
 from evenhand.tables import pieces
 from evenhand.tables.columns import is_number
 from evenhand.tables.csv_format import (
@@ -25,7 +26,7 @@ from evenhand.tables.csv_format import (
 from evenhand.tables.decimals import as_numbers, decimal_of, with_points
 from evenhand.tables.files import on_reading, reading
 from evenhand.tables.paths import TEXT_FILES, kind_of_file, open_bytes
-from evenhand.tables.pieces import DaskPieces, FilePieces, ParquetPieces, Pieces, parquet_files
+from evenhand.tables.pieces import DaskPieces, DuckdbPieces, FilePieces, ParquetPieces, Pieces, parquet_files
 
 LARGE = 1 << 30  # bytes of a CSV file from which on it is not held in memory
 
@@ -102,10 +103,19 @@ class CsvPieces(FilePieces):
 
 
 def pieces_of(table: Any, *, encoding: str = "utf-8", decimal: str | None = None) -> Pieces | None:
-    """Return a table in pieces: a Parquet or CSV file, a folder of Parquet files, or a Dask frame."""
+    """Return a table in pieces; None for one that is in memory, or can't be read so.
+
+    It is a Parquet or CSV file, a folder of Parquet files, a Dask frame, a relation of DuckDB, or a data set
+    of Arrow.
+    """
     comma = one_of("decimal", decimal or ".", (".", ",")) == ","
     if not isinstance(table, (str, Path)):
-        return DaskPieces(table, comma) if type(table).__module__.startswith("dask") else None
+        library = type(table).__module__.lstrip("_")
+        if library.startswith("pyarrow") and hasattr(table, "scanner"):
+            return DuckdbPieces(duckdb_module("a data set of Arrow").from_arrow(table), comma)
+        if library.startswith("duckdb"):
+            return DuckdbPieces(table, comma)
+        return DaskPieces(table, comma) if library.startswith("dask") else None
     path = Path(table)
     if path.is_dir():
         return parquet_files(path, comma)

@@ -1,4 +1,4 @@
-"""Tables past memory, some rows at a time: Parquet files, or the partitions of a Dask frame."""
+"""Tables past memory, some rows at a time: Parquet files, partitions of Dask, relations of DuckDB."""
 
 from __future__ import annotations
 
@@ -52,6 +52,11 @@ class Pieces:
         """Return where a row stands, in words."""
         return f"{self.origin}, row {int(row)}"
 
+    @property
+    def large(self) -> bool:
+        """Whether a table in memory may be too much."""
+        return True
+
     def check(self) -> None:
         """Raise if the table is no longer what it was."""
 
@@ -74,11 +79,6 @@ class FilePieces(Pieces):
         super().__init__(str(path), comma)
         self.name, self.files, self._path = bare_name(path), files, path
         self._before = self.key()
-
-    @property
-    def large(self) -> bool:
-        """Whether a table in memory may be too much."""
-        raise NotImplementedError
 
     def key(self) -> Any:
         """Return names, sizes and times of change."""
@@ -161,6 +161,32 @@ class DaskPieces(Pieces):
             found = partition.compute()
             for start in range(0, len(found), BATCH):
                 yield found.iloc[start : start + BATCH]
+
+
+class DuckdbPieces(Pieces):
+    """What a relation of DuckDB gives, which may come in another order each time."""
+
+    def __init__(self, relation: Any, comma: bool = False) -> None:
+        super().__init__("the relation of DuckDB", comma)
+        self._relation = relation
+
+    @property
+    def large(self) -> bool:
+        """Whether it has many rows."""
+        return len(self._relation) > LARGE
+
+    def key(self) -> Any:
+        """Return the query."""
+        return str(self._relation.sql_query())
+
+    def _frames(self, columns: list[str] | None, coded: list[str]) -> Iterator[pd.DataFrame]:
+        from duckdb import ColumnExpression
+
+        found = self._relation.select(*map(ColumnExpression, columns or self._relation.columns))
+        # Older versions have another name for it.
+        reader = found.to_arrow_reader if hasattr(found, "to_arrow_reader") else found.fetch_record_batch
+        for batch in reader(BATCH):
+            yield batch.to_pandas()
 
 
 def check_alike(files: list[Path]) -> None:

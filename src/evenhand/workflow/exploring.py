@@ -130,9 +130,10 @@ def explore(
         most 400,000 visits in all.
     buffer_rows : int, optional
         How many people are held at a time of a table that is streamed: a folder of Parquet files, a Parquet
-        file of more than 1,000,000 rows, a CSV file of more than 1 GiB, or a Dask frame; by default 200,000.
-        If it is given, any Parquet or CSV file is streamed. Networks meet the whole training part, shuffled
-        on disk; trees, references, validation and test have at most so many people each, drawn at random.
+        file, a relation of DuckDB or a data set of Arrow of more than 1,000,000 rows, a CSV file of more than
+        1 GiB, or a Dask frame; by default 200,000. If it is given, any of them is streamed. Networks meet the
+        whole training part, shuffled on disk; trees, references, validation and test have at most so many
+        people each, drawn at random.
     random_state : int
         The same number gives the same split and the same models.
     engine : {'cpu', 'cuda'}

@@ -45,12 +45,12 @@ def pieces_for(
     pieces = pieces_of(table, encoding=encoding, decimal=decimal)
     if pieces is None and buffer_rows is not None:
         raise ValueError(
-            f"Got buffer_rows={buffer_rows}, but only Parquet and CSV files and Dask frames can be streamed."
+            f"Got buffer_rows={buffer_rows}, but only Parquet and CSV files, frames of Dask, relations of "
+            "DuckDB and data sets of Arrow can be streamed."
         )
     if isinstance(pieces, FilePieces):
         no_sheet(Path(table), sheet)
-        return pieces if buffer_rows is not None or pieces.large else None
-    return pieces
+    return pieces if pieces is not None and (buffer_rows is not None or pieces.large) else None
 
 
 def on_stream(dataset: Dataset, rows: Split, settings: Settings) -> list[str]:
