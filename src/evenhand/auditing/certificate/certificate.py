@@ -25,7 +25,8 @@ class Worst:
     decisions : dict
         What each group's policy decides.
     gap : float
-        How far these probabilities are apart; NaN without a person.
+        How far these probabilities are apart, of more than two labels the total variation; NaN without a
+        person.
     bound : float
         No possible person's are farther apart; 0 where it is proven that there is no such person.
     certified : bool
@@ -54,7 +55,7 @@ class Certificate:
     flip : Worst
         The same, of those whom two groups' policies decide differently.
     label : object
-        The label whose probabilities are given.
+        The label whose probabilities are given; of more than two the one that differs most.
     groups : list
         The groups compared, each with every other.
     ranges : dict

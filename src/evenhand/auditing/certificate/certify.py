@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from itertools import chain, permutations
+from itertools import chain, permutations, product
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy.special import logit
+from scipy.special import logit, softmax
 
 from evenhand.auditing.certificate.certificate import Certificate, Worst
 from evenhand.auditing.certificate.climbing import any_people, climb
@@ -22,6 +22,7 @@ from evenhand.auditing.certificate.tree import Tree
 from evenhand.checks import number
 from evenhand.metrics.answers import decided_at
 from evenhand.metrics.bootstrap import generator
+from evenhand.metrics.divergence import total_variation
 from evenhand.tables.columns import CATEGORY, NUMBER
 from evenhand.wording import listed
 
@@ -49,7 +50,7 @@ def certify(
     Parameters
     ----------
     model : Deployed, CooperativeBandits, CooperativeBoosting, CooperativeEnsemble, or `tabular` around one
-        Fitted, with two labels and a policy for each of two or more groups.
+        Fitted, with two labels, or of networks up to 6, and a policy for each of two or more groups.
     X : table of people, optional
         Its lowest and highest numbers are the ranges. A column of whole numbers stays one. The search starts
         from some of these people. A model without a preprocessor needs X.
@@ -78,7 +79,7 @@ def certify(
     TypeError
         If the model is of another kind.
     ValueError
-        If it has more than two labels or fewer than two policies, or a range is missing.
+        If it has too many labels or fewer than two policies, or a range is missing.
 
     Examples
     --------
@@ -121,11 +122,11 @@ def certify(
             if flip.person is not None:
                 worse.offer(flip.found, *flip.person)
     everybody = _bound(trees[0])  # holds for those decided differently, too
-    asked = domain, held, model, real, tolerance
+    asked = domain, _told(held, trees[0]), model, real, tolerance
     worst, decided = (_finding(kind, min(_bound(kind), everybody), *asked) for kind in trees)
     boxes = sum(tree.split for kind in trees for tree in kind)
     return Certificate(
-        worst, decided, held.policies.classes_.tolist()[held.positive], list(names), given.in_words(),
+        worst, decided, held.policies.classes_.tolist()[asked[1].positive], list(names), given.in_words(),
         tolerance, time.monotonic() - began, boxes, radius,
     )  # fmt: skip
 
@@ -138,6 +139,16 @@ def worst_possible(
         return None
     options = {} if asked is True else dict(asked)
     return certify(model, X, **{"random_state": random_state, **options})
+
+
+def _told(held: Held, trees: list[Tree]) -> Held:
+    """Return what is held, with that of more than two labels told whose probability differs most."""
+    best = max(trees, key=lambda tree: tree.found)
+    if best.person is None or not len(best.two.chosen):
+        return held
+    chosen, numbers = best.person
+    said = softmax(best.two.said(best.two.units(chosen[None], numbers[None]))[0], axis=1)
+    return held._replace(positive=int(np.abs(said[0] - said[1]).argmax()))
 
 
 def _groups(policies: Any, groups: Sequence[Any] | None) -> list[Any]:
@@ -176,12 +187,13 @@ def _trees(
     trees: tuple[list[Tree], list[Tree]] = [], []
     for one, other in permutations(names, 2):
         at = every.index(one), every.index(other)
-        two = mixed.two(*at)
-        if not trees[0]:
-            mixed.check(two, at[0], drawn)
-        for kind, line in zip(trees, (None, boundary), strict=True):
-            about = two, domain.first, low, high, whole, line, (one, other)
-            kind.append(Tree(*about) if real is None else NearTree(*about, people=real))
+        for two, differently in product(mixed.of_labels(*at), (False, True)):
+            if not trees[0]:
+                mixed.check(two, at[0], drawn)
+            many = len(two.chosen) > 0
+            line = boundary if differently and not many else None
+            about = two, domain.first, low, high, whole, line, differently and many, (one, other)
+            trees[differently].append(Tree(*about) if real is None else NearTree(*about, people=real))
     until = time.monotonic() + seconds  # loops are compiled by now
     for tree in chain(*zip(*trees, strict=True)):
         if isinstance(tree, NearTree):
@@ -225,6 +237,8 @@ def _finding(
     at = [every.index(name) for name in best.groups]
     shown = {name: float(said[place, held.positive]) for name, place in zip(best.groups, at, strict=True)}
     gap = abs(shown[best.groups[0]] - shown[best.groups[1]])
+    if len(labels) > 2:
+        gap = float(total_variation(*said[at]))
     bound = min(1.0, max(bound + _ROUNDING, gap))
     near = None
     if real is not None and held.contexts is not None:

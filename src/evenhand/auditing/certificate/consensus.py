@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from evenhand.auditing.certificate import forest
+from evenhand.auditing.certificate.labels import as_two
 from evenhand.auditing.certificate.policies import Aim, TwoPolicies
 from evenhand.auditing.certificate.tilts import mend, weigh
 from evenhand.jit import jit
@@ -33,8 +34,11 @@ def bound_boxes(two: TwoPolicies, aim: Aim, boxes: Any, rounds: int, begin: int,
     for at in range(begin, end):
         if boxes.gap[at] < 0:
             continue
+        mine, mixed = two, aim
+        if len(two.chosen):
+            mine, mixed = as_two(two, aim, boxes.allowed[at], boxes.ends[at], boxes.states[at])
         boxes.excess[at] = _bound(
-            two, aim, boxes.allowed[at], boxes.ends[at], boxes.states[at], boxes.prices[at],
+            mine, mixed, boxes.allowed[at], boxes.ends[at], boxes.states[at], boxes.prices[at],
             boxes.tree_prices[at], boxes.cost[at], boxes.lines[at], boxes.tilt[at], rounds,
             boxes.margins[at], boxes.agreed[at], boxes.score[at],
         )  # fmt: skip

@@ -10,13 +10,15 @@ from scipy import sparse
 
 from evenhand.arrays import Floats
 from evenhand.auditing.certificate.domain import Encode
-from evenhand.auditing.certificate.mixture import can_be_bounded
+from evenhand.auditing.certificate.mixture import can_be_bounded, has_trees
 from evenhand.frames import as_pandas
 from evenhand.metrics.counts import positive_label
 from evenhand.metrics.gower import as_frame
 from evenhand.tables.columns import CATEGORY, NUMBER
 from evenhand.tables.matching import contexts_of, known_categories
 from evenhand.tables.preprocessing import encode, told_missing
+
+_LABELS = 6  # every set of them is compared
 
 
 class Held(NamedTuple):
@@ -42,8 +44,11 @@ def held_by(model: Any, X: Any) -> Held:
             "bounded."
         )
     labels = policies.classes_.tolist()
-    if len(labels) != 2:
-        raise ValueError(f"Got a model of {len(labels)} labels, but a certificate compares two.")
+    most = 2 if has_trees(policies) else _LABELS
+    if not 2 <= len(labels) <= most:
+        raise ValueError(
+            f"Got a model of {len(labels)} labels, but a certificate takes 2, or of networks up to {_LABELS}."
+        )
     positive = positive_label(labels, getattr(model, "pos_label", None))
     threshold, frame = getattr(model, "threshold", None), None if X is None else as_pandas(X)
     about = threshold, 1 if positive is None else positive

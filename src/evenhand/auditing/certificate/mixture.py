@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -41,6 +42,22 @@ class Mixture:
             bias=(1 - self.share) * two.bias + self.share * self.boosted.base[0],
             forest=self.forest[0]._replace(adds=np.array(adds)),
         )
+
+    def of_labels(self, one: int, other: int) -> Iterator[TwoPolicies]:
+        """Return two groups' policies for each set of labels whose probability is compared.
+
+        That of a set and that of all others differ as much: the first label is in no set. Two labels are one.
+        """
+        labels = self.networks.b2.shape[1]
+        two = self.two(one, other)
+        if labels == 2:
+            yield two
+            return
+        both = [one, other]
+        for number in range(1, 2 ** (labels - 1)):
+            chosen = (2 * number >> np.arange(labels)) % 2 == 1
+            outputs, biases = (part[both].astype(np.float64) for part in (self.networks.W2, self.networks.b2))
+            yield two.with_labels(outputs, biases, chosen)
 
     def check(self, two: TwoPolicies, one: int, people: tuple[Flags, Floats]) -> None:
         """Raise unless what columns do, one by one, makes up what the first policy says of people."""

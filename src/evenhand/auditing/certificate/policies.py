@@ -12,6 +12,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
+from scipy.special import logsumexp
 
 from evenhand.arrays import Codes, Flags, Floats
 from evenhand.auditing.certificate.forest import Forest, add_trees, no_trees
@@ -36,6 +37,9 @@ class TwoPolicies(NamedTuple):
     plus: Codes  # the unit of each pair that drives the policies apart, and the one that brings them together
     minus: Codes
     forest: Forest
+    outputs: Floats  # (2, labels, hidden): both policies' output weights; none for two labels
+    biases: Floats  # (2, labels)
+    chosen: Flags  # (labels,): those whose probability is compared
 
     def units(self, chosen: Flags, numbers: Floats) -> Floats:
         """Return the hidden units, before the ReLU, of people given by their options and numbers."""
@@ -44,6 +48,11 @@ class TwoPolicies(NamedTuple):
     def logits(self, chosen: Flags, numbers: Floats) -> Floats:
         """Return both policies' logits of people: (people, 2)."""
         units = self.units(chosen, numbers)
+        if len(self.chosen):
+            said = self.said(units)
+            return np.asarray(
+                logsumexp(said[..., self.chosen], axis=2) - logsumexp(said[..., ~self.chosen], axis=2)
+            )
         active = (np.maximum(units, 0) * self.weights).reshape(len(units), 2, -1)
         logits = np.asarray(active.sum(2) + self.bias)
         if len(self.forest.adds):
@@ -51,6 +60,28 @@ class TwoPolicies(NamedTuple):
             options = [a + chosen[:, a:b].argmax(1) for a, b in pairwise(ends.tolist())]
             add_trees(self, np.searchsorted(self.option, np.stack(options, axis=1)), logits)
         return logits
+
+    def said(self, units: Floats) -> Floats:
+        """Return the logits of all labels for hidden units, before the ReLU: (people, 2, labels)."""
+        active = np.maximum(units, 0).reshape(len(units), 2, 1, -1)
+        return np.asarray((active * self.outputs).sum(3) + self.biases)
+
+    def agreement(self, chosen: Flags, numbers: Floats) -> Floats:
+        """Return how far policies of more labels are from deciding differently; below 0 if they do."""
+        first, second = self.said(self.units(chosen, numbers)).transpose(1, 0, 2)
+        top = first.argmax(1)[:, None]
+        others = second.copy()
+        np.put_along_axis(others, top, -np.inf, 1)
+        return np.asarray(np.take_along_axis(second, top, 1)[:, 0] - others.max(1))
+
+    def with_labels(self, outputs: Floats, biases: Floats, chosen: Flags) -> TwoPolicies:
+        """Return the same policies of more than two labels, some of which are compared with the others."""
+        units = np.arange(len(self.weights))
+        half = len(units) // 2
+        return self._replace(
+            plus=units, minus=np.roll(units, half), outputs=outputs,
+            biases=biases, chosen=chosen,
+        )  # fmt: skip
 
 
 def two_policies(
@@ -71,7 +102,7 @@ def two_policies(
     return TwoPolicies(
         begins, np.concatenate(options), np.ascontiguousarray(base), np.ascontiguousarray(slope), start,
         weights, bias, np.array(plus, dtype=np.int64), np.array(minus, dtype=np.int64),
-        no_trees(len(begins) - 1),
+        no_trees(len(begins) - 1), np.zeros((2, 0, 0)), np.zeros((2, 0)), np.zeros(0, dtype=np.bool_),
     )  # fmt: skip
 
 
@@ -80,6 +111,9 @@ class Aim(NamedTuple):
 
     gap: float
     boundary: float  # count only those whom the policies decide differently at this logit; NaN for everybody
+    slip: float = 0.0  # with more labels: what a difference of logits may be wrong by
+    first: float = 0.0  # and what the set's logit may be wrong by, and the others'
+    second: float = 0.0
 
 
 def gap_beyond(gap: float, excess: Floats) -> Floats:

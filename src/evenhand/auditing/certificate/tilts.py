@@ -24,6 +24,9 @@ def weigh(two: TwoPolicies, aim: Aim, tilt: Any, up: Any, down: Any) -> tuple[fl
     constant = steep * tilt[0] - 2 * np.arcsinh(height) - np.log((1 + aim.gap) / (1 - aim.gap))
     if not np.isnan(aim.boundary):
         constant -= aim.boundary * tilt[1]
+    less, more = min(one, other), abs(one - other)
+    apart = less * aim.slip + (more * aim.first if one > other else more * aim.second)
+    constant += min(apart, one * aim.first + other * aim.second)
     hidden = len(two.weights) // 2
     for pair in range(len(two.plus)):
         unit = two.plus[pair]

@@ -71,6 +71,8 @@ class Tree:
         The ends of options that are ranges of numbers, and whether only whole numbers are possible.
     boundary : float, optional
         Count only those whom the first policy decides above this logit, and the second below.
+    differently : bool
+        With more than two labels, offer only those decided differently; bounds are of everybody.
     """
 
     two: TwoPolicies
@@ -79,6 +81,7 @@ class Tree:
     high: Floats
     whole: Flags
     boundary: float | None = None
+    differently: bool = False
     groups: tuple[Any, Any] = ("", "")  # whose policies these are
     found: float = -1.0
     dropped: float = -1.0  # the largest bound of a box that was dropped
@@ -131,8 +134,8 @@ class Tree:
         nobody_yet = self.boundary is not None and self.person is None
         wanted = Aim(
             0.0 if nobody_yet else min(max(enough, 0.0), 1 - 1e-9),
-            float("nan") if self.boundary is None else float(self.boundary),
-        )
+            float("nan") if self.boundary is None else float(self.boundary), 0.0, 0.0, 0.0,
+        )  # fmt: skip
         threads = joblib.effective_n_jobs(-1)
         edges = np.linspace(0, len(boxes.gap), threads + 1).astype(int).tolist()
         with ThreadPoolExecutor(threads) as pool:
@@ -166,6 +169,9 @@ class Tree:
         """Return how far apart the policies are for people; below 0 for those who don't count."""
         u, v = self.two.logits(chosen, numbers).T
         gaps = np.asarray(expit(u) - expit(v))
+        if self.differently:
+            agreement = self.two.agreement(chosen, numbers)
+            return np.where(agreement < 0, gaps, -1e-9 - agreement)
         if self.boundary is None:
             return gaps
         short = np.maximum(self.boundary - u, 0) + np.maximum(v - self.boundary, 0)
