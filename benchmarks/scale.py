@@ -1,35 +1,40 @@
 """Audits of tables from a hundred thousand to a hundred million people, beside DuckDB, fairlearn and Aequitas.
 
-    python benchmarks/scale.py --rows 100000 1000000 10000000
-    python benchmarks/scale.py --rows 100000 1000000 10000000 100000000 --json scale.json --publish
+    python benchmarks/scale.py
+    python benchmarks/scale.py --rows 100000 1000000 10000000 --json scale.json   # goes on where it was stopped
 
-Made-up people with Adult's columns are written as Parquet, a million to a file. Every contender runs in a process of
-its own, with the libraries loaded before the clock starts. Shown are seconds, those of all processors together (which
-a busy machine does not change much), and the peak of the memory added:
+Made-up people with Adult's columns are written as Parquet, a million to a file; a hundred million take 1.2 GB. Every
+contender runs in a process of its own, with the libraries loaded before the clock starts. Shown are seconds, those of
+all processors together (which a busy machine does not change much), and the peak of the memory added:
 
 - the audit of decisions by sex and race, counted by DuckDB, without features and with the search for subgroups by all
-  of Adult's columns, with DuckDB held to `--memory`;
+  of Adult's columns and consistency on 10,000 people drawn. DuckDB is held to `--memory`, and the process may not add
+  more than `--cap` GiB: the system refuses it more (RLIMIT_DATA). The others may use four times as much;
 - DuckDB's own `group by` of the four columns that the audit without features counts, and of the same four with each
-  feature in turn, whose values all come back, also those that the audit puts in bins;
+  feature in turn, also of those that the audit puts in bins; only how many combinations there are comes back;
 - fairlearn's MetricFrame (accuracy, selection rate, true and false positive rates) and Aequitas's group table, which
   take those four columns as pandas has them; reading them is part of their time. Aequitas wants an older pandas, so
   `--aequitas` names the Python of another environment.
 
-A contender that fails, or takes longer than `--limit` seconds, is not tried on larger tables.
+A contender that fails is not tried on larger tables, nor one that would take, in proportion, more than `--limit`
+seconds of the processors.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import resource
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 HERE = Path(__file__).parent
-PAGE = HERE.parent / "docs" / "generated" / "scale.md"
+DOCS = HERE.parent / "docs"
+PAGE, PICTURE = DOCS / "generated" / "scale.md", DOCS / "images" / "scale.svg"
 PIECE = 1_000_000
 FOUR = ["sex", "race", "income", "decision"]
 LEVELS = {  # Adult's categories, and how common each is
@@ -110,7 +115,7 @@ def group_bys(files: list[str], features: bool, memory: str) -> Callable[[], obj
     def run() -> None:
         for name in more:
             keys = ", ".join([*FOUR, *([] if name is None else [name])])
-            people.aggregate(f"{keys}, count(*)", keys).fetchall()
+            people.aggregate(f"{keys}, count(*) as n", keys).aggregate("count(*), sum(n)").fetchall()
 
     return run
 
@@ -152,17 +157,27 @@ def aequitas(files: list[str], memory: str) -> Callable[[], object]:
 CONTENDERS: dict[str, Callable[[list[str], str], Callable[[], object]]] = {
     "audit, no features": lambda files, memory: audits(files, FOUR, memory),
     "DuckDB, one group by": lambda files, memory: group_bys(files, False, memory),
-    "audit, subgroups by 12 features": lambda files, memory: audits(files, None, memory),
+    "audit, 12 features": lambda files, memory: audits(files, None, memory),
     "DuckDB, one group by per feature": lambda files, memory: group_bys(files, True, memory),
     "fairlearn MetricFrame": metric_frame,
     "Aequitas": aequitas,
 }
 
 
-def measured(name: str, files: list[str], memory: str) -> dict[str, float]:
+def cap(gibibytes: float) -> None:
+    """Let this process add no more memory than so much, from now on."""
+    lines = Path("/proc/self/status").read_text().splitlines()
+    now = next(int(line.split()[1]) for line in lines if line.startswith("VmData:"))
+    most = now * 1024 + int(gibibytes * 2**30)
+    resource.setrlimit(resource.RLIMIT_DATA, (most, most))
+
+
+def measured(name: str, files: list[str], arguments: argparse.Namespace) -> dict[str, float]:
     from peak import AddedMemory
 
-    run = CONTENDERS[name](files, memory)
+    memory = arguments.memory * (1 if name.startswith("audit") else 4)
+    run = CONTENDERS[name](files, f"{memory:g}GB")
+    cap(arguments.cap * (1 if name.startswith("audit") else 4))
     with AddedMemory() as added:
         started, worked = time.perf_counter(), time.process_time()
         run()
@@ -170,41 +185,40 @@ def measured(name: str, files: list[str], memory: str) -> dict[str, float]:
     return {"seconds": seconds, "processor_seconds": processor, "megabytes": added.added}
 
 
-def all_measured(arguments: argparse.Namespace) -> list[dict[str, object]]:
-    """Measure every contender on every table, each in a process of its own."""
-    rows, given_up = [], set()
+def all_measured(arguments: argparse.Namespace, rows: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    """Measure every contender on every table, but for those `rows` that were measured before."""
     for n in sorted(arguments.rows):
         files = files_of(arguments.folder, n)
         for name in CONTENDERS:
             python = arguments.aequitas if name == "Aequitas" else sys.executable
-            if name in given_up or python is None:
+            before = [row for row in rows if row["contender"] == name]
+            if python is None or any(row["rows"] == n for row in before):
                 continue
-            command = [python, __file__, "--contender", name, "--memory", arguments.memory, "--files", *files]
-            try:
-                done = subprocess.run(
-                    command, capture_output=True, text=True, timeout=arguments.limit, check=True
-                )
-            except (subprocess.CalledProcessError, subprocess.TimeoutExpired) as error:
-                print(
-                    f"{n:>12,}  {name:34} failed: {str(getattr(error, 'stderr', error))[-300:]}", flush=True
-                )
-                given_up.add(name)
-                rows.append({"rows": n, "contender": name, "seconds": None})
+            row: dict[str, Any] = {"rows": n, "contender": name, "seconds": None}
+            last = max(before, key=lambda row: row["rows"], default=None)
+            if last and last["seconds"] is None:
                 continue
-            found = json.loads(done.stdout.splitlines()[-1])
-            rows.append({"rows": n, "contender": name, **found})
-            seconds, added = found["seconds"], found["megabytes"]
-            worked = found["processor_seconds"]
-            print(f"{n:>12,}  {name:34} {seconds:>9.2f} s {worked:>9.2f} s {added:>9,.0f} MB", flush=True)
-    return rows
+            if last is None or last["processor_seconds"] * n / last["rows"] <= arguments.limit:
+                command = [python, __file__, "--contender", name, "--memory", str(arguments.memory)]
+                command += ["--cap", str(arguments.cap), "--files", *files]
+                done = subprocess.run(command, capture_output=True, text=True, check=False)
+                if done.returncode:
+                    print(f"{n:>12,}  {name:34} failed: {done.stderr[-300:]}", flush=True)
+                else:
+                    row |= json.loads(done.stdout.splitlines()[-1])
+            if row["seconds"] is not None:
+                told = "{seconds:>9.2f} s {processor_seconds:>9.2f} s {megabytes:>9,.0f} MB".format(**row)
+                print(f"{n:>12,}  {name:34} {told}", flush=True)
+            rows.append(row)
+            yield row
 
 
-def publish(figures: dict[str, object]) -> str:
+def publish(figures: dict[str, Any]) -> str:
     """Return the table of the page on large tables."""
-    rows: list[dict[str, object]] = figures["measured"]  # type: ignore[assignment]
+    rows: list[dict[str, Any]] = figures["measured"]
     sizes = sorted({row["rows"] for row in rows})
     lines = ["| | " + " | ".join(f"{n:,} people" for n in sizes) + " |", "| --- " * (len(sizes) + 1) + "|"]
-    for name in dict.fromkeys(row["contender"] for row in rows):
+    for name in (name for name in CONTENDERS if name in {row["contender"] for row in rows}):
         cells = []
         for n in sizes:
             met = [row for row in rows if (row["rows"], row["contender"]) == (n, name)]
@@ -213,40 +227,66 @@ def publish(figures: dict[str, object]) -> str:
             cells.append("failed, or over the limit" if failed else told.format(**met[0]) if met else "")
         lines.append(f"| {name} | " + " | ".join(cells) + " |")
     told = (
-        f"Seconds (of all processors), and the memory added at the peak; DuckDB held to {figures['memory']}. "
-        f"Limit: {figures['limit']:,.0f} s. "
+        f"Seconds (of all processors), and the memory added at the peak. For an audit, DuckDB is held to "
+        f"{figures['memory']:g} GB and the process to {figures['cap']:g} GiB more than before; the others may use "
+        "four times as much. "
+        f"Limit: {figures['limit']:,.0f} s of the processors. "
     )
-    return "\n".join([*lines, "", f"{told}Command: `python benchmarks/scale.py`, one run."]) + "\n"
+    return "\n".join([*lines, "", f"{told}Command: `python benchmarks/scale.py`, one run each."]) + "\n"
+
+
+def draw(rows: list[dict[str, Any]]) -> None:
+    """Draw the processors' time and the memory over the number of people, as docs/images/scale.svg."""
+    import matplotlib
+
+    matplotlib.use("svg")
+    matplotlib.rcParams.update({"svg.hashsalt": "scale", "svg.fonttype": "none"})
+    from matplotlib import pyplot
+
+    figure, axes = pyplot.subplots(1, 2, figsize=(9, 4.2))
+    for name in CONTENDERS:
+        known = [row for row in rows if row["contender"] == name and row["seconds"] is not None]
+        for axis, what in zip(axes, ("processor_seconds", "megabytes"), strict=True):
+            style = "o-" if name.startswith("audit") else "s--" if name.startswith("DuckDB") else "^:"
+            axis.loglog([row["rows"] for row in known], [row[what] for row in known], style, label=name)
+    for axis, what in zip(axes, ("seconds of the processors", "memory added at the peak, MB"), strict=True):
+        axis.set_xlabel("people")
+        axis.set_title(what, fontsize=10)
+        axis.grid(alpha=0.3)
+    figure.legend(
+        *axes[0].get_legend_handles_labels(), loc="lower center", ncols=3, fontsize=9, frameon=False
+    )
+    figure.tight_layout(rect=(0, 0.13, 1, 1))
+    figure.savefig(PICTURE, metadata={"Date": None})
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--rows", type=int, nargs="+", default=[10**5, 10**6, 10**7])
+    parser.add_argument("--rows", type=int, nargs="+", default=[10**5, 10**6, 10**7, 10**8])
     parser.add_argument(
         "--folder", type=Path, default=Path("scale-people"), help="where the tables are written"
     )
-    parser.add_argument("--memory", default="1GB", help="DuckDB's limit")
-    parser.add_argument("--limit", type=float, default=900, help="seconds for each contender on each table")
+    parser.add_argument("--memory", type=float, default=1, help="GB that DuckDB may use for an audit")
+    parser.add_argument("--cap", type=float, default=2, help="GiB that the process of an audit may add")
+    parser.add_argument("--limit", type=float, default=600, help="seconds of the processors for each table")
     parser.add_argument("--aequitas", help="the Python of an environment with Aequitas")
-    parser.add_argument("--json", type=Path, help="write the figures to this file")
-    parser.add_argument("--publish", action="store_true", help=f"write {PAGE.name} for the documentation")
+    parser.add_argument("--json", type=Path, help="keep the figures in this file, and go on from it")
     parser.add_argument("--contender", choices=list(CONTENDERS), help=argparse.SUPPRESS)
     parser.add_argument("--files", nargs="+", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.contender:
-        print(json.dumps(measured(arguments.contender, arguments.files, arguments.memory)))
+        print(json.dumps(measured(arguments.contender, arguments.files, arguments)))
         return
-    figures: dict[str, object] = {
-        "memory": arguments.memory,
-        "limit": arguments.limit,
-        "measured": all_measured(arguments),
-    }
-    if arguments.json:
-        arguments.json.write_text(json.dumps(figures, indent=1), encoding="utf-8")
-    if arguments.publish:
-        PAGE.write_text(publish(figures), encoding="utf-8")
+    kept = arguments.json and arguments.json.exists()
+    rows: list[dict[str, Any]] = json.loads(arguments.json.read_text())["measured"] if kept else []
+    figures: dict[str, Any] = {"memory": arguments.memory, "cap": arguments.cap, "limit": arguments.limit}
+    for _ in all_measured(arguments, rows):
+        if arguments.json:
+            arguments.json.write_text(json.dumps(figures | {"measured": rows}, indent=1), encoding="utf-8")
+    PAGE.write_text(publish(figures | {"measured": rows}), encoding="utf-8")
+    draw(rows)
 
 
 if __name__ == "__main__":
