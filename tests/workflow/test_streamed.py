@@ -10,7 +10,7 @@ import pandas as pd
 import pyarrow.dataset
 import pytest
 
-from evenhand import explore
+from evenhand import explore, load
 from evenhand.tables import csv_pieces, load_table, pieces
 from evenhand.tables.pieces import drawn
 from evenhand.tables.surveying import PART
@@ -145,6 +145,22 @@ def test_a_state_of_other_people_is_not_used(folder, tmp_path, monkeypatch):
     monkeypatch.setattr(stream_training, "meet", lambda *a, **o: (calls.append(1), meet(*a, **o)))
     explore(folder, buffer_rows=300, resume=tmp_path / "kept", **FEW)
     assert calls
+
+
+def test_labels_and_groups_that_are_numbers_stay_numbers(tmp_path):
+    people = make_people(900)
+    people["hired"] = (people["hired"] == "yes").astype(int)
+    people["sex"] = np.where(people["sex"] == "m", 1.0, 2.0)
+    people.loc[::9, "sex"] = np.nan
+    folder = written(tmp_path / "people", people)
+    streaming, inside = (explore(table, **options, **FEW).choose() for table, options in (
+        (folder, {"buffer_rows": 200}), (people, {})
+    ))  # fmt: skip
+    for one in (streaming, load(streaming.save(tmp_path / "model.skops"))):
+        assert one.classes_.dtype == inside.classes_.dtype == np.int64
+        assert one.groups_.tolist() == inside.groups_.tolist()
+        assert one.pos_label == 1
+        assert one.decide(people[:50]).decision.dtype == inside.decide(people[:50]).decision.dtype
 
 
 def test_partitions_of_dask_are_people_of_one_fit(folder):

@@ -47,8 +47,9 @@ class Combinations:
         values = zip(*counts, strict=True)
         frame = pd.DataFrame({name: pd.Series(column) for name, column in zip(columns, values, strict=True)})
         found = settled(mapped(frame, changes, [roles.label]), roles, origin, notes, each=each, **options)
-        target = found.target.to_numpy(dtype=None if is_number(found.target) else object)
+        target, number = found.target.to_numpy(dtype=object), is_number(found.target)
         classes, label = sorted_unique(target)
+        classes = classes.astype(found.target.dtype) if number else classes
         groups = encode_groups(found.groups, len(target))
         labels, places = np.full(len(each), -1), np.full(len(each), -1)
         labels[found.people.index], places[found.people.index] = label, groups.codes
