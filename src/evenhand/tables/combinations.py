@@ -49,7 +49,7 @@ class Combinations:
         found = settled(mapped(frame, changes, [roles.label]), roles, origin, notes, each=each, **options)
         target, number = found.target.to_numpy(dtype=object), is_number(found.target)
         classes, label = sorted_unique(target)
-        classes = classes.astype(found.target.dtype) if number else classes
+        classes = np.array(classes.tolist()) if number else classes
         groups = encode_groups(found.groups, len(target))
         labels, places = np.full(len(each), -1), np.full(len(each), -1)
         labels[found.people.index], places[found.people.index] = label, groups.codes
