@@ -10,7 +10,7 @@ from scipy.special import expit
 from evenhand import CooperativeBandits, tabular
 from evenhand.auditing.certificate import certify
 from evenhand.auditing.certificate.climbing import any_people
-from evenhand.auditing.certificate.consensus import bound_boxes
+from evenhand.auditing.certificate.consensus import bound_boxes_of_labels
 from evenhand.auditing.certificate.policies import Aim
 from evenhand.network import Network
 
@@ -59,7 +59,7 @@ def test_whatever_the_box_nobody_is_beyond_the_bound(seed, labels):
         u, v = two.logits(chosen, numbers).T
         counts = within(two, box, chosen, numbers)[:, 0]
         for gap in (0.01, 0.3):
-            bound_boxes(two, Aim(gap, np.nan, 0.0, 0.0, 0.0), box, rng.integers(1, 4), 0, 1)
+            bound_boxes_of_labels(two, Aim(gap, np.nan, 0.0, 0.0, 0.0), box, rng.integers(1, 4), 0, 1)
             assert ((u - v - needed((u + v) / 2, gap))[counts] <= box.excess[0] + 1e-6).all()
 
 

@@ -32,16 +32,26 @@ _SWEEPS = 3  # over all columns, between two turns of the lines
 def bound_boxes(two: TwoPolicies, aim: Aim, boxes: Any, rounds: int, begin: int, end: int) -> None:
     """Bound some of the boxes: lower their prices and lines, and write what is learnt of them."""
     for at in range(begin, end):
-        if boxes.gap[at] < 0:
-            continue
-        mine, mixed = two, aim
-        if len(two.chosen):
+        if boxes.gap[at] >= 0:
+            boxes.excess[at] = _bound_one(two, aim, boxes, at, rounds)
+
+
+@jit()
+def bound_boxes_of_labels(two: TwoPolicies, aim: Aim, boxes: Any, rounds: int, begin: int, end: int) -> None:
+    """Bound some of the boxes for more than two labels; by itself, as it takes longer to compile."""
+    for at in range(begin, end):
+        if boxes.gap[at] >= 0:
             mine, mixed = as_two(two, aim, boxes.allowed[at], boxes.ends[at], boxes.states[at])
-        boxes.excess[at] = _bound(
-            mine, mixed, boxes.allowed[at], boxes.ends[at], boxes.states[at], boxes.prices[at],
-            boxes.tree_prices[at], boxes.cost[at], boxes.lines[at], boxes.tilt[at], rounds,
-            boxes.margins[at], boxes.agreed[at], boxes.score[at],
-        )  # fmt: skip
+            boxes.excess[at] = _bound_one(mine, mixed, boxes, at, rounds)
+
+
+@jit()
+def _bound_one(two: TwoPolicies, aim: Aim, boxes: Any, at: int, rounds: int) -> Any:
+    return _bound(
+        two, aim, boxes.allowed[at], boxes.ends[at], boxes.states[at], boxes.prices[at],
+        boxes.tree_prices[at], boxes.cost[at], boxes.lines[at], boxes.tilt[at], rounds, boxes.margins[at],
+        boxes.agreed[at], boxes.score[at],
+    )  # fmt: skip
 
 
 @jit()

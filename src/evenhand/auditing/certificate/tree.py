@@ -14,7 +14,7 @@ from scipy.special import expit
 
 from evenhand.arrays import Codes, Flags, Floats
 from evenhand.auditing.certificate.climbing import climb
-from evenhand.auditing.certificate.consensus import bound_boxes
+from evenhand.auditing.certificate.consensus import bound_boxes, bound_boxes_of_labels
 from evenhand.auditing.certificate.people import CLOSE
 from evenhand.auditing.certificate.policies import Aim, TwoPolicies, gap_beyond
 
@@ -138,8 +138,9 @@ class Tree:
         )  # fmt: skip
         threads = joblib.effective_n_jobs(-1)
         edges = np.linspace(0, len(boxes.gap), threads + 1).astype(int).tolist()
+        bound = bound_boxes_of_labels if len(self.two.chosen) else bound_boxes
         with ThreadPoolExecutor(threads) as pool:
-            list(pool.map(lambda part: bound_boxes(self.two, wanted, boxes, rounds, *part), pairwise(edges)))
+            list(pool.map(lambda part: bound(self.two, wanted, boxes, rounds, *part), pairwise(edges)))
         boxes.gap[:] = np.minimum(boxes.gap, gap_beyond(wanted.gap, boxes.excess))
         if nobody_yet:
             boxes.gap[boxes.excess < 0] = -1.0
