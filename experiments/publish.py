@@ -374,13 +374,40 @@ def planted_proxies() -> str:
     return f"{markdown(text)}\n\nMeans over {table['seed'].nunique()} tables each. Command: `{command}`."
 
 
+def proven(bound: float, closed: bool) -> str:
+    return f"{math.ceil(1e4 * bound) / 100:.2f}" + ("" if closed else " (open)")
+
+
+def certificates_z3() -> str:
+    """A certificate's seconds beside Z3's, for those decided differently."""
+    table = pd.read_csv(RESULTS / "certificates" / "z3.csv")
+    shown = pd.DataFrame(
+        {
+            "dataset": table["dataset"].map(TITLES),
+            "hidden units": table["hidden"],
+            "found": (100 * table["flip_found"]).map("{:.2f}".format),
+            "bound": [
+                proven(*pair) for pair in zip(table["flip_bound"], table["flip_certified"], strict=True)
+            ],
+            "seconds": table["processor_seconds"].map("{:.1f}".format),
+            "Z3: anybody?": table["anybody"],
+            "seconds ": table["anybody_processor_seconds"].map("{:.1f}".format),
+            "Z3: beyond the bound?": table["beyond"],
+            "seconds  ": table["beyond_processor_seconds"].map("{:.1f}".format),
+        }
+    )
+    limit, version = table[["time_limit", "z3"]].iloc[0]
+    return (
+        f"{markdown(shown)}\n\nOf people decided differently at λ = 20: the largest difference of probabilities found and proven, in "
+        "percentage points; whether Z3 finds anybody; and whether it finds anybody beyond the "
+        f"bound. Processor seconds, at most {limit:g} by the clock each. Command: "
+        f"`python experiments/certificates_z3.py --time-limit {limit:g}`, Z3 {version}."
+    )
+
+
 def certificates(file: str = "certificates", options: str = "") -> str:
     """What was found and proven, in percentage points; a bound is rounded up."""
     table = pd.read_csv(RESULTS / "certificates" / f"{file}.csv")
-
-    def proven(bound: float, closed: bool) -> str:
-        return f"{math.ceil(1e4 * bound) / 100:.2f}" + ("" if closed else " (open)")
-
     shown = pd.DataFrame(
         {
             "dataset": table["dataset"].map(TITLES),
@@ -459,6 +486,7 @@ PAGES: dict[str, Callable[[], str]] = {
     "learning": learning,
     "certificates": certificates,
     "certificates-boosted": lambda: certificates("boosted", " --policies both trees"),
+    "certificates-z3": certificates_z3,
     "search-strategies": search_strategies,
     "planted-proxies": planted_proxies,
     "tiny_groups": tiny_groups,
