@@ -12,7 +12,7 @@ import pandas as pd
 from evenhand.arrays import Array, Codes
 from evenhand.auditing.about import copies_note, counted, on_weights, rate_searched
 from evenhand.auditing.certificate.certify import worst_possible
-from evenhand.auditing.certificate.held import held_by
+from evenhand.auditing.certificate.held import bounded_policies
 from evenhand.auditing.near_copies import near_copies
 from evenhand.auditing.people import PAIR_COLUMNS, neighbour_pairs, people_apart
 from evenhand.auditing.predictions import MOST_DECISIONS, check_known, read_predictions
@@ -185,7 +185,7 @@ def audit(
     if sensitive_features is None:
         raise ValueError("Got sensitive_features=None, but an audit needs the groups to compare.")
     if certify is not False:  # what would be refused in the end is refused before anything is measured
-        held_by(model_or_predictions, X)
+        bounded_policies(model_or_predictions, None if certify is True else certify.get("radius"))
     if search is not False:
         check_predicts(model_or_predictions)
     groups, _ = groups_by_name(as_pandas(sensitive_features), frame)

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from sklearn.base import BaseEstimator, ClassifierMixin
 
-from evenhand import CooperativeBandits, audit, tabular
+from evenhand import CooperativeBandits, CooperativeBoosting, audit, tabular
 from evenhand.auditing.certificate import certify
 from evenhand.network import Network
 from evenhand.workflow.deployed import Deployed
@@ -237,6 +237,9 @@ def test_an_audit_refuses_what_it_cannot_do_before_it_measures():
         audit(Slow(), people, hired, sensitive_features=sex, certify=True)
     with pytest.raises(TypeError, match="Got ndarray, but expected a fitted classifier"):
         audit(hired[:5], people, hired, sensitive_features=sex, search=True)
+    trees = tabular(CooperativeBoosting(rounds=2)).fit(people, hired, sensitive_features=sex)
+    with pytest.raises(ValueError, match="Got a radius for policies with trees"):
+        audit(trees, people, hired, sensitive_features=sex[:-1], certify={"radius": 0.1})
 
 
 def test_dates_are_possible_days():

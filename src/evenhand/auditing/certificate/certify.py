@@ -15,7 +15,7 @@ from evenhand.auditing.certificate.certificate import Certificate, Worst
 from evenhand.auditing.certificate.climbing import any_people, climb
 from evenhand.auditing.certificate.domain import Domain, possible_people
 from evenhand.auditing.certificate.held import Held, held_by
-from evenhand.auditing.certificate.mixture import Mixture, has_trees, mixture
+from evenhand.auditing.certificate.mixture import Mixture, mixture
 from evenhand.auditing.certificate.near import NearTree
 from evenhand.auditing.certificate.people import People, real_people
 from evenhand.auditing.certificate.tree import Tree
@@ -100,12 +100,7 @@ def certify(
             raise ValueError("Got a radius but no X, but expected the real people whom others are near.")
     number("tolerance", tolerance, low=0, open_low=True)
     number("time_limit", time_limit, low=0)
-    held = held_by(model, X)
-    if radius is not None and has_trees(held.policies):
-        raise ValueError(
-            "Got a radius for policies with trees, but only networks are bounded near people. `evenhand fit "
-            "--policies networks` makes them."
-        )
+    held = held_by(model, X, radius)
     names = _groups(held.policies, groups)
     about = held.contexts, held.kinds, held.categories, held.gaps
     given = possible_people(*about, ranges or {}, sides=2 if radius else 1)

@@ -34,8 +34,8 @@ class Held(NamedTuple):
     positive: int
 
 
-def held_by(model: Any, X: Any) -> Held:
-    """Return what a certificate needs of a model; raise if it can't be bounded."""
+def bounded_policies(model: Any, radius: float | None = None) -> Any:
+    """Return the policies of a model; raise if they can't be bounded, or not near people."""
     policies = getattr(model, "model", getattr(model, "estimator_", model))
     if not can_be_bounded(policies):
         raise TypeError(
@@ -43,12 +43,24 @@ def held_by(model: Any, X: Any) -> Held:
             "or CooperativeEnsemble, or a Deployed or tabular model around one: only their policies can be "
             "bounded."
         )
-    labels = policies.classes_.tolist()
+    labels = len(policies.classes_)
     most = 2 if has_trees(policies) else _LABELS
-    if not 2 <= len(labels) <= most:
+    if not 2 <= labels <= most:
         raise ValueError(
-            f"Got a model of {len(labels)} labels, but a certificate takes 2, or of networks up to {_LABELS}."
+            f"Got a model of {labels} labels, but a certificate takes 2, or of networks up to {_LABELS}."
         )
+    if radius is not None and has_trees(policies):
+        raise ValueError(
+            "Got a radius for policies with trees, but only networks are bounded near people. `evenhand fit "
+            "--policies networks` makes them."
+        )
+    return policies
+
+
+def held_by(model: Any, X: Any, radius: float | None = None) -> Held:
+    """Return what a certificate needs of a model; raise if it can't be bounded."""
+    policies = bounded_policies(model, radius)
+    labels = policies.classes_.tolist()
     positive = positive_label(labels, getattr(model, "pos_label", None))
     threshold, frame = getattr(model, "threshold", None), None if X is None else as_pandas(X)
     about = threshold, 1 if positive is None else positive
