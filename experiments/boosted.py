@@ -30,6 +30,7 @@ from frontier import (
     interval,
     make_blind,
     make_fairlearn,
+    make_ours,
     make_oxonfair,
     make_thresholds,
     make_trees,
@@ -41,14 +42,6 @@ from lightgbm import LGBMClassifier
 from measured import MeasuredSweep
 from others import BlindNetwork, Trees
 
-from evenhand import (
-    CooperativeBandits,
-    CooperativeBoosting,
-    CooperativeEnsemble,
-    Likelihood,
-    LogRatio,
-    Parity,
-)
 from evenhand.code_version import code_version
 from evenhand.progress import to_stderr
 from evenhand.protocol import compare
@@ -70,24 +63,6 @@ SPLITS_OF = {
 }
 BOTH = Bounded(max_discrimination=0.012, max_flip=0.005, name="both")
 CRITERIA = (DELTA, NotConstant(Bounded(1.0, 1.0), "accuracy"), NotConstant(BOTH, "both"))
-
-
-def make_ours(
-    seed: int, kind: str, divergence_weight: float, bound: float | None = None, weight_decay: float = 0.0
-) -> Any:
-    """Ours with all defaults, but for a parity term, and a decay of the networks where there is one."""
-    reward = Likelihood() + LogRatio()
-    if bound is not None:
-        reward = reward + Parity(bound=bound)
-    shared: dict[str, Any] = {"reward": reward, "random_state": seed}
-    networks = CooperativeBandits(weight_decay=weight_decay, standardize=False, checkpoint_every=10**9)
-    trees = CooperativeBoosting(checkpoint_every=10**9)
-    made = {
-        "networks": networks,
-        "trees": trees,
-        "ensemble": CooperativeEnsemble(bandits=networks, boosting=trees),
-    }[kind]
-    return made.set_params(divergence_weight=divergence_weight, **shared)
 
 
 def make_lightgbm(seed: int) -> LGBMClassifier:
