@@ -29,6 +29,13 @@ def gpu() -> str:
         f"{whole['models']:,} models that meet 100,000 people each took {whole['cuda']:.1f} s there, and one such model "
         f"{whole['one_on_the_cpu']:.2f} s on one core of the same machine. Command: `python benchmarks/gpu.py`, one run."
     )
+    if found := figures.get("paper_grid"):
+        told += (
+            f"\n\nThe paper's whole grid of CCB, {found['models'] // found['splits']} models on each of {found['splits']} "
+            f"splits, scored every 1,000 steps: {found['models']:,} models in {found['seconds']:.0f} s, of which "
+            f"{found['Data sets']:.0f} s went into splitting and preparing the data. Command: `python benchmarks/gpu.py "
+            f"--splits {found['splits']}`."
+        )
     return f"{markdown(pd.DataFrame(rows).fillna(''))}\n\n{told}"
 
 

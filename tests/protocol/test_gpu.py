@@ -55,7 +55,8 @@ def test_counts_make_the_scores_that_decisions_make():
     counts = np.zeros((2, 2, 2), np.uint32)
     np.add.at(counts, (answers.own, np.searchsorted(answers.labels, answers.y), own), 1)
     flips = (decided[:, 0] != decided[:, 1]).sum()
-    found = scores_of(np.append(counts, flips), 2, 2, answers.labels.index("yes"))
+    positive = np.array([answers.labels.index("yes")])
+    (found,) = scores_of(np.append(counts, flips)[None], 2, 2, positive)
     np.testing.assert_allclose(found, measured(answers.with_answers(decided=decided)))
 
 

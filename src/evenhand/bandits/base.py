@@ -107,7 +107,7 @@ class PolicyLearner(Doors):
             elif hasattr(self, "policies_"):
                 del self.policies_  # a fit that failed leaves no model
             raise
-        return self._has_run(run, scaling)
+        return self._has_run(run, scaling, self._looked_at(run))
 
     def _ready_to_run(self, rows: Rows, people: People, *, decays: bool, total: Codes | None = None) -> Run:
         """Return the training run with all that it needs, checked."""
@@ -134,13 +134,23 @@ class PolicyLearner(Doors):
         options = options_of(self, terms, n_steps=n_steps, horizon=horizon, order=order)
         return Run(training, rows, people, terms, options, remedy_of(self, options.learning_rate))
 
-    def _has_run(self, run: Run, scaling: Scaling | None) -> Self:
-        """Look at what the run has made of the policies, and show it."""
+    def _looked_at(self, run: Run) -> Floats | None:
+        """Return what the policies say now about some people of the run, if a collapse is to be warned of.
+
+        There is no warning of the published reward: it is there to be reproduced, collapses and all.
+        """
         training, people, options = run.training, run.people, run.options
-        if not len(people.actions) and training.step == options.horizon >= SHORT:
-            n = min(len(people.labels), LOOKED_AT)
-            own = self._all_probabilities(run.rows, n)[np.arange(n), people.groups[:n]]
-            warn_if_collapsed(self, own, people)
+        whole = not len(people.actions) and training.step == options.horizon >= SHORT
+        if not whole or self._reward().get("kl") is not None:
+            return None
+        n = min(len(people.labels), LOOKED_AT)
+        found: Floats = self._all_probabilities(run.rows, n)[np.arange(n), people.groups[:n]]
+        return found
+
+    def _has_run(self, run: Run, scaling: Scaling | None, own: Floats | None) -> Self:
+        """Show what the run has made of the policies; `own` is what `_looked_at` found."""
+        if own is not None:
+            warn_if_collapsed(self, own, run.people)
         self._publish(scaling)
         return self
 

@@ -172,12 +172,9 @@ def remedy_of(learner: Any, rate: float) -> str:
 def warn_if_collapsed(learner: Any, own: Any, people: People) -> None:
     """Warn when nearly all get one decision, unless nearly all have that label: there it can be right.
 
-    `own` are the probabilities of each person's own policy, for as many people as are looked at. There is no
-    warning of the published reward: it is there to be reproduced, collapses and all.
+    `own` are the probabilities of each person's own policy, for as many people as are looked at.
     """
     reward, n = learner._reward(), len(own)
-    if reward.get("kl") is not None:
-        return
     action = one_decision(own, ALIKE_FROM)
     wrong = np.mean(people.labels[:n] != action)
     if action is None or wrong < WRONG_FROM:

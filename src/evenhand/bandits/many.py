@@ -90,14 +90,18 @@ def _at_once(models: list[Any], X: Any, y: Any, given: dict[str, Any]) -> list[A
         )
     ready = ready_together(models, X, y, given)
     train_all([run for run, _ in ready])
-    for model, trained in zip(models, ready, strict=True):
-        has_run_on_gpu(model, *trained)
+    looks = (joblib.delayed(model._looked_at)(run) for model, (run, _) in zip(models, ready, strict=True))
+    seen = joblib.Parallel(n_jobs=-1, prefer="threads")(
+        looks
+    )  # warnings, though, come from the user's own call
+    for model, (run, scaling), own in zip(models, ready, seen, strict=True):
+        has_run_on_gpu(model, run, scaling, own)
     return models
 
 
-def has_run_on_gpu(model: Any, run: Run, scaling: Scaling | None) -> None:
-    """Make a model of what a GPU has trained, and let it say so."""
-    model._has_run(run, scaling)
+def has_run_on_gpu(model: Any, run: Run, scaling: Scaling | None, own: Any = None) -> None:
+    """Make a model of what a GPU has trained, and let it say so; `own` is what `_looked_at` found."""
+    model._has_run(run, scaling, own)
     model.engine_ = "cuda"
 
 

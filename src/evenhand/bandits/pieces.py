@@ -46,4 +46,4 @@ def meet(
 def _meet(model: CooperativeBandits, rows: Rows, people: People, total: Codes) -> None:
     run = model._ready_to_run(rows, people, decays=False, total=np.asarray(total))
     run.training.run(*run[1:5], remedy=run.remedy)
-    model._has_run(run, None)
+    model._has_run(run, None, model._looked_at(run))

@@ -234,7 +234,7 @@ def _cuda(trials: Iterator[Trial], data: Data, workers: int, address: None) -> I
 
     networks, others = networks_among(trials)
     if networks:
-        yield from on_gpu(networks, data)
+        yield from on_gpu(networks, data, workers)
     yield from _threads(iter(others), data, workers, address)
 
 

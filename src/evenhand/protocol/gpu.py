@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import time
 import traceback
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
+import joblib
 import numpy as np
 
 from evenhand.arrays import Codes
@@ -19,8 +20,11 @@ from evenhand.bandits.many import has_run_on_gpu, ready_together
 from evenhand.bandits.scaling import Scaling
 from evenhand.bandits.training import Run
 from evenhand.metrics.networks import Frozen
+from evenhand.network import Network
 from evenhand.protocol.selection import Best, Judged, Scores
 from evenhand.protocol.trial import Prepared, Result, Trial, quietly, seed_of, told_of
+
+SIDE_BY_SIDE = 4  # fleets: while one is being scored, the others train
 
 
 class Underway(NamedTuple):
@@ -32,6 +36,14 @@ class Underway(NamedTuple):
     scaling: Scaling | None
     judged: tuple[Any, People]
     positive: int
+
+
+class Chosen(NamedTuple):
+    """What became of a trial: its best checkpoint by each criterion, how many there were, or its error."""
+
+    best: dict[str, Best[Any]]
+    checkpoints: int
+    error: Exception | None
 
 
 def networks_among(trials: Iterator[Trial]) -> tuple[list[tuple[Trial, Any]], list[Trial]]:
@@ -47,29 +59,38 @@ def networks_among(trials: Iterator[Trial]) -> tuple[list[tuple[Trial, Any]], li
 
 
 def on_gpu(
-    networks: Sequence[tuple[Trial, Any]], data: Mapping[str, Prepared]
+    networks: Sequence[tuple[Trial, Any]], data: Mapping[str, Prepared], workers: int
 ) -> Iterator[tuple[Trial, Result]]:
-    """Train networks, and yield each trial with what `Trial.run` returns."""
+    """Train networks, and yield each trial with what `Trial.run` returns; as many threads measure them."""
     start = time.perf_counter()
     with quietly():
         underway = list(_underway(networks, data))
         by_training = {id(one.run.training): one for one in underway}
-        beside = [one.judged[0] for one in underway]
-        for fleet in fleets_of([one.run for one in underway], beside):
+
+        def trained(fleet: Fleet) -> list[tuple[Underway, Chosen]]:
             mine = [by_training[id(run.training)] for run in fleet.runs]
-            best, checkpoints = _watched(fleet, mine)
-            errors = fleet.finish()
+            return list(zip(mine, _watched(fleet, mine), strict=True))
+
+        def told(one: Underway, chosen: Chosen) -> tuple[Trial, Result]:
             seconds = (time.perf_counter() - start) / len(underway)
-            for at, one in enumerate(mine):
-                try:
-                    if (error := errors[at]) is not None:
-                        raise error
-                    has_run_on_gpu(one.model, one.run, one.scaling)
-                    prepared = data[one.trial.data]
-                    trained = told_of(best[at], int(checkpoints[at]), one.model, prepared)
-                    yield one.trial, Result(trained, None, seconds)
-                except Exception:  # as in `Trial.run`: the other trials go on
-                    yield one.trial, Result(None, traceback.format_exc(), seconds)
+            try:
+                if chosen.error is not None:
+                    raise chosen.error
+                has_run_on_gpu(one.model, one.run, one.scaling)
+                found = told_of(chosen.best, chosen.checkpoints, one.model, data[one.trial.data])
+                return one.trial, Result(found, None, seconds)
+            except Exception:  # as in `Trial.run`: the other trials go on
+                return one.trial, Result(None, traceback.format_exc(), seconds)
+
+        fleets = fleets_of([one.run for one in underway], [one.judged[0] for one in underway])
+        for fleet in _in_threads(SIDE_BY_SIDE, trained, ((fleet,) for fleet in fleets)):
+            yield from _in_threads(workers, told, fleet)
+
+
+def _in_threads(workers: int, function: Any, given: Iterable[tuple[Any, ...]]) -> Iterator[Any]:
+    pool = joblib.Parallel(workers, backend="threading", return_as="generator_unordered")
+    found: Iterator[Any] = pool(joblib.delayed(function)(*each) for each in given)
+    return found
 
 
 def _underway(networks: Sequence[tuple[Trial, Any]], data: Mapping[str, Prepared]) -> Iterator[Underway]:
@@ -98,42 +119,58 @@ def _judged(validation: Judged, scaling: Scaling | None) -> tuple[Any, People]:
     return canonical(rows, X.shape[1]), People(people.own.astype(np.int64), labels)
 
 
-def _watched(fleet: Fleet, mine: Sequence[Underway]) -> tuple[list[dict[str, Best[Any]]], Codes]:
-    """Train from checkpoint to checkpoint; return the best by each criterion, and how many there were."""
+def _watched(fleet: Fleet, mine: Sequence[Underway]) -> list[Chosen]:
+    """Train from checkpoint to checkpoint; return each model's best by every criterion."""
     every = np.array([one.run.options.interval for one in mine])
+    positive = np.array([one.positive for one in mine])
+    judge = fleet.judges([one.judged for one in mine])
     checkpoints = np.zeros(len(mine), np.int64)
     best: list[dict[str, Best[Any]]] = [{} for _ in mine]
-    while (going := fleet.steps < fleet.ends).any():
+    while (going := np.flatnonzero(fleet.steps < fleet.ends)).size:
         fleet.advance(np.minimum(fleet.steps - fleet.steps % every + every, fleet.ends))
-        counts = fleet.judge([one.judged for one in mine])
-        checkpoints += going
-        better: list[tuple[int, str, Any, Scores]] = []
-        for at in np.flatnonzero(going).tolist():
-            scores = scores_of(counts[at], fleet.spec.G, fleet.spec.K, mine[at].positive)
+        scored = scores_of(judge(going), fleet.spec.G, fleet.spec.K, positive[going])
+        checkpoints[going] += 1
+        better: dict[str, list[int]] = {}
+        for at, scores in zip(going.tolist(), scored, strict=True):
             for criterion in mine[at].trial.criteria:
-                rank = criterion.rank(scores)
-                if criterion.name not in best[at] or rank > best[at][criterion.name].rank:
-                    better.append((at, criterion.name, rank, scores))
-        kept = fleet.snapshot({at for at, *_ in better})
-        for at, name, rank, scores in better:
-            scaling = mine[at].scaling
-            policies = kept[at] if scaling is None else scaling.folded(kept[at])
-            best[at][name] = Best(rank, int(fleet.steps[at]), scores, Frozen(policies))
-    return best, checkpoints
+                rank, before = criterion.rank(scores), best[at].get(criterion.name)
+                if before is None or rank > before.rank:
+                    best[at][criterion.name] = Best(rank, int(fleet.steps[at]), scores, None)
+                    better.setdefault(criterion.name, []).append(at)
+        for name, which in better.items():
+            fleet.keep(name, which)
+    errors = fleet.finish()
+    kept = {name: fleet.kept(name) for name in {name for found in best for name in found}}
+    frozen = [
+        _frozen(best[at], {name: kept[name][at] for name in best[at]}, one) for at, one in enumerate(mine)
+    ]
+    return [Chosen(*each) for each in zip(frozen, checkpoints.tolist(), errors, strict=True)]
 
 
-def scores_of(counts: Any, n_groups: int, n_labels: int, positive: int) -> Scores:
-    """Return the scores that decisions counted by group, label and decision make.
+def _frozen(best: dict[str, Best[Any]], kept: dict[str, Network], one: Underway) -> dict[str, Best[Any]]:
+    """Return the best checkpoints with their policies; criteria that chose the same one share it."""
+    by_step = {found.step: kept[name] for name, found in best.items()}
+    frozen = {
+        step: Frozen(policies if one.scaling is None else one.scaling.folded(policies))
+        for step, policies in by_step.items()
+    }
+    return {name: found._replace(kept=frozen[found.step]) for name, found in best.items()}
 
-    >>> scores_of(np.array([3, 1, 0, 0, 1, 1, 1, 1, 2]), 2, 2, 1)
-    Scores(accuracy=0.625, discrimination=0.25, positive_rate=0.375, flip_rate=0.25)
+
+def scores_of(counts: Any, n_groups: int, n_labels: int, positive: Any) -> list[Scores]:
+    """Return each model's scores from decisions counted by group, label and decision, and flips at the end.
+
+    >>> scores_of(np.array([[3, 1, 0, 0, 1, 1, 1, 1, 2]]), 2, 2, np.array([1]))
+    [Scores(accuracy=0.625, discrimination=0.25, positive_rate=0.375, flip_rate=0.25)]
     """
-    by_group = counts[:-1].astype(np.float64).reshape(n_groups, n_labels, n_labels)
-    people, sizes = by_group.sum(), by_group.sum((1, 2))
-    given = by_group[:, :, positive].sum(1)[sizes > 0] / sizes[sizes > 0]
-    return Scores(
-        accuracy=float(by_group.trace(axis1=1, axis2=2).sum() / people),
-        discrimination=float(given.max() - given.min()),
-        positive_rate=float(by_group[:, :, positive].sum() / people),
-        flip_rate=float(counts[-1] / people),
+    decided = counts[:, :-1].astype(np.float64).reshape(-1, n_groups, n_labels, n_labels)
+    people, sizes = decided.sum((1, 2, 3)), decided.sum((2, 3))
+    given = np.take_along_axis(decided.sum(2), positive[:, None, None], 2)[:, :, 0]
+    rates = given / np.where(sizes > 0, sizes, np.nan)  # a group that has nobody here is left out
+    columns = (
+        np.trace(decided, axis1=2, axis2=3).sum(1) / people,
+        np.nanmax(rates, 1) - np.nanmin(rates, 1),
+        given.sum(1) / people,
+        counts[:, -1] / people,
     )
+    return [Scores(*row) for row in zip(*(column.tolist() for column in columns), strict=True)]

@@ -83,8 +83,10 @@ def reproduce(
         try_writing(results.out / "table.csv")  # now, not in hours; the store may be there already
         public = [load_public(name, shown) for name in chosen if name != "education"]
         if public:
-            watched = theorem_methods(full=full) if any(method.name == "CCB" for method in asked) else []
-            results = _with_public(results, Sweep([*asked, *watched], public, seeds, store=store), how)
+            results = _with_public(results, Sweep(asked, public, seeds, store=store), how)
+            if any(method.name == "CCB" for method in asked):
+                results = _with_theorem(results, Sweep(theorem_methods(full=full), public, store=store), how)
+            results = replace(results, sentences=in_words(results))
         for sensitive, table in EDUCATION_TABLES.items() if "education" in chosen and students != [] else ():
             shown.say(f"Education by {sensitive}: simulated students, in the sizes that the paper states.")
             courses = education_tasks(sensitive, list(MAJORS) if full else SMALL_MAJORS)
@@ -100,24 +102,30 @@ def reproduce(
 def _with_public(results: Results, sweep: Sweep, how: dict[str, Any]) -> Results:
     """Run the sweep of the public data sets, and add what it comes to."""
     best = sweep.run(**how)
-    theorem = study_of_gradients(sweep, best)
-    best = best[~best["method"].isin((PUBLISHED, CURED))].reset_index(drop=True)
     tables, curves = tables_of(best, sweep), convergence(sweep, best)
     found: dict[str, Any] = {"datasets": sweep.datasets, "tables": tables, "best": best, "curves": curves}
-    results = replace(results, **found, theorem=theorem, failures=sweep.failures())
-    return replace(results, sentences=in_words(results))
+    return replace(results, **found, failures=sweep.failures())
+
+
+def _with_theorem(results: Results, sweep: Sweep, how: dict[str, Any]) -> Results:
+    """Watch the gradients of Algorithm 1 on the first split, and add what they come to."""
+    best = sweep.run(**how)
+    return replace(
+        results, theorem=study_of_gradients(sweep, best), failures=_joined(results.failures, sweep.failures())
+    )
 
 
 def _with_education(results: Results, sweep: Sweep, table: str, how: dict[str, Any]) -> Results:
     """Run the sweep of the students' courses, and add its table."""
     best = sweep.run(**how)
     by_discrimination = beside(by_major(best[best["criterion"] == "discrimination"]), table)
-    failures = [found for found in (results.failures, sweep.failures()) if len(found)]
-    return replace(
-        results,
-        tables=results.tables | {table: by_discrimination},
-        failures=pd.concat(failures, ignore_index=True) if failures else results.failures,
-    )
+    tables = results.tables | {table: by_discrimination}
+    return replace(results, tables=tables, failures=_joined(results.failures, sweep.failures()))
+
+
+def _joined(before: pd.DataFrame, after: pd.DataFrame) -> pd.DataFrame:
+    failures = [found for found in (before, after) if len(found)]
+    return pd.concat(failures, ignore_index=True) if failures else before
 
 
 def load_public(name: str, progress: Progress) -> Dataset:

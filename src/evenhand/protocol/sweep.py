@@ -8,6 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
 
+import joblib
 import pandas as pd
 
 from evenhand.checks import integer, one_of
@@ -127,7 +128,7 @@ class Sweep:
         if pending:
             if finished:
                 shown.say(f"{finished} trials are in the store already and are not repeated.")
-            data = self._prepare(pending, shown)
+            data = self._prepare(pending, workers, shown)
             with shown.stage("Trials", len(pending), sum(trial.work for trial in pending)):
                 running = self._not_done_meanwhile(pending, shown)
                 for trial, result in run_trials(
@@ -227,13 +228,16 @@ class Sweep:
             else:
                 yield trial
 
-    def _prepare(self, pending: list[Trial], progress: Progress) -> dict[str, Prepared]:
+    def _prepare(self, pending: list[Trial], workers: int | None, progress: Progress) -> dict[str, Prepared]:
         named = {dataset.name: dataset for dataset in self.datasets}
         wanted = {trial.data: (named[trial.dataset], trial.seed) for trial in pending}
+        ready = joblib.Parallel(workers or -1, backend="threading", return_as="generator")(
+            joblib.delayed(make_ready)(dataset, seed, self.split) for dataset, seed in wanted.values()
+        )
         data: dict[str, Prepared] = {}
         with progress.stage("Data sets", len(wanted), sum(len(each) for each, _ in wanted.values())) as done:
-            for key, (dataset, seed) in wanted.items():
-                data[key] = make_ready(dataset, seed, self.split)
+            for (key, (dataset, seed)), prepared in zip(wanted.items(), ready, strict=True):
+                data[key] = prepared
                 done(f"{dataset.name}, seed {seed}", len(dataset))
         return data
 

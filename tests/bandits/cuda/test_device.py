@@ -253,7 +253,7 @@ def test_decisions_about_others_are_counted(shape):
     (squad,) = fleet.fleets_of([run])
     squad.advance(squad.ends)
     matrix = squad.tables.matrix(others.rows, run.training.policies.W1.shape[1])
-    (found,) = squad.judge([(matrix, others.people)])
+    (found,) = squad.judges([(matrix, others.people)])(np.arange(1))
     assert squad.finish() == [None]
     (n_groups, n_labels), policies = run.training.policies.b2.shape, run.training.policies
     dense = matrix.toarray()

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache
+from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -16,8 +17,9 @@ from evenhand.bandits.training import Run, diverged
 from evenhand.network import Network
 
 STEPS_A_LAUNCH = 100_000  # so that no launch takes long: a screen may hang on the same GPU
+KEPT = 3  # copies of a model that is watched: the best by as many criteria
 MEMORY_SHARE = 0.5  # of the free memory that models in training may take
-JUDGES = 256  # threads that decide about people side by side
+JUDGES, JUDGING = 256, 8  # threads of a block, and blocks of a model, that decide about people side by side
 
 
 def cupy() -> Any:
@@ -36,8 +38,14 @@ def cupy() -> Any:
 @cache
 def compiled(kernel: str, spec: Spec) -> Any:
     """Return a kernel for this spec; CuPy keeps what it compiled on disk."""
-    module = cupy().RawModule(code=spec.source(kernel), options=("--std=c++17", "--use_fast_math"))
-    return module.get_function(kernel)
+    cp = cupy()
+    module = cp.RawModule(code=spec.source(kernel), options=("--std=c++17", "--use_fast_math"))
+    function = module.get_function(kernel)
+    # All that a block may have: fleets that share the kernel need more or less of it.
+    most = cp.cuda.Device().attributes["MaxSharedMemoryPerBlockOptin"]
+    function.max_dynamic_shared_size_bytes = most - function.shared_size_bytes
+    function.preferred_shared_memory_carveout = 100
+    return function
 
 
 class Tables:
@@ -45,6 +53,7 @@ class Tables:
 
     def __init__(self) -> None:
         self._kept: dict[Any, tuple[Any, Any]] = {}  # beside what it was made of, which must not go meanwhile
+        self._lock = Lock()
 
     def matrix(self, rows: Rows, n_features: int) -> Any:
         """Return rows as a CSR matrix on the host."""
@@ -69,9 +78,10 @@ class Tables:
         return found
 
     def _once(self, key: Any, source: Any, make: Callable[[], Any]) -> Any:
-        if key not in self._kept:
-            self._kept[key] = make(), source
-        return self._kept[key][0]
+        with self._lock:  # fleets train in threads
+            if key not in self._kept:
+                self._kept[key] = make(), source
+            return self._kept[key][0]
 
 
 class Fleet:
@@ -103,6 +113,7 @@ class Fleet:
         self.ends = np.array([run.options.end for run in runs])
         self._models = self._described()
         self._shared = max(spec.shared_bytes(d) for d in features)
+        self._kept: dict[str, dict[str, Any]] = {}
         self.stream = cp.cuda.Stream()  # which waits for what was sent before
 
     def _described(self) -> Any:
@@ -134,18 +145,16 @@ class Fleet:
         if not len(going):
             return
         kernel = compiled("train", self.spec)
-        kernel.max_dynamic_shared_size_bytes = self._shared
-        kernel.preferred_shared_memory_carveout = 100
         with self.stream:
             self._told = _sent(models.view(np.uint8))  # kept until the kernel has read it
             kernel((len(going),), (32 * self.spec.WARPS,), (self._told,), shared_mem=self._shared)
         self.steps[going] = stops[going]
 
-    def judge(self, judged: Sequence[tuple[Any, Any]], blocks: int = 8) -> Any:
-        """Return how the models decide about other people: counts by group, label and decision; then flips.
+    def judges(self, judged: Sequence[tuple[Any, Any]]) -> Callable[[Any], Any]:
+        """Return a function that says how some of the models decide about other people, as they are then.
 
         `judged` has, for each model, a CSR matrix on the scale of its rows, and the people's groups and
-        labels.
+        labels. What comes back has a row per model asked: counts by group, label and decision; then flips.
         """
         cp, spec = cupy(), self.spec
         cells = spec.G * spec.K**2 + 1
@@ -159,18 +168,30 @@ class Fleet:
             one["n"], one["d"] = len(people.labels), matrix.shape[1]
         kernel = compiled("judge", spec.for_judging())
         room = 4 * (-(-cells // 4) * 4 + self.on_device["policies"].shape[1] * (spec.PLACED > 0))
-        kernel.max_dynamic_shared_size_bytes = room
-        with self.stream:
-            sent = _sent(asked.view(np.uint8))
-            kernel((blocks, len(self.runs)), (JUDGES,), (sent,), shared_mem=room)
-            return cp.asnumpy(counts)
 
-    def snapshot(self, which: Collection[int]) -> dict[int, Network]:
-        """Return some models' policies as they are now."""
-        at = sorted(which)
+        def judge(which: Any) -> Any:
+            with self.stream:
+                counts.fill(0)
+                sent = _sent(asked[which].view(np.uint8))
+                kernel((JUDGING, len(which)), (JUDGES,), (sent,), shared_mem=room)
+                return cp.asnumpy(counts)[which]
+
+        return judge
+
+    def keep(self, name: str, which: Any) -> None:
+        """Keep some models' policies as they are now, in place of what was kept under this name."""
         with self.stream:
-            flat, state = (cupy().asnumpy(self.on_device[name][at]) for name in ("policies", "state"))
-        return {one: self._policies(one, flat[i], state[i]) for i, one in enumerate(at)}
+            kept = self._kept.setdefault(
+                name, {one: self.on_device[one].copy() for one in ("policies", "state")}
+            )
+            for one, array in kept.items():
+                array[which] = self.on_device[one][which]
+
+    def kept(self, name: str) -> list[Network]:
+        """Return the policies that were kept under a name, of all models."""
+        with self.stream:
+            flat, state = (cupy().asnumpy(self._kept[name][one]) for one in ("policies", "state"))
+        return [self._policies(at, flat[at], state[at]) for at in range(len(self.runs))]
 
     def _policies(self, at: int, flat: Any, state: Any) -> Network:
         n_groups = self.spec.G
@@ -221,7 +242,8 @@ def fleets_of(runs: Sequence[Run], beside: Sequence[Any] = ()) -> Iterator[Fleet
     for spec, each in itertools.groupby(sorted(found, key=lambda one: one[0]), key=lambda one: one[0]):
         alike = [run for _, run in each]
         d = max(run.training.policies.W1.shape[1] for run in alike)
-        numbers = (1 + (spec.OPT > 0)) * spec.policies(d) + spec.moments(d)
+        copies = 1 + (spec.OPT > 0) + (KEPT if beside else 0)
+        numbers = copies * spec.policies(d) + spec.moments(d)
         most = max(1, int(MEMORY_SHARE * cp.cuda.Device().mem_info[0] / (4 * numbers)))
         for start in range(0, len(alike), most):
             yield Fleet(spec, alike[start : start + most], tables)

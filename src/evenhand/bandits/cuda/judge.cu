@@ -16,8 +16,12 @@ extern "C" __global__ void __launch_bounds__(256) judge(const Judged* all) {
 #if PLACED >= 1
   float* W = shared + (cells + 3) / 4 * 4;
   copy(W, m.policies, size, threadIdx.x, blockDim.x);
+  const unsigned base = (unsigned)__cvta_generic_to_shared(W) + me.first(m.d);
+  const Weights policies = {W, 0, true};
 #else
-  const float* W = m.policies;
+  float* W = (float*)m.policies;
+  const unsigned base = me.first(m.d);
+  const Weights policies = {W, 0, false};
 #endif
   __syncthreads();
   Small small;
@@ -26,12 +30,12 @@ extern "C" __global__ void __launch_bounds__(256) judge(const Judged* all) {
   for (i64 person = mine; person < m.n; person += warps) {
 #if NNZ > 0
     Columns columns;
-    open(columns, m.rows + person * NNZ, me);
+    open(columns, m.rows + person * NNZ, base, me);
 #else
     Columns columns = {m.rows + m.starts[person], (int)(m.starts[person + 1] - m.starts[person])};
 #endif
     float hidden[N], logits[M];
-    forward(W, small, columns, me, hidden, logits);
+    forward(policies, small, columns, me, hidden, logits);
     const unsigned is = m.who[person];
     const int group = is & 0xffff, label = is >> 16;
     float decided[G];

@@ -1,31 +1,35 @@
-// What a lane is: its units begin at `unit`, and it takes every S-th column, beginning with `part`.
-struct Lane { int lane, part, unit; bool alive; };
+// What a lane is: its units begin at `unit`, and it takes every S-th column, beginning with `part`. An idle lane finds the
+// row of zeros, whatever the column (`stride` 0), and leaves it as it is: no lane has to go another way.
+struct Lane {
+  int lane, part, unit; bool alive; unsigned stride;
+
+  // Where this lane finds the first column, in bytes behind the policies.
+  __device__ __forceinline__ unsigned first(i64 d) const { return alive ? unit * (G * 4) : (unsigned)d * (ROW * 4); }
+};
 __device__ __forceinline__ Lane this_lane() {
-  const int lane = threadIdx.x & 31, l = lane % LANES;
+  int lane;
+  asm volatile("mov.u32 %0, %%laneid;" : "=r"(lane));  // kept: to look it up again at every step takes longer
+  const int l = lane % LANES;
   const bool alive = l * U < HP;
-  return {lane, lane / LANES, alive ? l * U : 0, alive};  // idle lanes read what the first one reads
+  return {lane, S == 1 ? 0 : lane / LANES, alive ? l * U : 0, alive, alive ? ROW * 4u : 0u};
 }
 
-// A row's columns, as this lane reads them: where its weights lie, and the values. Short rows are kept in registers.
+// A row's columns, as this lane reads them: where its weights lie, in bytes, and the values. Short rows are kept in
+// registers. `base` is where this lane finds the first: its address in shared memory, or the bytes behind the policies.
 #if NNZ > 0
-struct Columns { int at[COLUMNS]; float value[COLUMNS], w[COLUMNS][N]; };
-__device__ __forceinline__ void open(Columns& columns, const int2* row, const Lane& me) {
+struct Columns { unsigned at[COLUMNS]; float value[COLUMNS], w[COLUMNS][N]; };
+__device__ __forceinline__ void open(Columns& columns, const int2* row, unsigned base, const Lane& me) {
   #pragma unroll
   for (int k = 0; k < COLUMNS; k++) {
     const int2 e = row[k * S + me.part];
-    columns.at[k] = e.x * ROW + me.unit * G;
+    columns.at[k] = e.x * me.stride + base;
     columns.value[k] = __int_as_float(e.y);
   }
 }
 // All loads come before any store: the compiler can't know that columns differ.
-__device__ __forceinline__ void fetch(Columns& columns, const float* from, const Lane& me) {
-  if (me.alive) {
-    #pragma unroll
-    for (int k = 0; k < COLUMNS; k++) get<N>(from + columns.at[k], columns.w[k]);
-  } else {
-    #pragma unroll
-    for (int i = 0; i < COLUMNS * N; i++) columns.w[i / N][i % N] = 0.f;
-  }
+__device__ __forceinline__ void fetch(Columns& columns, const Weights& from) {
+  #pragma unroll
+  for (int k = 0; k < COLUMNS; k++) from.load(columns.at[k], columns.w[k]);
 }
 #else
 struct Columns { const int2* row; int count; };
@@ -42,38 +46,37 @@ template <class F> __device__ __forceinline__ void each_column(const Columns& co
 }
 #endif
 // Adds values times `back` to the weights of a row's columns.
-__device__ __forceinline__ void add(Columns& columns, float* into, const float* back, const Lane& me) {
+__device__ __forceinline__ void add(Columns& columns, const Weights& into, const float* back, const Lane& me) {
 #if NNZ > 0
 #if OPT > 0
-  fetch(columns, into, me);
+  fetch(columns, into);
 #endif
-  if (!me.alive) return;
   #pragma unroll
   for (int k = 0; k < COLUMNS; k++) {
     #pragma unroll
     for (int i = 0; i < N; i++) columns.w[k][i] = fmaf(columns.value[k], back[i], columns.w[k][i]);
   }
   #pragma unroll
-  for (int k = 0; k < COLUMNS; k++) put<N>(into + columns.at[k], columns.w[k]);
+  for (int k = 0; k < COLUMNS; k++) into.store(columns.at[k], columns.w[k]);
 #else
   each_column(columns, me, [&](i64 at, float value) {
     float w[N];
-    get<N>(into + at, w);
+    get<N>(into.first + at, w);
     #pragma unroll
     for (int i = 0; i < N; i++) w[i] = fmaf(value, back[i], w[i]);
-    if (me.alive) put<N>(into + at, w);
+    if (me.alive) put<N>(into.first + at, w);
   });
 #endif
 }
 
 // Hidden units of all groups for a row, and their logits on every lane. Units of idle lanes are zero.
 struct Small { float b1[N], w2[U * M], b2[M]; };
-__device__ __forceinline__ void forward(const float* W, const Small& small, Columns& columns, const Lane& me,
+__device__ __forceinline__ void forward(const Weights& W, const Small& small, Columns& columns, const Lane& me,
                                         float* hidden, float* logits) {
   #pragma unroll
   for (int i = 0; i < N; i++) hidden[i] = me.part == 0 ? small.b1[i] : 0.f;
 #if NNZ > 0
-  fetch(columns, W, me);
+  fetch(columns, W);
   float second[N] = {};
   #pragma unroll
   for (int k = 0; k < COLUMNS; k++) {
@@ -88,7 +91,7 @@ __device__ __forceinline__ void forward(const float* W, const Small& small, Colu
 #else
   each_column(columns, me, [&](i64 at, float value) {
     float w[N];
-    get<N>(W + at, w);
+    get<N>(W.first + at, w);
     #pragma unroll
     for (int i = 0; i < N; i++) hidden[i] = fmaf(value, me.alive ? w[i] : 0.f, hidden[i]);
   });
@@ -106,22 +109,10 @@ __device__ __forceinline__ void forward(const float* W, const Small& small, Colu
     #pragma unroll
     for (int u = 0; u < U; u++) logits[i] = fmaf(hidden[u * G + i % G], small.w2[u * M + i], logits[i]);
   }
-  if constexpr (M == 2) {  // half of the warp sums up one logit, half the other
-    constexpr int across = S > 1 ? 16 : LANES / 2;
-    const bool second = me.lane & across;
-    float sum = second ? logits[1] : logits[0];
-    if constexpr (S == 1) sum += __shfl_xor_sync(FULL, second ? logits[0] : logits[1], across);
+  #pragma unroll
+  for (int apart = LANES / 2; apart > 0; apart /= 2) {
     #pragma unroll
-    for (int apart = (S > 1 ? LANES : LANES / 2) / 2; apart > 0; apart /= 2) sum += __shfl_xor_sync(FULL, sum, apart);
-    const float other = __shfl_xor_sync(FULL, sum, across);
-    logits[0] = second ? other : sum;
-    logits[1] = second ? sum : other;
-  } else {
-    #pragma unroll
-    for (int apart = LANES / 2; apart > 0; apart /= 2) {
-      #pragma unroll
-      for (int i = 0; i < M; i++) logits[i] += __shfl_xor_sync(FULL, logits[i], apart);
-    }
+    for (int i = 0; i < M; i++) logits[i] += __shfl_xor_sync(FULL, logits[i], apart);
   }
   #pragma unroll
   for (int i = 0; i < M; i++) logits[i] += small.b2[i];

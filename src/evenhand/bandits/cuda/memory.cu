@@ -10,6 +10,7 @@ typedef unsigned long long u64;
 typedef long long i64;
 
 #define N (U * G)              // weights of a lane in one row
+#define WIDE (N % 4 == 0 ? 4 : N % 2 == 0 ? 2 : 1)  // of them that one instruction reads
 #define LANES (32 / S)
 #define HP ((H + U - 1) / U * U)
 #define ROW (HP * G)
@@ -97,6 +98,40 @@ template <int C> __device__ __forceinline__ void put(float* to, const float* fro
     for (int i = 0; i < C; i++) to[i] = from[i];
   }
 }
+// Policies or their gradient, read and written at so many bytes behind the policies' `base`. In shared memory by its own
+// addresses, which are short and which no sum has to be made for.
+struct Weights {
+  float* first; unsigned apart; bool shared;  // `apart`: bytes between the policies and these
+
+  __device__ __forceinline__ void load(unsigned at, float* to) const {
+    if (!shared) { get<N>((const float*)((const char*)first + at), to); return; }
+    #pragma unroll
+    for (int i = 0; i < N; i += WIDE) {
+      const unsigned from = at + apart + 4 * i;
+      if constexpr (WIDE == 4)
+        asm volatile("ld.shared.v4.f32 {%0, %1, %2, %3}, [%4];"
+                     : "=f"(to[i]), "=f"(to[i + 1]), "=f"(to[i + 2]), "=f"(to[i + 3]) : "r"(from));
+      else if constexpr (WIDE == 2)
+        asm volatile("ld.shared.v2.f32 {%0, %1}, [%2];" : "=f"(to[i]), "=f"(to[i + 1]) : "r"(from));
+      else
+        asm volatile("ld.shared.f32 %0, [%1];" : "=f"(to[i]) : "r"(from));
+    }
+  }
+  __device__ __forceinline__ void store(unsigned at, const float* from) const {
+    if (!shared) { put<N>((float*)((char*)first + at), from); return; }
+    #pragma unroll
+    for (int i = 0; i < N; i += WIDE) {
+      const unsigned to = at + apart + 4 * i;
+      if constexpr (WIDE == 4)
+        asm volatile("st.shared.v4.f32 [%0], {%1, %2, %3, %4};"
+                     ::"r"(to), "f"(from[i]), "f"(from[i + 1]), "f"(from[i + 2]), "f"(from[i + 3]));
+      else if constexpr (WIDE == 2)
+        asm volatile("st.shared.v2.f32 [%0], {%1, %2};" ::"r"(to), "f"(from[i]), "f"(from[i + 1]));
+      else
+        asm volatile("st.shared.f32 [%0], %1;" ::"r"(to), "f"(from[i]));
+    }
+  }
+};
 template <int C> __device__ __forceinline__ float pick(const float* from, int at) {
   if constexpr (C > 32) return from[at];
   float found = from[0];

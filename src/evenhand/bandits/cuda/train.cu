@@ -29,6 +29,21 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS, BLOCKS) train(const Mod
   float* moments = m.moments;
 #endif
 #endif
+#if PLACED >= 1
+  const unsigned lies = (unsigned)__cvta_generic_to_shared(W);
+  const Weights policies = {W, 0, true};
+#else
+  const unsigned lies = 0;
+  const Weights policies = {W, 0, false};
+#endif
+  const unsigned base = lies + me.first(d);
+#if OPT == 0
+  const Weights& moved = policies;
+#elif PLACED >= 2
+  const Weights moved = {gradient, (unsigned)((char*)gradient - (char*)W), true};
+#else
+  const Weights moved = {(float*)((char*)gradient - (NNZ > 0 ? lies : 0)), 0, false};
+#endif
   __syncthreads();
 #if OPT > 0
   __shared__ Move how;
@@ -63,11 +78,14 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS, BLOCKS) train(const Mod
   unsigned slot = 0;
 #if NNZ > 0
   const unsigned ring_at = (unsigned)__cvta_generic_to_shared(ring) + me.lane * 16;
+  const int2* const row_at = m.rows + me.lane * 2;
   #define SEND(whom, into)                                                                              \
     do {                                                                                                \
+      u64 from;                                                                                         \
+      asm("mad.wide.u32 %0, %1, %2, %3;" : "=l"(from) : "r"(whom), "n"(NNZ * 8), "l"(row_at));          \
       if (me.lane < NNZ / 2)                                                                            \
         asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(ring_at + (into) * (NNZ * 8)),   \
-                     "l"(m.rows + (i64)(whom) * NNZ + me.lane * 2));                                    \
+                     "l"(from));                                                                        \
       asm volatile("cp.async.commit_group;");                                                           \
     } while (0)
   for (int i = 0; i < DEPTH - 1; i++) {
@@ -78,13 +96,13 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS, BLOCKS) train(const Mod
 #if AHEAD
   Columns columns;
   ARRIVED;
-  open(columns, ring, me);
+  open(columns, ring, base, me);
 #endif
 #endif
   while (step < m.stop) {
     // The next people, as many as there are lanes, are looked up at once, one turn before they are met.
-    i64 here = m.stop - step < left ? m.stop - step : left;
-    here = here < 32 ? here : 32;
+    const i64 most = m.stop - step < left ? m.stop - step : left;
+    const int here = most < 32 ? (int)most : 32;
     const int person_next = (int)person_at(m, step + here + me.lane);
     const unsigned who_next = m.who[person_next];
 #if OPT == 0 || T > 0
@@ -97,13 +115,13 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS, BLOCKS) train(const Mod
     const float2 counted = m.counts[person];
 #endif
     float reward_sum = 0.f, apart_sum = 0.f;
-    #pragma unroll 1
+    #pragma unroll 2
     for (int i = 0; i < here; i++) {
 #if NNZ > 0
       {
         const int ahead = i + DEPTH - 1;
         const bool now = ahead < here;
-        const int whom = __shfl_sync(FULL, now ? person : person_next, now ? ahead : ahead - (int)here);
+        const int whom = __shfl_sync(FULL, now ? person : person_next, now ? ahead : ahead - here);
         SEND(whom, (slot + DEPTH - 1) % DEPTH);
       }
       slot = (slot + 1) % DEPTH;
@@ -117,13 +135,13 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS, BLOCKS) train(const Mod
 #if NNZ > 0 && !AHEAD
       Columns columns;
       ARRIVED;
-      open(columns, ring + (slot + DEPTH - 1) % DEPTH * NNZ, me);
+      open(columns, ring + (slot + DEPTH - 1) % DEPTH * NNZ, base, me);
 #endif
-      forward(W, small, columns, me, hidden, logits);
+      forward(policies, small, columns, me, hidden, logits);
 #if NNZ > 0 && AHEAD
       Columns next;  // is on its way while this person is dealt with
       ARRIVED;
-      open(next, ring + slot * NNZ, me);
+      open(next, ring + slot * NNZ, base, me);
 #endif
       softmax(logits, said, logs);
       Seen seen;
@@ -223,10 +241,8 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS, BLOCKS) train(const Mod
       }
 #if OPT == 0
       Small& target = small;
-      float* into = W;
 #else
       Small& target = summed;
-      float* into = gradient;
 #endif
       #pragma unroll
       for (int j = 0; j < N; j++) {
@@ -239,7 +255,7 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS, BLOCKS) train(const Mod
       }
       #pragma unroll
       for (int j = 0; j < M; j++) target.b2[j] += moves[j];
-      add(columns, into, back, me);
+      add(columns, moved, back, me);
 #if NNZ > 0 && AHEAD
       #pragma unroll
       for (int k = 0; k < COLUMNS; k++) { columns.at[k] = next.at[k]; columns.value[k] = next.value[k]; }
