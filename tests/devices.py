@@ -2,7 +2,7 @@
 
 import pytest
 
-from evenhand.bandits.cuda.fleet import cupy
+from evenhand.cuda import cupy
 
 
 def _missing() -> str:

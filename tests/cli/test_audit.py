@@ -42,6 +42,7 @@ def test_mistakes_are_messages(fitted):
     roles = ("--label", "hired", "--sensitive", "sex")
     for options, wanted in (
         (roles, "expected one"),
+        ((*roles, "--predictions", "hired", "--engine", "gpu"), "Got engine='gpu', but expected"),
         ((*roles, "--model", fitted.model, "--predictions", "x"), "expected one"),
         ((*roles, "--predictions", "nothing"), "nothing"),
         ((*roles, "--predictions", "sex"), "Got 'sex' both as predictions and as sensitive"),

@@ -11,7 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
-from evenhand.metrics.gower import UNIT, gower_neighbours
+from evenhand.metrics.gower import gower_neighbours
+from evenhand.metrics.gower_features import UNIT
 
 
 def missing(value: Any) -> bool:

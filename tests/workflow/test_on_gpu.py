@@ -8,8 +8,8 @@ import pytest
 
 import evenhand
 from devices import needs_device
+from evenhand import cuda
 from evenhand.bandits import many
-from evenhand.workflow import exploring
 from factories import make_people
 
 ROLES = {"label": "hired", "sensitive": "sex", "categorical": "branch"}
@@ -25,7 +25,7 @@ def pretended(monkeypatch):
         asked.extend(models)
         return [model.fit(X, y, **given) for model in models]
 
-    monkeypatch.setattr(exploring, "cupy", lambda: None)
+    monkeypatch.setattr(cuda, "cupy", lambda: None)
     monkeypatch.setattr(many, "_at_once", at_once)
     return asked
 

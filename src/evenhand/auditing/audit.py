@@ -24,6 +24,7 @@ from evenhand.auditing.tally import tally
 from evenhand.auditing.thresholds import along_threshold
 from evenhand.auditing.twins import MOST_PAIRS, find_twins, settings_of
 from evenhand.checks import MIN_GROUP, integer, number
+from evenhand.cuda import check_engine
 from evenhand.frames import as_lazy, as_pandas
 from evenhand.groups import check_column, groups_by_name
 from evenhand.metrics.answers import Answers
@@ -60,6 +61,7 @@ def audit(
     certify: bool | Mapping[str, Any] = False,
     search: bool | Mapping[str, Any] = False,
     random_state: Any = 0,
+    engine: str = "cpu",
 ) -> Audit:
     """Measure how a model treats people, groups, and people as members of other groups.
 
@@ -126,6 +128,8 @@ def audit(
         options of `evenhand.search_flips`, like {'max_predictions': 1_000_000}.
     random_state : int, RandomState, Generator or None
         The same seed gives the same audit.
+    engine : {'cpu', 'cuda'}
+        Where neighbours are searched; 'cuda' is a GPU and needs `evenhand[cuda]`. Both find the same.
 
     Raises
     ------
@@ -153,6 +157,7 @@ def audit(
     epsilon = number("epsilon", epsilon, low=0)
     number("confidence", confidence, low=0, high=1, open_low=True)
     divergence_named(divergence)
+    check_engine(engine)
     rng = generator(random_state)
     settings: Settings = {
         "epsilon": epsilon, "divergence": divergence, "k": k, "confidence": confidence,
@@ -172,8 +177,8 @@ def audit(
 
         return audit_counted(
             there, (model_or_predictions, y, sensitive_features, sample_weight), pos_label=pos_label,
-            threshold=threshold, n_listed=n_listed, n_drawn=neighbour_people, near={"k": k, **gower},
-            twins=how, rng=rng, settings=settings,
+            threshold=threshold, n_listed=n_listed, n_drawn=neighbour_people,
+            near={"k": k, "engine": engine, **gower}, twins=how, rng=rng, settings=settings,
         )  # fmt: skip
     X = as_pandas(X)
     X, model_or_predictions = _taken(X, "predictions", model_or_predictions)
@@ -203,7 +208,7 @@ def audit(
         notes.append("There are no features, so neighbours and subgroups were left out.")
     else:
         asked, warned = _asked(others, answers, neighbour_people, rng)
-        near = gower_neighbours(others, k, **gower, people=asked)
+        near = gower_neighbours(others, k, **gower, people=asked, engine=engine)
         table.consistency(near.indices, asked)
         pairs = neighbour_pairs(others, answers, asked, near, n_listed)
         subgroups, examined, lacking = _subgroups(others, answers, min_count, confidence, n_listed)

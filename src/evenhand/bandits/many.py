@@ -15,8 +15,7 @@ from evenhand.bandits.cuda import train_all
 from evenhand.bandits.kernels.structs import People, Rows
 from evenhand.bandits.scaling import Scaling, on_one_scale
 from evenhand.bandits.training import Run
-
-ENGINES = ("cpu", "cuda")
+from evenhand.cuda import ENGINES
 
 
 def fit_many(

@@ -107,6 +107,9 @@ def run(
         ),
     ] = False,
     time_limit: Annotated[float, typer.Option(min=0, help="Seconds for --certify, and for --search.")] = 60,
+    engine: Annotated[
+        str, typer.Option(help="Where neighbours are searched: 'cpu', or 'cuda' for a GPU.")
+    ] = "cpu",
     as_json: options.Json = False,
 ) -> None:
     """Measure how decisions treat people, groups, and people as members of other groups.
@@ -119,6 +122,7 @@ def run(
     from evenhand.auditing.statutory import SMALL
     from evenhand.checks import one_of
     from evenhand.code_version import made
+    from evenhand.cuda import check_engine
     from evenhand.report.from_audit import summary_of_audit
     from evenhand.report.persons import MOST_PERSONS
     from evenhand.report.render import write_html
@@ -128,6 +132,7 @@ def run(
     from evenhand.workflow.large_file import large_file
     from evenhand.workflow.table import PERSON_NUMBER, check_written
 
+    check_engine(engine)
     check_written(report, summary, inputs=(data, model))
     if preset is not None:
         one_of("preset", preset, PRESETS)
@@ -138,7 +143,7 @@ def run(
     asked: dict[str, Any] = {
         "predictions": predictions, "label": label, "sensitive": sensitive, "positive": positive,
         "drop": drop, "threshold": threshold, "epsilon": epsilon, "n_listed": MOST_PERSONS, "seed": seed,
-        "unknown": unknown, "min_group": min_group, "weight": weight,
+        "unknown": unknown, "min_group": min_group, "weight": weight, "engine": engine,
         "twins": {"edges": edges} if edges else twins,
     }  # fmt: skip
     of_people: dict[str, Any] = {

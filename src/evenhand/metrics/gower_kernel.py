@@ -26,56 +26,6 @@ Integers = npt.NDArray[np.integer[Any]]
 
 
 @jit(error_model="python")
-def similar_first(coarse: Integers, costs: Integers, n_numbers: int) -> Integers:
-    """Order people so that every block of BLOCK holds similar ones, by halving along the widest feature."""
-    n_features, n = coarse.shape
-    order = np.arange(n)
-    stack = [(0, n)]
-    while stack:
-        low, high = stack.pop()
-        if high - low <= BLOCK:
-            continue
-        half = (high - low) // 2
-        step = max(1, half // 256)
-        widest, spread = 0, np.int64(-1)
-        for f in range(n_features):
-            total = np.int64(0)
-            for i in range(low, low + half, step):
-                a, b = coarse[f, order[i]], coarse[f, order[i + half]]
-                if f < n_numbers:
-                    total += abs(np.int64(a) - np.int64(b))
-                elif a != b:
-                    total += costs[f]
-            if total > spread:
-                widest, spread = f, total
-        part = order[low:high].copy()
-        order[low:high] = part[np.argsort(coarse[widest][part], kind="mergesort")]
-        middle = low + max(BLOCK, half // BLOCK * BLOCK)
-        stack.append((low, middle))
-        stack.append((middle, high))
-    return order
-
-
-@jit(error_model="python")
-def lay_out(coarse: Integers, order: Integers) -> tuple[Integers, Integers, Integers]:
-    """Return the blocks (blocks, features, BLOCK) and their boxes: low and high (features, blocks).
-
-    A place past the last person repeats that person, and is ignored by the search.
-    """
-    n_features, n = coarse.shape
-    n_blocks = (n + BLOCK - 1) // BLOCK
-    blocks = np.empty((n_blocks, n_features, BLOCK), np.int16)
-    low = np.empty((n_features, n_blocks), np.int16)
-    high = np.empty((n_features, n_blocks), np.int16)
-    for b in range(n_blocks):
-        for f in range(n_features):
-            for j in range(BLOCK):
-                blocks[b, f, j] = coarse[f, order[min(b * BLOCK + j, n - 1)]]
-            low[f, b], high[f, b] = blocks[b, f].min(), blocks[b, f].max()
-    return blocks, low, high
-
-
-@jit(error_model="python")
 def box_distances(
     query: Integers, low: Integers, high: Integers, costs: Integers, n_numbers: int, out: Integers
 ) -> None:

@@ -36,6 +36,7 @@ def consistency(
     k: int = 5,
     weights: Any = None,
     categorical: Any = None,
+    engine: str = "cpu",
 ) -> float:
     """Return one minus the mean share of a person's k nearest neighbours who got a different decision.
 
@@ -49,7 +50,7 @@ def consistency(
         The original features; the neighbours are the nearest others by Gower's similarity.
     neighbours : Neighbours, or array of (people, k)
         Neighbours found before, in place of X.
-    k, weights, categorical
+    k, weights, categorical, engine
         As in `gower_neighbours`.
 
     Notes
@@ -69,7 +70,7 @@ def consistency(
     if decisions.ndim != 1:
         raise ValueError(f"Got y_pred of shape {decisions.shape}, but expected one decision per person.")
     if neighbours is None:
-        neighbours = gower_neighbours(X, k, weights=weights, categorical=categorical)
+        neighbours = gower_neighbours(X, k, weights=weights, categorical=categorical, engine=engine)
     indices = neighbours.indices if isinstance(neighbours, Neighbours) else np.asarray(neighbours)
     if indices.ndim != 2 or len(indices) != len(decisions):
         raise ValueError(

@@ -11,9 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from evenhand.arrays import Codes
-from evenhand.bandits.cuda.fleet import cupy
-from evenhand.bandits.many import ENGINES
 from evenhand.checks import MIN_GROUP, integer, number, one_of
+from evenhand.cuda import check_engine
 from evenhand.progress import Progress, to_stderr
 from evenhand.tables.columns import Place
 from evenhand.tables.dataset import Dataset
@@ -169,8 +168,7 @@ def explore(
     """
     given = {name: value for name, value in locals().items() if name not in _NOT_IN_COMMAND}
     settings = _checked(weights, parity_bound, policies, epochs, random_state, n_jobs)
-    if one_of("engine", engine, ENGINES) == "cuda":
-        cupy()  # raises where there is none, before anything is read
+    check_engine(engine)  # before anything is read
     if resume is not None and Path(resume).is_file():
         raise NotADirectoryError(f"Got resume={str(resume)!r}, which is a file; expected a folder.")
     if verbose and progress is None:

@@ -98,6 +98,7 @@ class _Settings:
     certify: bool | dict[str, Any]
     search: bool | dict[str, Any]
     progress: Progress
+    engine: str
 
     def audit(
         self, asked: Any, X: pd.DataFrame, y: Any, groups: Any, pos_label: Any, rows: Codes, weights: Any
@@ -114,11 +115,9 @@ class _Settings:
                 sensitive_features=groups, pos_label=pos_label, epsilon=self.epsilon,
                 threshold=self.threshold, n_listed=self.n_listed, random_state=self.seed, k=_NEIGHBOURS,
                 min_group=self.min_group, sample_weight=weights, twins=self.twins,
-                certify=self.certify, search=self.search,
+                certify=self.certify, search=self.search, engine=self.engine,
             )  # fmt: skip
-        pairs = {
-            name: rows[found.neighbours[name].to_numpy(dtype=np.int64)] for name in ("person", "neighbour")
-        }
+        pairs = {name: rows[found.neighbours[name].to_numpy(np.int64)] for name in ("person", "neighbour")}
         people = found.people.set_axis(rows[found.people.index.to_numpy(dtype=np.int64)])
         twins = None if found.twins is None else found.twins.numbered(rows)
         search = None if found.search is None else found.search.numbered(rows)
@@ -154,12 +153,13 @@ def audit_file(
     certify: bool | dict[str, Any] = False,
     search: bool | dict[str, Any] = False,
     progress: Progress | None = None,
+    engine: str = "cpu",
 ) -> FileAudit:
     """Audit the people of a file with a model, or with the decisions in one of its columns.
 
     `predictions` may hold scores if there is a label. Columns and groups are those of `load_table`, of which
     a model of `evenhand fit` knows most; `threshold`, `epsilon`, `n_listed`, `min_group`, `twins`,
-    `certify` and `search` are those of `evenhand.audit`, and `max_bytes` is that of `evenhand.load`.
+    `certify`, `search` and `engine` are those of `evenhand.audit`, `max_bytes` is that of `evenhand.load`.
     """
     if (model is None) == (predictions is None):
         raise ValueError(
@@ -174,7 +174,7 @@ def audit_file(
         one_of("part", part, PARTS), map or {}, weight,
     )  # fmt: skip
     settings = _Settings(
-        threshold, epsilon, n_listed, min_group, seed, twins, certify, search, progress or Progress()
+        threshold, epsilon, n_listed, min_group, seed, twins, certify, search, progress or Progress(), engine
     )
     if part != "all" and not isinstance(held, Deployed):
         raise ValueError(f"Got part={part!r}, but only a model of `evenhand fit` knows its parts.")

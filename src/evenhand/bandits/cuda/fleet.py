@@ -14,25 +14,13 @@ from evenhand.bandits.cuda import packing
 from evenhand.bandits.cuda.spec import RESERVED, Spec, spec_of
 from evenhand.bandits.kernels.structs import People, Rows
 from evenhand.bandits.training import Run, diverged
+from evenhand.cuda import cupy
 from evenhand.network import Network
 
 STEPS_A_LAUNCH = 100_000  # so that no launch takes long: a screen may hang on the same GPU
 KEPT = 3  # copies of a model that is watched: the best by as many criteria
 MEMORY_SHARE = 0.5  # of the free memory that models in training may take
 JUDGES, JUDGING = 256, 8  # threads of a block, and blocks of a model, that decide about people side by side
-
-
-def cupy() -> Any:
-    """Return CuPy, or raise an error that says how to get it."""
-    try:
-        import cupy as found
-
-        found.cuda.Device().compute_capability  # noqa: B018, raises where there is no device
-    except ImportError as error:
-        raise ImportError(f"engine='cuda' needs: pip install 'evenhand[cuda]' ({error})") from error
-    except Exception as error:
-        raise RuntimeError(f"engine='cuda' found no CUDA device ({error}); use engine='cpu'.") from error
-    return found
 
 
 @cache
