@@ -1,4 +1,4 @@
-"""The tables of benchmarks/gpu.py and of the tests on a device; publish.py writes them."""
+"""The tables of benchmarks/gpu.py, of benchmarks/gower_gpu.py and of the tests on a device; publish.py writes them."""
 
 from __future__ import annotations
 
@@ -62,4 +62,32 @@ def gpu_tests() -> str:
     return f"{markdown(pd.DataFrame(rows))}\n\n{told}"
 
 
-PAGES: dict[str, Callable[[], str]] = {"gpu": gpu, "gpu-tests": gpu_tests}
+def gower_gpu() -> str:
+    """Seconds for the neighbours of everybody, on the GPU and on the same machine's CPU."""
+    figures = json.loads((RESULTS / "benchmarks" / "gower-gpu.json").read_text())
+    tables = figures["tables"]
+    rows = [
+        {
+            "people": f"{one['people']:,}, {one['kind']}",
+            "GPU, s": f"{one['cuda']:.2f}",
+            "of it the search": f"{one['parts']['search']:.2f}",
+            "all cores, s": f"{one['all cores']:,.1f}" + "*" * one["worked_out"],
+            "one core, s": f"{one['one core']:,.0f}*",
+            "one core / GPU": f"{one['one core'] / one['cuda']:,.0f}",
+            "compared": f"{one['compared']:,}",
+        }
+        for one in tables
+    ]
+    largest = max(tables, key=lambda one: (one["people"], one["kind"] == "like Adult"))
+    parts = ", ".join(f"{name} {seconds:.2f} s" for name, seconds in largest["parts"].items())
+    told = (
+        f"Exact neighbours (k = {figures['k']}) of everybody among everybody, 14 columns, on one {figures['device']} and "
+        f"{largest['cores']} cores of the same machine. *Worked out from {largest['people_on_one_core']:,} people searched "
+        "among all. *Compared* are those searched on both: their neighbours and distances are the same to the last bit. "
+        f"Where the time goes with {largest['people']:,} people {largest['kind']}: {parts}. "
+        "Command: `python benchmarks/gower_gpu.py`, one run."
+    )
+    return f"{markdown(pd.DataFrame(rows))}\n\n{told}"
+
+
+PAGES: dict[str, Callable[[], str]] = {"gpu": gpu, "gpu-tests": gpu_tests, "gower-gpu": gower_gpu}

@@ -6,6 +6,8 @@ import shutil
 import subprocess
 from pathlib import Path
 
+import numpy as np
+
 CXX = shutil.which("c++") or shutil.which("g++")
 SHIM = """
 #include <algorithm>
@@ -61,8 +63,17 @@ def ptx(source, *options):
     return failed, text.value.decode()
 
 
+class Numpy:
+    """NumPy in CuPy's place."""
+
+    asnumpy = staticmethod(np.asarray)
+
+    def __getattr__(self, name):
+        return getattr(np, name)
+
+
 def emulated(source, kernel, folder):
-    """Return a function of a number of lanes and the kernel's arguments, which runs the lanes one by one."""
+    """Return a kernel that runs on the CPU, lane after lane, and is called as CuPy's are."""
     start = source.index("(", source.index(f" {kernel}(\n")) + 1
     arguments = source[start : source.index(")", start)]
     names = ", ".join(one.split()[-1] for one in arguments.split(","))
@@ -71,15 +82,15 @@ def emulated(source, kernel, folder):
     path.write_text(SHIM + source + loop)
     how = ["-O1", "-w", "-std=c++17", "-shared", "-fPIC", "-ffp-contract=off"]
     subprocess.run([CXX, *how, str(path), "-o", str(path.with_suffix(".so"))], check=True)
-    found = ctypes.CDLL(str(path.with_suffix(".so"))).every_lane
+    every_lane = ctypes.CDLL(str(path.with_suffix(".so"))).every_lane
 
-    def run(lanes, *given):
-        def as_c(one):
-            if getattr(one, "ndim", 0):
-                return ctypes.c_void_p(one.ctypes.data)
-            kind = {"int64": ctypes.c_int64, "int32": ctypes.c_int32, "float64": ctypes.c_double}
-            return kind[str(one.dtype)](one.item())
+    def as_c(one):
+        if one.ndim:
+            assert one.flags.c_contiguous
+            return ctypes.c_void_p(one.ctypes.data)
+        kind = {"int64": ctypes.c_int64, "int32": ctypes.c_int32, "float64": ctypes.c_double}
+        return kind[str(one.dtype)](one.item())
 
-        found(ctypes.c_int64(lanes), *map(as_c, given))
-
-    return run
+    return lambda blocks, threads, given: every_lane(
+        ctypes.c_int64(blocks[0] * threads[0]), *map(as_c, given)
+    )

@@ -7,19 +7,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from devices import needs_device
-from emulated import CXX, LIBRARY, emulated, ptx
+from emulated import CXX, LIBRARY, Numpy, emulated, ptx
 from evenhand import audit, cuda
 from evenhand.metrics import consistency, gower, gower_cuda
 from evenhand.metrics.gower import as_frame, gower_neighbours
-from evenhand.metrics.gower_coarse import coarsen, largest_span, places_of
+from evenhand.metrics.gower_coarse import coarsen, largest_span
 from evenhand.metrics.gower_cuda import (
     BLOCK,
     FARTHEST,
     GROUP,
     MOST_UNROLLED,
-    WARP,
-    numbers_of,
-    pack,
     source_of,
 )
 from evenhand.metrics.gower_features import features_of, scales_of
@@ -69,22 +66,23 @@ CASES = {
 }  # fmt: skip
 
 
+def assert_same(frame, k, weights=None, asked=None):
+    given = {"weights": weights, "categorical": kinds(frame), "people": asked}
+    want, got = (gower_neighbours(frame, k, engine=engine, **given) for engine in ("cpu", "cuda"))
+    np.testing.assert_array_equal(got.indices, want.indices)
+    np.testing.assert_array_equal(got.similarity, want.similarity)
+    assert got.indices.dtype == want.indices.dtype
+
+
 @pytest.mark.skipif(CXX is None, reason="there is no C++ compiler")
 @pytest.mark.parametrize("case", CASES)
-def test_lanes_one_by_one_find_the_neighbours_of_the_cpu(case, tmp_path):
-    frame, k, weights = CASES[case]
-    features = features_of(frame, weights, kinds(frame))
-    scales = scales_of(features)
-    packed = pack(features, scales)
-    asked = np.arange(len(frame))[:: max(1, len(frame) // 900)]
-    places = np.sort(places_of(packed.order, asked)).astype(np.int32)
-    distances, found = np.full((k, len(asked)), np.inf), np.full((k, len(asked)), -1, dtype=np.int32)
-    lanes = -(-len(asked) // WARP) * WARP
-    run = emulated(packed.source, "nearest", tmp_path)
-    run(lanes, *packed[:8], places, *numbers_of(packed, 0, len(asked), k), distances, found)
-    want = gower_neighbours(frame, k, weights=weights, categorical=kinds(frame), people=packed.order[places])
-    np.testing.assert_array_equal(found.T, want.indices)
-    np.testing.assert_array_equal(1 - distances.T, want.similarity)
+def test_lanes_one_by_one_find_the_neighbours_of_the_cpu(case, tmp_path, monkeypatch):
+    for module in (cuda, gower_cuda):
+        monkeypatch.setattr(module, "cupy", Numpy)
+    monkeypatch.setattr(gower_cuda, "compiled", lambda source: emulated(source, "nearest", tmp_path))
+    monkeypatch.setattr(gower_cuda, "ASKED_A_LAUNCH", 256)
+    frame = CASES[case][0]
+    assert_same(*CASES[case], asked=np.random.default_rng(0).permutation(len(frame))[:900])
 
 
 @given(
@@ -129,14 +127,6 @@ def test_an_engine_that_is_not_there_is_named(monkeypatch):
     for ask in (gower_neighbours, lambda X, engine: consistency([0] * 20, X=X, engine=engine)):
         with pytest.raises(ImportError, match=r"engine='cuda' needs: pip install 'evenhand\[cuda\]'"):
             ask(frame, engine="cuda")
-
-
-def assert_same(frame, k, weights=None, asked=None):
-    given = {"weights": weights, "categorical": kinds(frame), "people": asked}
-    want, got = (gower_neighbours(frame, k, engine=engine, **given) for engine in ("cpu", "cuda"))
-    np.testing.assert_array_equal(got.indices, want.indices)
-    np.testing.assert_array_equal(got.similarity, want.similarity)
-    assert got.indices.dtype == want.indices.dtype
 
 
 @pytest.mark.parametrize("case", [pytest.param(case, marks=needs_device) for case in CASES])

@@ -75,7 +75,8 @@ def similar_first(coarse: Any, costs: Any, n_numbers: int, block: int, xp: Any =
         apart[n_numbers:] = (apart[n_numbers:] > 0) * xp.asarray(costs[n_numbers:, None, None], np.int32)
         widest = apart.sum(axis=2).argmax(axis=0)
         part = xp.searchsorted(xp.asarray(ends[1:]), xp.arange(n), side="right")
-        order = order[xp.argsort((part << 16) + coarse[widest[part], order])]
+        by = (part << 16) + coarse[widest[part], order]
+        order = order[xp.argsort(by, kind="stable")]
         middle = low + np.maximum(block, half // block * block)
         ends = np.sort(np.concatenate([ends, middle[sizes > block]]))
     return order
