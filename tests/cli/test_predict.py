@@ -27,7 +27,7 @@ def test_every_row_gets_decision_probabilities_and_flip(fitted, tmp_path):
     yes = {group: decided[f"probability_as_{group}"].astype(float) > 0.5 for group in "fm"}
     assert ((decided["decision"] == "yes") == (decided["probability"].astype(float) > 0.5)).all()
     assert ((decided["would_flip"] == "True") == (yes["f"] != yes["m"])).all()
-    assert "400 people decided" in out.stdout
+    assert "Decided about 400 people" in out.stdout
 
 
 def test_chunks_do_not_change_decisions_and_parquet_says_the_same_as_csv(fitted, tmp_path):
@@ -144,10 +144,10 @@ def test_mistakes_are_messages(fitted, tmp_path):
     for arguments, code, wanted in (
         ((fitted.model, tmp_path / "none.csv"), 1, "None of 1 rows could be scored"),
         ((fitted.model, tmp_path / "few.csv"), 2, "needs the column 'skill'"),
-        ((fitted.model, tmp_path / "taken.csv"), 2, "a column 'decision' already"),
+        ((fitted.model, tmp_path / "taken.csv"), 2, "already has a column 'decision'"),
         ((fitted.model, tmp_path / "cut.csv"), 1, "None of 1 rows could be scored"),
         ((fitted.model, tmp_path / "nothing.csv"), 2, "There is no file"),
-        ((tmp_path / "not.skops", fitted.people), 2, "is no model file"),
+        ((tmp_path / "not.skops", fitted.people), 2, "is not a model file"),
         ((tmp_path / "bare.skops", fitted.people), 2, "expected a model of `evenhand fit`"),
         ((fitted.model, fitted.people, "-o", fitted.people), 2, "which is an input"),
         ((fitted.model, fitted.people, "--rejects", fitted.people), 2, "which is an input"),

@@ -34,7 +34,7 @@ def test_report_says_what_is_wrong_with_a_summary(fitted, tmp_path):
     (tmp_path / "a.json").write_text("{")
     (tmp_path / "b.json").write_text('{"schema": "else"}')
     for path, wanted in (
-        ("a.json", "is no JSON"),
+        ("a.json", "is not JSON"),
         ("b.json", "schema 'else'"),
         ("c.json", "There is no file"),
     ):

@@ -134,7 +134,7 @@ BAD = {
         r"line 2: a field is longer than 131,072",
     ),
     "10 MB of commas": (b"age,job\n" + b"1," * 5_000_000, r"line 2: got 5000001 fields"),
-    "a stray quote": (b'age,job\n1,"a"b\n', "line 2: this is no CSV"),
+    "a stray quote": (b'age,job\n1,"a"b\n', "line 2: this is not CSV"),
 }
 
 

@@ -117,7 +117,7 @@ def test_people_without_label_or_group_are_left_out_and_said() -> None:
         ({"sensitive": "gendre"}, r"Got sensitive='gendre'.*Did you mean 'gender'"),
         ({"sensitive": ["race", "sex"]}, r"Got sensitive='sex'"),
         ({"sensitive": []}, "Got no sensitive column"),
-        ({"label": "zzz"}, r"It has id, age, gender, race, hired"),
+        ({"label": "zzz"}, r"Its columns: id, age, gender, race, hired"),
         ({"drop": ["agee"]}, r"Got drop='agee'.*Did you mean 'age'"),
         ({"categorical": "idd"}, r"Got categorical='idd'"),
         ({"label": "gender"}, "'gender' both as label and as sensitive"),
@@ -179,9 +179,7 @@ def test_a_guess_of_the_positive_label_is_told_as_one() -> None:
         return load_table(PEOPLE.assign(hired=values * 20), label="hired", sensitive="gender").notes
 
     assert "The positive label is 'paid'." in notes(["paid", "owed"])
-    guessed = (
-        "Guessed that the positive label is 'b', the second in order; name the positive one if it is 'a'."
-    )
+    guessed = "Guessed that the positive label is 'b', the second in order. If it is 'a', name that one as positive."
     assert guessed in notes(["a", "b"])
 
 

@@ -82,7 +82,7 @@ def test_it_is_the_preprocessing_and_the_estimator_and_nothing_else(model, peopl
 
 def test_the_sensitive_column_is_no_feature_however_it_is_given(model, people, table):
     assert "sex" not in model.columns_
-    assert "'sex' tells the group and is no feature." in model.notes_
+    assert "'sex' reveals the group, so it is not a feature." in model.notes_
     others = {
         "by its values": people["sex"].to_numpy(),
         "under another name": people["sex"].rename("gender"),

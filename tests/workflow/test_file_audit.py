@@ -65,8 +65,12 @@ def test_nobody_to_audit_and_nothing_to_audit_with(fitted, tmp_path):
     make_people(20).assign(sex="x").to_csv(tmp_path / "p.csv", index=False)
     with pytest.raises(NoUsableRowsError, match=r"None of the 20 rows .* can be audited: group 'x'"):
         audit_file(tmp_path / "p.csv", model=fitted.model)
-    with pytest.raises(ValueError, match="Got both or neither of model and predictions"):
+    with pytest.raises(ValueError, match="Got neither of model and predictions"):
         audit_file(fitted.people)
+    with pytest.raises(ValueError, match="Got both of model and predictions"):
+        audit_file(fitted.people, model=fitted.model, predictions="hired")
+    with pytest.raises(ValueError, match=r"has no such column. Its columns: skill, .*hired"):
+        audit_file(fitted.people, sensitive="sex", predictions="x")
 
 
 def test_columns_that_predict_added_are_found_in_linear_time():

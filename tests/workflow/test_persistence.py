@@ -106,7 +106,7 @@ def test_arrays_that_do_not_fit_are_refused_before_any_loop(data, tmp_path, part
         training.step = -1
     else:
         training.rates = training.rates._replace(dual=np.zeros((1, 1, 1, 1)))
-    with pytest.raises(ValueError, match=r"m\.skops is no model file, or is damaged"):
+    with pytest.raises(ValueError, match=r"m\.skops is not a model file, or is damaged"):
         load(save(model, tmp_path / "m.skops"))
     with pytest.raises(ValueError, match="The model is damaged"):
         model.partial_fit(X, y, sensitive_features=s)
@@ -127,7 +127,7 @@ def test_a_file_that_claims_more_than_it_has_asks_for_no_memory(data, tmp_path):
     with zipfile.ZipFile(tmp_path / "bomb.skops", "w") as archive:
         for each, content in members.items():
             archive.writestr(each, claim if each == name else content)
-    with pytest.raises(ValueError, match=r"bomb\.skops is no model file, or is damaged"):
+    with pytest.raises(ValueError, match=r"bomb\.skops is not a model file, or is damaged"):
         load(tmp_path / "bomb.skops")
 
 
@@ -136,7 +136,7 @@ def test_only_our_own_preprocessing_is_loaded(fitted, tmp_path):
     columns = ColumnTransformer([("x", MinMaxScaler(), [0])]).fit([[0.0], [1.0]])
     for foreign in (columns, StandardScaler().fit([[0.0], [1.0]])):
         changed = dataclasses.replace(deployed, preprocessor=foreign)
-        with pytest.raises(ValueError, match="is no model file, or is damaged"):
+        with pytest.raises(ValueError, match="is not a model file, or is damaged"):
             load(save(changed, tmp_path / "m.skops"))
 
 
@@ -145,7 +145,7 @@ def test_foreign_requests_are_refused(data, tmp_path):
     model = GradientBandit(epochs=1).fit(X, y)
     for requests in ({"zzz": {"fit": {"a": True}}}, {"": {"nope": {"a": True}}}, {"": 3}):
         skops.io.dump({"evenhand": "0", "model": model, "requests": requests}, tmp_path / "m.skops")
-        with pytest.raises(ValueError, match="is no model file, or is damaged"):
+        with pytest.raises(ValueError, match="is not a model file, or is damaged"):
             load(tmp_path / "m.skops")
 
 
@@ -174,14 +174,14 @@ def test_damaged_and_other_files_are_refused(data, tmp_path):
     for name, damaged in (("cut", content[: len(content) // 2]), ("empty", b""), ("text", b"hello" * 100)):
         path = tmp_path / name
         path.write_bytes(damaged)
-        with pytest.raises(ValueError, match=f"{name} is no model file, or is damaged"):
+        with pytest.raises(ValueError, match=f"{name} is not a model file, or is damaged"):
             load(path)
     with zipfile.ZipFile(tmp_path / "zip", "w") as archive:
         archive.writestr("readme.txt", "no model")
-    with pytest.raises(ValueError, match="zip is no model file"):
+    with pytest.raises(ValueError, match="zip is not a model file"):
         load(tmp_path / "zip")
     (tmp_path / "pickle").write_bytes(pickle.dumps({"evenhand": 1}))
-    with pytest.raises(ValueError, match="is no model file"):
+    with pytest.raises(ValueError, match="is not a model file"):
         load(tmp_path / "pickle")
     skops.io.dump([1, 2], tmp_path / "list")
     with pytest.raises(ValueError, match="skops file of something else"):

@@ -98,4 +98,4 @@ def test_members_of_merged_and_unknown_groups_find_their_policy(tmp_path):
     np.testing.assert_array_equal(own[:31], [2] * 10 + [3] * 21)
     out = command("audit", tmp_path / "p.csv", "--model", tmp_path / "m.skops", "--min-group", 5)
     assert out.exit_code == 0, out.output
-    assert "The model was made with these very people" in out.stdout
+    assert "The model has seen these people" in out.stdout

@@ -74,8 +74,8 @@ def _right(audit: Audit) -> str:
     trained = audit.about.get("trained_on")
     if trained is not None:
         text += (
-            f" The model was made with these very people: it was trained on {trained:,} of the "
-            f"{audit.about['people']:,}. Only other people show how well it decides about new ones."
+            f" The model has seen these people: it was trained on {trained:,} of the "
+            f"{audit.about['people']:,}. Audit it on others to learn how well it decides about new people."
         )
     return text
 

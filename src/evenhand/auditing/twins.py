@@ -289,7 +289,7 @@ def _asked(
         return Model(classifier(model), X, frame, given, own, answers.labels)
     surrogate = Surrogate(frame, own, answers.decided_own, len(answers.labels), rng)
     notes.append(
-        "There is no model to ask, so a surrogate was asked about mixed people: boosted trees that, fitted "
-        f"to others, give {100 * surrogate.fidelity:.1f} % of people the decision that they got."
+        "There is no model to ask about mixed people, so boosted trees stand in for it. On people that they "
+        f"were not fitted to, they reproduce {100 * surrogate.fidelity:.1f} % of the decisions."
     )
     return surrogate

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import io
 import sys
 from importlib import import_module
@@ -11,18 +12,19 @@ import typer
 from typer.core import TyperCommand
 
 from evenhand.cli.console import Guarded
+from evenhand.cli.options import PANELS
 from evenhand.version import __version__
 
 COMMANDS = {
     "fit": "Train fair models on your table and save the best one.",
-    "predict": "Decide about people with a saved model.",
-    "compress": "Keep one group's policy of a saved model, for everyone.",
-    "audit": "Measure whose decision would change with their group.",
+    "predict": "Decide about the people in a file with a saved model.",
+    "compress": "Reduce a saved model to one group's policy, used for everybody.",
+    "audit": "Measure how a model, or decisions from any source, treat people.",
     "reproduce": "Run the paper's experiments and compare with its numbers.",
     "datasets": "List the paper's data sets.",
-    "report": "Make a report page from a saved summary.",
-    "serve": "Decide about people one by one over HTTP, with a log to learn from.",
-    "export": "Write a decision log as files, for auditors.",
+    "report": "Create a report page from a saved summary.",
+    "serve": "Decide about people one at a time over HTTP, and learn from outcomes.",
+    "export": "Write a decision log to files, for auditors.",
 }
 
 
@@ -42,8 +44,16 @@ class Commands(Guarded):
 def _loaded(name: str) -> Any:
     module = import_module(f"evenhand.cli.{name}")
     alone = typer.Typer(rich_markup_mode="rich", add_completion=False)
-    alone.command(name, epilog=module.EXAMPLES)(module.run)
-    return typer.main.get_command(alone)
+    # A paragraph of a docstring is one line here: the terminal wraps it at its own width.
+    paragraphs = inspect.cleandoc(module.run.__doc__).split("\n\n")
+    told = "\n\n".join(" ".join(paragraph.split()) for paragraph in paragraphs)
+    alone.command(name, help=told, epilog=module.EXAMPLES)(module.run)
+    command: Any = typer.main.get_command(alone)
+    if name in ("fit", "audit"):  # the others have few options
+        panels = {option: panel for panel, names in PANELS.items() for option in names.split()}
+        for option in command.params:
+            option.rich_help_panel = panels.get(option.name)
+    return command
 
 
 app = typer.Typer(
@@ -51,9 +61,9 @@ app = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode="rich",
     pretty_exceptions_enable=False,
-    help="Decisions that don't depend on a person's group: train models that make them, audit any model, "
-    "reproduce the paper. Exit codes: 0 done, 1 the job failed, 2 wrong usage or input.",
-    epilog="Begin with: [bold]evenhand fit people.csv --label income --sensitive sex -o model.skops[/]",
+    help="Train classifiers whose decisions hardly depend on a person's group, audit any classifier, and "
+    "reproduce the paper.\n\nExit codes: 0 done, 1 the job failed, 2 wrong usage or input.",
+    epilog="Start with: [bold]evenhand fit people.csv --label income --sensitive sex -o model.skops[/]",
 )
 
 
@@ -67,7 +77,7 @@ def _version(wanted: bool) -> None:
 def before_command(
     debug: Annotated[
         bool,
-        typer.Option("--debug", envvar="EVENHAND_DEBUG", help="Show where in the program an error arose."),
+        typer.Option("--debug", envvar="EVENHAND_DEBUG", help="Show the traceback of an error."),
     ] = False,
     version: Annotated[
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and exit.")

@@ -31,15 +31,17 @@ def run(
     sensitive: options.Sensitive = None,
     model: Annotated[Path | None, typer.Option(help="A model saved by evenhand.")] = None,
     predictions: Annotated[
-        str | None, typer.Option(help="The column with the decisions, or with scores, of any model.")
+        str | None, typer.Option(help="Column with the decisions or the scores of any model.")
     ] = None,
     threshold: Annotated[
         float | None,
-        typer.Option(help="The lowest score that is a positive decision; 0.5 for probabilities."),
+        typer.Option(
+            help="Lowest score that counts as a positive decision. Default: 0.5, for probabilities."
+        ),
     ] = None,
     epsilon: Annotated[
         float,
-        typer.Option(min=0, help="The smallest gap between the groups' probabilities that counts as large."),
+        typer.Option(min=0, help="Smallest gap between the groups' probabilities that counts as large."),
     ] = 0.05,
     positive: options.Positive = None,
     drop: options.Drop = None,
@@ -53,20 +55,25 @@ def run(
     seed: options.Seed = 0,
     preset: Annotated[
         str | None,
-        typer.Option(help="Fill a rule's tables too: nyc-ll144 (New York's bias audit) or four-fifths."),
+        typer.Option(
+            help="Also fill in a rule's tables: nyc-ll144 (New York City's bias audit) or four-fifths."
+        ),
     ] = None,
-    sex: Annotated[
-        str | None, typer.Option(help="Of nyc-ll144: the sensitive column that is the sex.")
-    ] = None,
+    sex: Annotated[str | None, typer.Option(help="For nyc-ll144: the column with the sex.")] = None,
     race: Annotated[
-        str | None, typer.Option(help="Of nyc-ll144: the one that is the race/ethnicity.")
+        str | None, typer.Option(help="For nyc-ll144: the column with the race/ethnicity.")
     ] = None,
     rate: Annotated[
-        str, typer.Option(help="Of nyc-ll144: 'selection', or 'scoring' above the median.")
+        str,
+        typer.Option(help="For nyc-ll144: 'selection' rates, or 'scoring' rates (above the median score)."),
     ] = "selection",
     small: Annotated[
         float,
-        typer.Option(min=0, max=1, help="Of --preset: categories of fewer people are shown, not compared."),
+        typer.Option(
+            min=0,
+            max=1,
+            help="For --preset: show, but don't compare, categories with a smaller share of the people.",
+        ),
     ] = 0.02,
     report: options.Report = None,
     summary: options.Summary = None,
@@ -77,46 +84,46 @@ def run(
     twins: Annotated[
         bool,
         typer.Option(
-            "--twins", help="Also find people whose counterpart in another group is decided differently."
+            "--twins", help="Find people whose counterpart in another group gets a different decision."
         ),
     ] = False,
     edges: Annotated[
         list[str] | None,
         typer.Option(
             "--edges",
-            help="An edge of a causal graph, like 'sex->hours', by which to make counterparts; repeatable. "
-            "Implies --twins.",
+            help="Edge of a causal graph from which to derive counterparts, such as 'sex->hours'. "
+            "Repeatable; implies --twins.",
         ),
     ] = None,
     certify: Annotated[
         bool,
         typer.Option(
-            "--certify", help="Also look for the worst possible person, and bound how far policies differ."
+            "--certify",
+            help="Prove how differently two groups' policies can treat any possible person at most.",
         ),
     ] = False,
     radius: Annotated[
         float | None,
         typer.Option(
-            max=1, help="For --certify: only people within this Gower distance of somebody in the file."
+            max=1,
+            help="For --certify: only consider people within this Gower distance of somebody in the file.",
         ),
     ] = None,
     search: Annotated[
         bool,
-        typer.Option(
-            "--search", help="Also search for possible people whose decision changes with the group."
-        ),
+        typer.Option("--search", help="Search for possible people whose decision changes with their group."),
     ] = False,
-    time_limit: Annotated[float, typer.Option(min=0, help="Seconds for --certify, and for --search.")] = 60,
+    time_limit: Annotated[float, typer.Option(min=0, help="Seconds for --certify and for --search.")] = 60,
     engine: Annotated[
-        str, typer.Option(help="Where neighbours are searched: 'cpu', or 'cuda' for a GPU.")
+        str, typer.Option(help="Where to search for neighbours: 'cpu', or 'cuda' for a GPU.")
     ] = "cpu",
     as_json: options.Json = False,
 ) -> None:
-    """Measure how decisions treat people, groups, and people as members of other groups.
+    """Measure how decisions treat people and groups, and whose decision changes with their group.
 
-    Give a model that evenhand saved, or the column with the decisions of any other model. Without --label,
-    decisions are compared between groups only, not with the true labels. The findings say what was measured;
-    they give no verdict.
+    Give a model saved by evenhand (--model), or the column with the decisions of any other model
+    (--predictions). Without --label, decisions are compared between groups, but not with true labels. The
+    findings say what was measured; they give no verdict.
     """
     from evenhand.auditing.presets import PRESETS
     from evenhand.auditing.statutory import SMALL

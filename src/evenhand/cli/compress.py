@@ -14,16 +14,17 @@ EXAMPLES = "[bold]Example[/]\n\nevenhand compress model.skops --group Female -o 
 
 
 def run(
-    model: Annotated[Path, typer.Argument(help="A model that `evenhand fit` saved.")],
-    group: Annotated[str, typer.Option(help="The group whose policy decides about everyone.")],
-    output: Annotated[Path, typer.Option("--output", "-o", help="The model file.")],
+    model: Annotated[Path, typer.Argument(help="A model saved by `evenhand fit`.")],
+    group: Annotated[str, typer.Option(help="The group whose policy decides about everybody.")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="Where to save the new model.")],
     max_model_size: options.MaxModelSize = 1,
     as_json: options.Json = False,
 ) -> None:
-    """Make a model that needs no sensitive column: one group's policy decides about everyone.
+    """Reduce a model to one group's policy, which then decides about everybody.
 
-    Nobody's decision depends on their group then. The report of `evenhand fit` compares the policies. To
-    measure the one that you keep, decide with it, and audit the decisions (`evenhand audit --predictions`).
+    The new model needs no sensitive column, so nobody's decision depends on their group. The report of
+    `evenhand fit` compares the policies. To measure the one that you keep, decide with it, and audit the
+    decisions (`evenhand audit --predictions`).
     """
     from evenhand.workflow.deciding import open_model
     from evenhand.workflow.table import check_written

@@ -76,10 +76,11 @@ def print_json(document: Any) -> None:
 
 
 def print_table(title: str, columns: list[str], rows: list[list[str]], *, marked: int | None = None) -> None:
-    """Print a table; numbers go to the right, and one row may be marked."""
+    """Print a table; columns of numbers go to the right, and one row may be marked."""
     table = Table(title=title, title_justify="left", title_style="bold", box=None, pad_edge=False)
     for number, name in enumerate(columns):
-        table.add_column(escape(printable(name)), justify="left" if number == 0 else "right")
+        numbers = number > 0 and all(row[number][:1] in "0123456789-–" for row in rows)
+        table.add_column(escape(printable(name)), justify="right" if numbers else "left", overflow="fold")
     for number, row in enumerate(rows):
         cells = [escape(printable(cell)) for cell in row]
         table.add_row(*cells, style="bold cyan" if number == marked else None)

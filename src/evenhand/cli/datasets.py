@@ -10,7 +10,7 @@ EXAMPLES = "[bold]Example[/]\n\nevenhand datasets --json"
 
 
 def run(as_json: options.Json = False) -> None:
-    """List the data sets: people, task, sensitive column, source, licence, and if they are here."""
+    """List the data sets: people, task, sensitive column, source, licence, and whether they are here."""
     table = available().reset_index()
     if as_json:
         print_json(table.to_dict(orient="records"))

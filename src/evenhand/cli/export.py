@@ -20,18 +20,18 @@ EXAMPLES = (
 
 
 def run(
-    log: Annotated[str, typer.Argument(help="A SQLite file, or postgresql://…")],
-    output: Annotated[Path, typer.Option("--output", "-o", help="A folder for the files.")],
+    log: Annotated[str, typer.Argument(help="The decision log: a SQLite file, or postgresql://…")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="Folder for the files.")],
     preset: Annotated[
         str | None,
-        typer.Option(help="eu-ai-act-12: events in order of time, with hashes in place of inputs."),
+        typer.Option(help="eu-ai-act-12: events in order of time, with hashes instead of inputs."),
     ] = None,
     as_json: options.Json = False,
 ) -> None:
-    """Write a log of `evenhand serve` or of a DecisionLoop as files.
+    """Write the log of `evenhand serve` or of a DecisionLoop to files.
 
-    By default, all of it as Parquet. With a preset, as a record of what was decided, by which version, on
-    what input; record.json says what such a record leaves out.
+    By default, the whole log is written as Parquet. With a preset, the files are a record of what was
+    decided, by which version and on what input; record.json says what the record leaves out.
     """
     try:
         from evenhand.decisions import keeping, recording

@@ -28,55 +28,64 @@ EXAMPLES = (
 )
 
 
-Output = Annotated[Path, typer.Option("--output", "-o", help="The model file.")]
+Output = Annotated[Path, typer.Option("--output", "-o", help="Where to save the model.")]
 Criterion = Annotated[
     str | None,
     typer.Option(
-        help="Choose by 'even' (at most 1 % flips, then accuracy − discrimination − flip rate), 'delta' "
-        "(accuracy − discrimination), 'discrimination', 'accuracy', 'balanced_accuracy' or 'balanced_even'. "
-        "Default: even; accuracy if there are bounds; the same with balanced accuracy if a label is rare."
+        help="What to choose by: 'even' (at most 1 % flips, then accuracy − discrimination − flip rate), "
+        "'delta' (accuracy − discrimination), 'discrimination', 'accuracy', 'balanced_accuracy' or "
+        "'balanced_even'. Default: 'accuracy' if you set bounds, otherwise 'even'; if a label is rare, with "
+        "balanced accuracy."
     ),
 ]
 MaxDiscrimination = Annotated[
     float | None,
-    typer.Option(min=0, max=1, help="Largest difference between groups in positive decisions."),
+    typer.Option(
+        min=0,
+        max=1,
+        help="Largest difference that you accept between the groups' shares of positive decisions.",
+    ),
 ]
 MaxFlip = Annotated[
     float | None,
-    typer.Option(min=0, max=1, help="Largest share of people with a different decision in another group."),
+    typer.Option(
+        min=0,
+        max=1,
+        help="Largest share that you accept of people who would get a different decision in another group.",
+    ),
 ]
-Weights = Annotated[str, typer.Option(help="Divergence weights λ to try, with commas between.")]
+Weights = Annotated[str, typer.Option(help="Divergence weights λ to try, separated by commas.")]
 Epochs = Annotated[
     str,
     typer.Option(
-        help="Visits per person in training networks; 'auto' is 20, but from 20,000 to 400,000 in all."
+        help="How often networks see each person. 'auto' is 20 times, but between 20,000 and 400,000 people "
+        "in all, counting repetitions."
     ),
 ]
 Policies = Annotated[
-    str,
-    typer.Option(help="What the policies are: 'networks', boosted 'trees', or the mean of 'both'."),
+    str, typer.Option(help="Kind of policies: 'networks', boosted 'trees', or the mean of 'both'.")
 ]
 BufferRows = Annotated[
     int | None,
     typer.Option(
         min=1000,
-        help="People held in memory of a table that is streamed: a folder of Parquet files, a Parquet file "
-        "of more than 1,000,000 rows or a CSV file of more than 1 GiB. Default: 200,000. If given, any "
-        "Parquet or CSV file is streamed.",
-    ),
+        help="People to hold in memory when a table is streamed. Default: 200,000. A folder of Parquet "
+        "files, a Parquet file of more than 1,000,000 rows and a CSV file of more than 1 GiB are streamed; "
+        "with this option, any Parquet or CSV file is."
+    )
 ]  # fmt: skip
 Threshold = Annotated[
     str | None,
     typer.Option(
-        help="Lowest probability of the positive label that is decided so, in every group: a number, or "
-        "'balanced' for the highest balanced accuracy. Default: 0.5, unless a label is rare."
+        help="Decide for the positive label if its probability is at least this, in every group: a number, "
+        "or 'balanced' for the highest balanced accuracy. Default: 0.5, unless a label is rare."
     ),
 ]
 _WEIGHTS = ",".join(map("{:g}".format, WEIGHTS))
 Engine = Annotated[
-    str, typer.Option(help="Where networks are trained: 'cpu', or 'cuda' for a GPU, all of them at once.")
+    str, typer.Option(help="Where to train networks: 'cpu', or 'cuda' for all of them at once on a GPU.")
 ]
-Jobs = Annotated[int, typer.Option(help="Models trained at a time; -1 is one per core.")]
+Jobs = Annotated[int, typer.Option(help="Models to train at a time; -1 is one per core.")]
 
 
 def run(
@@ -112,9 +121,9 @@ def run(
 ) -> None:
     """Train fair models on your table, show what fairness costs, and save the best one.
 
-    70 % of the people train the models, 15 % choose one, 15 % test it. The model file holds the preprocessing
-    too; its card, in Markdown and JSON, is written beside it. If killed, run the same command again: it keeps
-    the models trained so far.
+    Models are trained on 70 % of the people; one is chosen on 15 % and tested on the other 15 %. The model
+    file includes the preprocessing. A model card is written next to it, in Markdown and JSON. If the command
+    is killed, run it again: it keeps the models trained so far.
     """
     grid, times = [_number("--weights", text) for text in weights.split(",")], _number("--epochs", epochs)
     if jobs == 0:

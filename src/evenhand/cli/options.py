@@ -8,77 +8,98 @@ from typing import Annotated, Any
 
 import typer
 
+# Under which heading `--help` shows an option; others stand under 'Options'.
+PANELS = {
+    "Columns and groups": "label sensitive positive drop categorical weight unknown min_group merge_small",
+    "Choosing a model": "criterion max_discrimination max_flip",
+    "Training": "weights policies epochs buffer_rows jobs",
+    "Output": "output report summary as_json",
+    "Reading files": "encoding decimal sheet map",
+    "Tables to file": "preset sex race rate small",
+    "More analyses": "twins edges certify radius search time_limit",
+}
+
 Data = Annotated[
     Path, typer.Argument(help="A CSV (also .csv.gz), Parquet or Excel file, or a folder of Parquet files.")
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of tables.")]
-Label = Annotated[str | None, typer.Option("--label", help="Column to predict; guessed by default.")]
+Label = Annotated[str | None, typer.Option("--label", help="Column to predict. Guessed if left out.")]
 Sensitive = Annotated[
     list[str] | None,
-    typer.Option("--sensitive", help="Sensitive column; repeat it to combine several columns."),
+    typer.Option("--sensitive", help="Sensitive column. Repeat the option to combine several."),
 ]
 Positive = Annotated[
     str | None,
     typer.Option(
         "--positive",
-        help="Label that counts as the positive decision. Of two it is guessed; of more none is, and "
-        "differences between groups are then the largest over the labels.",
+        help="Label that counts as the positive decision. With two labels it is guessed. With more there is "
+        "none by default, and a difference between groups is the largest over the labels.",
     ),
 ]
-Drop = Annotated[list[str] | None, typer.Option("--drop", help="Column to leave out; repeatable, or a,b.")]
+Drop = Annotated[
+    list[str] | None, typer.Option("--drop", help="Column to leave out. Repeat the option, or write a,b.")
+]
 Categorical = Annotated[
     list[str] | None,
-    typer.Option("--categorical", help="Column of codes, not amounts; repeatable, or a,b."),
+    typer.Option(
+        "--categorical", help="Column whose numbers are categories. Repeat the option, or write a,b."
+    ),
 ]
 Unknown = Annotated[
     str,
     typer.Option(
         "--unknown",
-        help="People of unknown group (a gap, '?', 'unknown', 'N/A'): 'drop', or 'keep' as a group.",
+        help="People of unknown group (an empty cell, '?', 'unknown', 'N/A'): 'drop' them, or 'keep' them as "
+        "a group.",
     ),
 ]
 MinGroup = Annotated[
-    int, typer.Option("--min-group", min=1, help="A smaller group counts for less where groups are compared.")
+    int,
+    typer.Option(
+        "--min-group", min=1, help="Groups with fewer people count for less when groups are compared."
+    ),
 ]
 MergeSmall = Annotated[
     str | None,
     typer.Option(
-        "--merge-small", help="Put groups with fewer than --min-group people into one of this name."
+        "--merge-small", help="Merge groups with fewer than --min-group people into one group of this name."
     ),
 ]
 Encoding = Annotated[str, typer.Option("--encoding", help="Encoding of a CSV file.")]
 Decimal = Annotated[
     str | None,
     typer.Option(
-        "--decimal",
-        help="Sign before decimals, '.' or ','. Guessed where columns are not separated by commas.",
+        "--decimal", help="Decimal sign, '.' or ','. Guessed if columns are not separated by commas."
     ),
 ]
-Sheet = Annotated[
-    str | None, typer.Option("--sheet", help="Sheet of an Excel file; the first one by default.")
-]
+Sheet = Annotated[str | None, typer.Option("--sheet", help="Sheet of an Excel file. Default: the first.")]
 Map = Annotated[
     list[str] | None,
     typer.Option(
         "--map",
-        help="VALUE=NEW: what a value of the label is called instead; COLUMN:VALUE=NEW for another column. "
-        "Without NEW, the value is missing. Repeatable.",
+        help="Rename a value: VALUE=NEW for the label, COLUMN:VALUE=NEW for another column. VALUE= makes it "
+        "missing. Repeatable.",
     ),
 ]
 MaxModelSize = Annotated[
     int,
-    typer.Option("--max-model-size", min=1, help="The largest model that is loaded, in GiB when unpacked."),
+    typer.Option(
+        "--max-model-size", min=1, help="Refuse a model that takes more GiB than this when unpacked."
+    ),
 ]
-Seed = Annotated[int, typer.Option("--seed", min=0, help="Random seed; the same seed gives the same result.")]
+Seed = Annotated[int, typer.Option("--seed", min=0, help="Random seed. The same seed gives the same result.")]
 Part = Annotated[
     str,
-    typer.Option("--part", help="Of the people that a model was made with: 'all', or the 'test' part alone."),
+    typer.Option(
+        "--part", help="Of the file that the model was trained on, use 'all' people, or only the 'test' part."
+    ),
 ]
 Weight = Annotated[
-    str | None, typer.Option("--weight", help="Column that says how many people each person stands for.")
+    str | None,
+    typer.Option("--weight", help="Column with sample weights: how many people each row stands for."),
 ]
 Report = Annotated[
-    Path | None, typer.Option("--report", help="Write a report, one HTML file that opens offline.")
+    Path | None, typer.Option("--report", help="Write a report: one HTML file that opens offline.")
 ]
 Summary = Annotated[
     Path | None, typer.Option("--summary", help="Write the report's data as JSON, for `evenhand report`.")

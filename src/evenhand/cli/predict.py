@@ -23,38 +23,39 @@ EXAMPLES = (
 
 
 def run(
-    model: Annotated[Path, typer.Argument(help="A model that `evenhand fit` saved.")],
+    model: Annotated[Path, typer.Argument(help="A model saved by `evenhand fit`.")],
     data: options.Data,
     output: Annotated[
         Path | None,
         typer.Option(
             "--output",
             "-o",
-            help="CSV (also .csv.gz), Parquet or Excel; '-' is standard output. Default: NAME.decided.EXT",
+            help="Where to write the decisions: CSV (also .csv.gz), Parquet or Excel; '-' is standard "
+            "output. Default: NAME.decided.EXT",
         ),
     ] = None,
     rejects: Annotated[
         Path | None,
         typer.Option(
-            help="A CSV file for rows that can't be scored; if there are none, it has a header only. "
-            "Default: NAME.rejects.csv beside the output, written only if there are such rows. An existing "
-            "file is replaced."
+            help="CSV file for rows that can't be scored. If there are none, it has only a header. Default: "
+            "NAME.rejects.csv next to the output, written only if there are such rows. An existing file is "
+            "replaced."
         ),
     ] = None,
     record: Annotated[
         Path | None,
-        typer.Option(help="Write a record of the run as JSON: when, which model, and the files' hashes."),
+        typer.Option(help="Write a record of the run as JSON: its time, and the hashes of model and files."),
     ] = None,
-    prefix: Annotated[str, typer.Option(help="Put before the names of the added columns.")] = "",
+    prefix: Annotated[str, typer.Option(help="Prefix for the names of the added columns.")] = "",
     unknown_group: Annotated[
         str,
         typer.Option(
-            help="People of unknown group: 'reject' them, decide by the 'mean' of all policies, or where all "
-            "policies 'agree'. The column decided_by says whom such a rule decided."
+            help="People of unknown group: 'reject' them, decide by the 'mean' of all policies, or decide if "
+            "all policies 'agree'. The column decided_by marks them."
         ),
     ] = "reject",
     part: options.Part = "all",
-    chunk: Annotated[int, typer.Option(min=1, help="Rows in memory at a time.")] = 10_000,
+    chunk: Annotated[int, typer.Option(min=1, help="Rows to hold in memory at a time.")] = 10_000,
     max_model_size: options.MaxModelSize = 1,
     encoding: options.Encoding = "utf-8",
     decimal: options.Decimal = None,
@@ -62,21 +63,22 @@ def run(
     map: options.Map = None,
     as_json: options.Json = False,
 ) -> None:
-    """Decide about everybody in a file, or a folder of Parquet files, in constant memory.
+    """Decide about everybody in a file or in a folder of Parquet files, in constant memory.
 
     Each row gets these columns:
 
     • decision
 
-    • probability: of the positive label, or of the decision if no label is the positive one
+    • probability: of the positive label, or of the decision if there is no positive label
 
     • probability_of_LABEL: of each label, if there are more than two
 
-    • probability_as_GROUP: the same as probability, under each group's policy
+    • probability_as_GROUP: this probability under each group's policy
 
     • would_flip: whether the decision would be different in another group
 
-    A row that can't be scored goes to the rejects file with its line and the reason, and the rest go on.
+    A row that can't be scored goes to the rejects file, with its line number and the reason. The other rows
+    are decided.
     """
     from evenhand.progress import to_stderr
     from evenhand.workflow.deciding import STANDARD_OUTPUT, decide_file
@@ -104,8 +106,8 @@ def _show(found: Outcome) -> None:
     if found.output is not None:
         share = 100 * found.would_flip / max(1, found.decided)
         on_stdout().print(
-            f"{found.decided:,} people decided, {found.would_flip:,} ({share:.1f} %) of whom would get a "
-            f"different decision in another group: {found.output}",
+            f"Decided about {found.decided:,} people, of whom {found.would_flip:,} ({share:.1f} %) would get "
+            f"a different decision in another group. Written to {found.output}",
             soft_wrap=True,
             markup=False,
         )

@@ -25,19 +25,20 @@ EXAMPLES = (
 
 
 def run(
-    summary: Annotated[Path, typer.Argument(help="A summary that fit, audit or reproduce saved.")],
+    summary: Annotated[Path, typer.Argument(help="A summary saved by fit, audit or reproduce.")],
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="The page. Default: beside the summary, as .html")
+        Path | None,
+        typer.Option("--output", "-o", help="Where to write the page. Default: next to the summary."),
     ] = None,
     figures: Annotated[str | None, typer.Option(help="Write figures for papers: svg, pdf or png.")] = None,
-    figures_dir: Annotated[Path, typer.Option(help="Where the figures go.")] = Path("figures"),
+    figures_dir: Annotated[Path, typer.Option(help="Folder for the figures.")] = Path("figures"),
     serving: Annotated[
-        bool, typer.Option("--serve", help="Show the page at 127.0.0.1 until stopped.")
+        bool, typer.Option("--serve", help="Show the page at 127.0.0.1 until you stop the command.")
     ] = False,
-    port: Annotated[int, typer.Option(min=0, max=65535, help="For --serve; 0 is any that is free.")] = 0,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Port for --serve; 0 picks a free one.")] = 0,
     as_json: options.Json = False,
 ) -> None:
-    """Make the report page of a saved summary, or static figures, or show it on this machine."""
+    """Create the report page and figures of a saved summary, or show the page on this machine."""
     if figures is not None:
         one_of("--figures", figures, FORMATS)
     page = output or summary.with_suffix(".html")

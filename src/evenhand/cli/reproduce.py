@@ -34,25 +34,29 @@ _STEPS = 300_000  # of each model along λ, at most
 
 
 def run(
-    full: Annotated[bool, typer.Option("--full", help="The whole grids, and all majors.")] = False,
-    seeds: Annotated[int, typer.Option(min=1, help="How many splits; intervals need two or more.")] = 1,
+    full: Annotated[bool, typer.Option("--full", help="Use the whole grids, and all majors.")] = False,
+    seeds: Annotated[
+        int, typer.Option(min=1, help="How many splits to run. Intervals need two or more.")
+    ] = 1,
     datasets: Annotated[str | None, typer.Option(help="Only these data sets, separated by commas.")] = None,
     methods: Annotated[str | None, typer.Option(help="Only these methods, separated by commas.")] = None,
-    engine: Annotated[str, typer.Option(help="threads, processes, dask, ray or cuda.")] = "threads",
+    engine: Annotated[
+        str, typer.Option(help="Where to run: threads, processes, dask, ray or cuda.")
+    ] = "threads",
     workers: Annotated[
-        int | None, typer.Option(min=1, help="Trials at a time; default: one per core")
+        int | None, typer.Option(min=1, help="Trials to run at a time. Default: one per core.")
     ] = None,
-    address: Annotated[str | None, typer.Option(help="Of an existing Dask or Ray cluster.")] = None,
-    out: Annotated[Path, typer.Option(help="The folder for all output.")] = Path("results"),
+    address: Annotated[str | None, typer.Option(help="Address of a Dask or Ray cluster.")] = None,
+    out: Annotated[Path, typer.Option(help="Folder for all output.")] = Path("results"),
     people: Annotated[
-        bool, typer.Option(help="Train along λ too, for the report's slider, groups and people.")
+        bool, typer.Option(help="Also train models along λ, for the report's slider, groups and people.")
     ] = True,
     figures: Annotated[str | None, typer.Option(help="Write figures for papers: svg, pdf or png.")] = None,
     as_json: options.Json = False,
 ) -> None:
     """Run the paper's experiments and compare every number with the published one.
 
-    It can be killed at any moment and goes on where it stopped when run again with the same --out.
+    If the command is killed, run it again with the same --out: it continues where it stopped.
     """
     if figures is not None:
         one_of("--figures", figures, FORMATS)

@@ -32,41 +32,55 @@ EXAMPLES = (
 def run(
     ctx: typer.Context,
     model: Annotated[
-        Path | None, typer.Argument(help="A model that `evenhand fit` saved; a log that exists has its own.")
+        Path | None, typer.Argument(help="A model saved by `evenhand fit`. An existing log has its own.")
     ] = None,
-    log: Annotated[str, typer.Option(help="A SQLite file, or postgresql://…")] = "decisions.db",
-    host: Annotated[str, typer.Option(help="Others than this machine need tokens.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(min=1, max=65535)] = 8000,
+    log: Annotated[
+        str, typer.Option(help="The decision log: a SQLite file, or postgresql://…")
+    ] = "decisions.db",
+    host: Annotated[
+        str, typer.Option(help="Address to listen on; others than this machine's need tokens.")
+    ] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=1, max=65535, help="Port to listen on.")] = 8000,
     reveals: Annotated[
         list[str] | None,
-        typer.Option(help="An action that reveals its outcome; may be given again. Default: all"),
+        typer.Option(help="Action whose outcome becomes known. Repeatable. Default: all actions."),
     ] = None,
-    unrevealed: Annotated[float, typer.Option(help="What the other actions earn.")] = 0.0,
-    within: Annotated[float | None, typer.Option(help="How many days an outcome may take.")] = None,
+    unrevealed: Annotated[float, typer.Option(help="Reward of the other actions.")] = 0.0,
+    within: Annotated[float | None, typer.Option(help="Days that an outcome may take.")] = None,
     overdue: Annotated[
-        float | None, typer.Option(help="What a decision earns without one until then.")
+        float | None, typer.Option(help="Reward of a decision without an outcome by then.")
     ] = None,
-    earns: Annotated[str | None, typer.Option(help='JSON: {"grant": {"repaid": 1, "defaulted": -1}}')] = None,
-    explore: Annotated[float, typer.Option(help="The least probability of every action.")] = 0.02,
+    earns: Annotated[
+        str | None,
+        typer.Option(help='Reward of each outcome, as JSON: {"grant": {"repaid": 1, "defaulted": -1}}'),
+    ] = None,
+    explore: Annotated[float, typer.Option(help="Lowest probability of every action.")] = 0.02,
     explore_per_day: Annotated[
-        int | None, typer.Option(min=0, help="How many decisions a day that may change. Default: no limit")
+        int | None,
+        typer.Option(min=0, help="Decisions that exploration may change per day. Default: no limit."),
     ] = None,
-    max_discrimination: Annotated[float | None, typer.Option(help="A bound for promotions.")] = None,
-    max_flip: Annotated[float | None, typer.Option(help="A bound for promotions.")] = None,
-    learn_every: Annotated[float, typer.Option(min=0, help="Seconds between candidates; 0 is never.")] = 0.0,
+    max_discrimination: Annotated[
+        float | None, typer.Option(help="Largest discrimination of a policy that is promoted.")
+    ] = None,
+    max_flip: Annotated[
+        float | None, typer.Option(help="Largest flip rate of a policy that is promoted.")
+    ] = None,
+    learn_every: Annotated[
+        float, typer.Option(min=0, help="Learn a candidate every so many seconds; 0 is never.")
+    ] = 0.0,
     promote: Annotated[
         bool,
-        typer.Option("--promote", help="Promote candidates that are surely better and within the bounds."),
+        typer.Option("--promote", help="Promote a candidate once it is proven better and within the bounds."),
     ] = False,
     max_model_size: options.MaxModelSize = 1,
     demo: Annotated[
         bool,
         typer.Option(
-            "--demo", help="Simulated applicants and a log that is deleted at the end; needs no model."
+            "--demo", help="Show simulated applicants. Needs no model; the log is deleted at the end."
         ),
     ] = False,
 ) -> None:
-    """Decide about people who come one by one, keep a log of it, and learn from what it earned.
+    """Decide about people one at a time over HTTP, log every decision, and learn from the outcomes.
 
     Tokens are read from EVENHAND_DECIDING_TOKEN and EVENHAND_ADMINISTERING_TOKEN.
     """

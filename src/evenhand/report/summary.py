@@ -216,7 +216,7 @@ def read_summary(path: str | Path) -> Summary:
     try:
         held = json.loads(path.read_text(encoding="utf-8"))
     except (ValueError, RecursionError) as error:
-        raise ValueError(f"{path} is no JSON ({error}); expected a summary saved by evenhand.") from error
+        raise ValueError(f"{path} is not JSON ({error}); expected a summary saved by evenhand.") from error
     return check_summary(held, str(path))
 
 

@@ -152,7 +152,7 @@ def _explained(error: csv.Error) -> str:
         )
     if "unexpected end of data" in said:
         return "the file ends inside a quoted field. Is it cut off, or a quote not closed?"
-    return f"this is no CSV ({said})."
+    return f"this is not CSV ({said})."
 
 
 def wrong_encoding(path: Path, encoding: str) -> str:

@@ -57,7 +57,7 @@ def named_columns(argument: str, given: str | Sequence[str], frame: pd.DataFrame
     wanted = [part for name in _as_list(given) for part in _at_commas(name, frame)]
     for column in wanted:
         if column not in frame.columns:
-            near = did_you_mean(column, frame.columns) or f" It has {', '.join(frame.columns[:20])}."
+            near = did_you_mean(column, frame.columns) or f" Its columns: {', '.join(frame.columns[:20])}."
             raise ValueError(f"Got {argument}={column!r}, but {origin} has no such column.{near}")
     return wanted
 
@@ -134,8 +134,8 @@ def guessed_positive(label: pd.Series[Any]) -> tuple[Any, list[str]]:
     if len(known) == 1:
         return known[0], [f"The positive label is {known[0]!r}."]
     return values[1], [
-        f"Guessed that the positive label is {values[1]!r}, the second in order; name the positive one if it "
-        f"is {values[0]!r}."
+        f"Guessed that the positive label is {values[1]!r}, the second in order. If it is {values[0]!r}, "
+        "name that one as positive."
     ]
 
 

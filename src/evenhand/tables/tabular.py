@@ -122,7 +122,7 @@ class TabularClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             )
         self.notes_: list[str] = []
         self.sensitive_columns_, telling = _columns_of_groups(frame, sensitive_features)
-        self.notes_ += [f"{name!r} tells the group and is no feature." for name in telling]
+        self.notes_ += [f"{name!r} reveals the group, so it is not a feature." for name in telling]
         contexts, dates = tidy_columns(frame.drop(columns=[*dropped, *telling]), self.notes_, codes=codes)
         if contexts.shape[1] == 0:
             raise ValueError(f"X has no column left to learn from. {' '.join(self.notes_)}".strip())

@@ -137,4 +137,4 @@ def _blaming(path: Path) -> Iterator[None]:
 
 
 def _unreadable(path: Path, error: Exception) -> ValueError:
-    return ValueError(f"{path} is no Excel workbook that can be read ({type(error).__name__}: {error}).")
+    return ValueError(f"{path} is not a readable Excel workbook ({type(error).__name__}: {error}).")

@@ -142,7 +142,7 @@ def _added(part: Chunk, found: Decisions, prefix: str) -> pd.DataFrame:
     added = found.to_frame(prefix)
     taken = next((name for name in added.columns if name in part.rows.columns), None)
     if taken is not None:
-        raise ValueError(f"The file has a column {taken!r} already; choose a prefix, such as new_.")
+        raise ValueError(f"The file already has a column {taken!r}. Set a prefix, such as --prefix new_.")
     return added
 
 

@@ -129,7 +129,7 @@ def load(path: str | Path, *, max_bytes: int = MOST_BYTES) -> Any:
         raise
     except Exception as error:  # whatever a damaged file makes zip, JSON, NumPy, skops or scikit-learn raise
         raise RefusedFileError(
-            f"{path.name} is no model file, or is damaged; expected one saved by evenhand."
+            f"{path.name} is not a model file, or is damaged; expected one saved by evenhand."
         ) from error
 
 

@@ -38,7 +38,7 @@ def added_by_predict(frame: pd.DataFrame) -> list[str]:
 def check_predictions(frame: pd.DataFrame, column: str, origin: str, sensitive: list[str]) -> None:
     """Raise if a file has no such column, or if it is the sensitive one."""
     if column not in frame.columns:
-        near = did_you_mean(column, frame.columns)
+        near = did_you_mean(column, frame.columns) or f" Its columns: {', '.join(frame.columns[:20])}."
         raise ValueError(f"Got predictions={column!r}, but {origin} has no such column.{near}")
     if column in sensitive:
         raise ValueError(f"Got {column!r} both as predictions and as sensitive; expected two columns.")

@@ -20,7 +20,7 @@ from evenhand.tables import Dataset, Split
 from evenhand.tables.columns import Place
 from evenhand.wording import people
 
-PERSON_NUMBER = "A person's number is their row in the file; the first row after the names is 1."
+PERSON_NUMBER = "A person's number is their row in the file; the first row after the header is 1."
 FEWEST = 7  # people of a label: of so many, the random split puts one at least into every part
 _PLACES = 3  # named of those where a rare label stands
 
