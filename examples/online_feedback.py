@@ -1,9 +1,9 @@
-"""Learning day by day from what decisions earned, without any labels.
+"""Learn day by day from the rewards of decisions, without labels.
 
     python examples/online_feedback.py
 
 Each day 200 people arrive. The model draws a decision for each, with its probability. In the evening it
-learns what each decision earned, and nothing about the decisions that it did not take.
+learns what each decision earned, but not what the other decision would have earned.
 """
 
 from __future__ import annotations

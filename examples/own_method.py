@@ -1,4 +1,4 @@
-"""Your own method and data set in the paper's protocol: same splits, same selection, same metrics.
+"""Run your own method and data set in the paper's protocol: same splits, same selection, same metrics.
 
     python examples/own_method.py
 

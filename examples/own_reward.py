@@ -1,9 +1,9 @@
-"""A reward term of our own: there are places for 30 % of each group, and no more.
+"""Write your own reward term: at most about 30 % of each group may get a 'yes'.
 
     python examples/own_reward.py
 
-A 'yes' costs something while the group's running share of 'yes' is above 30 %. The function is compiled into
-the training loop. It need not be differentiable, and this one jumps.
+A 'yes' is penalised while the group's running share of 'yes' is above 30 %. The function is compiled into the
+training loop. It need not be differentiable.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ YES, EVERYBODY = 1, -1  # the second of ["no", "yes"]; the last row of rates is 
 
 
 def places_for_30_percent(action, label, group, policies, rates):
-    """Charge a 'yes' while the group has had too many."""
+    """Penalise a 'yes' while the group's share of 'yes' is above 30 %."""
     return -2.0 if action == YES and rates[group, EVERYBODY, YES] > 0.3 else 0.0
 
 

@@ -1,9 +1,9 @@
-"""Inside scikit-learn: your own pipeline, a grid search over λ, and scorers that know the groups.
+"""Use scikit-learn: your own pipeline, a grid search over λ, and scorers that know the groups.
 
     python examples/sklearn_pipeline.py
 
-With metadata routing, `sensitive_features` reaches fit, predict and the scorers. (`evenhand.tabular` is
-shorter, if its preprocessing suits you.)
+With metadata routing, `sensitive_features` reaches fit, predict and the scorers. If the preprocessing of
+`evenhand.tabular` suits you, use that instead; it is shorter.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def main() -> None:
         model,
         {"cooperativebandits__divergence_weight": [0, 1, 20]},
         scoring={name: SCORERS[name] for name in ("accuracy", "discrimination", "flip_rate")},
-        refit="flip_rate",  # scorers are negated where less is better
+        refit="flip_rate",  # where less is better, scores are negated
         cv=3,
     )
     search.fit(X, y, sensitive_features=s)

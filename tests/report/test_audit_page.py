@@ -19,7 +19,7 @@ OF_GROUPS = {
     "people",
     "decided",
     "of those labelled yes",
-    "of those labelled otherwise",
+    "of the others",
     "correct",
 }
 
@@ -76,7 +76,7 @@ def test_without_a_positive_label_the_groups_have_the_share_of_each(people):
     y = np.where(X["skill"] > 1, "A", np.where(X["skill"] > 0, "B", "C"))
     of_groups, caption, *_ = _tables(_page(_summary(y, X, None, positive=None)))
     assert of_groups == {"group", "people", "A", "B", "C"}
-    assert caption.startswith("Share of each label by group, as decided.")
+    assert caption.startswith("Share of each label among the decisions, by group.")
 
 
 def test_of_one_model_none_is_chosen(people):

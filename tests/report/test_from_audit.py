@@ -102,7 +102,7 @@ def test_of_many_labels_the_share_of_each_is_told_by_group_and_the_widest_is_nam
         told = found.row("rate_of_A", group)
         assert row["decided"]["A"] == {"value": told["value"], "low": told["low"], "high": told["high"]}
         assert told["value"] == (grade[X["man"] == group] == "A").mean()
-    assert "Share of each label by group" in render(_summary(found))
+    assert "Share of each label among the decisions, by group" in render(_summary(found))
     with_positive = audit(grade, X, grade, sensitive_features=X["man"], pos_label="A", n_bootstrap=50)
     named = _summary(with_positive)["studies"][0]
     assert "the share of “A” differs" in named["sentence"]

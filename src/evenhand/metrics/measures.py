@@ -56,7 +56,7 @@ SHOWN: dict[str, tuple[str, str]] = {
         "balanced accuracy",
         "mean over the labels of the share of decisions that equal the true label",
     ),
-    "auc": ("AUC", "chance that someone labelled positive is scored above someone labelled otherwise"),
+    "auc": ("AUC", "chance that someone labelled positive is scored above someone with another label"),
     "gap": ("gap", "mean divergence between the person's own policy and the farthest other"),
 }
 SHARES = ("flip_rate", "positive_rate")  # shown in percent

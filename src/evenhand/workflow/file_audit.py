@@ -163,8 +163,8 @@ def audit_file(
     """
     if (model is None) == (predictions is None):
         raise ValueError(
-            f"Got {'neither' if model is None else 'both'} of model and predictions, but expected one (--model "
-            "or --predictions). To audit the labels themselves, name their column as the predictions."
+            f"Got {'neither' if model is None else 'both'} of model and predictions, but expected one "
+            "(--model or --predictions). To audit the labels themselves, name their column as predictions."
         )
     held = load(model, max_bytes=max_bytes) if isinstance(model, (str, Path)) else model
     if held is not None and threshold is not None:
