@@ -94,8 +94,8 @@ def elsewhere() -> str:
             row[one.method] = f"{one.accuracy:.3f} / {one.auc:.3f}{flips}{even}"
         rows.append(row)
     note = (
-        f"Accuracy / AUC / flips, with parity discrimination too; means over {splits} splits of 70/30, every default as it "
-        "is. Command: `python experiments/boosted_elsewhere.py`."
+        f"Accuracy / AUC / flips, with parity discrimination too; means over {splits} splits of 70/30, default "
+        "settings. Command: `python experiments/boosted_elsewhere.py`."
     )
     return f"{markdown(pd.DataFrame(rows))}\n\n{note}"
 

@@ -25,8 +25,8 @@ def gpu() -> str:
     ]
     whole = figures["fit_many"]
     told = (
-        f"Million people met per second, by all models together, on one {figures['device']}. A whole `fit_many` of "
-        f"{whole['models']:,} models that meet 100,000 people each took {whole['cuda']:.1f} s there, and one such model "
+        f"Millions of people per second, over all models, on one {figures['device']}. A whole `fit_many` of "
+        f"{whole['models']:,} models that see 100,000 people each took {whole['cuda']:.1f} s there, and one such model "
         f"{whole['one_on_the_cpu']:.2f} s on one core of the same machine. Command: `python benchmarks/gpu.py`, one run."
     )
     if found := figures.get("paper_grid"):

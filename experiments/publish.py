@@ -305,11 +305,15 @@ def speed_of_defaults() -> str:
     met, seconds = figures["people_per_second"], figures["seconds_of_a_fit"]
     rates = pd.DataFrame(
         [(name, f"{rate:,.0f}", f"{met['evenhand'] / rate:.1f} ×") for name, rate in met.items()],
-        columns=["the defaults' loop, one thread", "people met per second", "time beside evenhand's"],
+        columns=[
+            "training with default settings, one thread",
+            "people per second",
+            "time relative to evenhand",
+        ],
     )
     fits = pd.DataFrame(
         [(name, f"{value:.2f}", f"{value / seconds['evenhand']:.1f} ×") for name, value in seconds.items()],
-        columns=["a whole fit on Adult, one thread", "seconds", "time beside evenhand's"],
+        columns=["a whole fit on Adult, one thread", "seconds", "time relative to evenhand"],
     )
     return f"{markdown(rates)}\n\n{markdown(fits)}\n\nCommand: `python benchmarks/defaults.py`, one run."
 
@@ -429,7 +433,7 @@ def certificates(file: str = "certificates", options: str = "") -> str:
     limit = table["time_limit"].iloc[0]
     return (
         f"{markdown(shown)}\n\nThe largest difference of two policies' probabilities, in percentage points. Open: not certified "
-        f"when the time was over. Command: `python experiments/certificates.py{options} --time-limit {limit:g}`, two cores shared with others."
+        f"within the time limit. Command: `python experiments/certificates.py{options} --time-limit {limit:g}`, two cores shared with others."
     )
 
 
