@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from evenhand.protocol.compare import TITLES, beside, by_major, interval, markdown, published
-from evenhand.protocol.grids import CLOSE
+from evenhand.protocol.grids import CLOSE, CONTROL
 from evenhand.protocol.trial import METRICS
 
 
@@ -28,7 +28,9 @@ def test_ours_stands_beside_the_published_number() -> None:
     assert cells.loc["flip_rate", ["published", "difference"]].isna().all()
 
 
-@pytest.mark.parametrize(("method", "row"), [("LFR (authors)", "LFR"), (CLOSE, "CCB"), ("LFR", "LFR")])
+@pytest.mark.parametrize(
+    ("method", "row"), [("LFR (authors)", "LFR"), (CLOSE, "CCB"), (CONTROL, "CCB"), ("LFR", "LFR")]
+)
 def test_a_method_under_another_name_stands_beside_its_published_row(method: str, row: str) -> None:
     cells = beside(found(method=method), "table2_delta").set_index("metric")
     paper = published().set_index(["table", "method", "dataset"])

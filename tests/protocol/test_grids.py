@@ -3,7 +3,8 @@ from __future__ import annotations
 import pytest
 from sklearn.tree import DecisionTreeClassifier
 
-from evenhand.protocol.grids import CLOSE, Method, authors_methods, grid, our_methods, paper_methods
+from evenhand.protocol.grids import CLOSE, CONTROL, Method, authors_methods, grid, our_methods, paper_methods
+from evenhand.rewards import as_reward
 
 
 def values(name: str, parameter: str, *, full: bool = True) -> list[object]:
@@ -49,6 +50,18 @@ def test_the_authors_baselines_have_the_paper_s_grids_and_their_own_way() -> Non
     close = methods[CLOSE].make(7, **methods[CLOSE].points(45_222)[0])
     assert (close.reward.names, close.optimizer, close.learning_rate) == (("correctness", "kl"), "adam", 1e-3)
     assert (close.steps, close.cooperation, close.estimator) == (750_000, "acting", "sampled")
+
+
+@pytest.mark.parametrize("full", [True, False])
+def test_the_control_differs_in_the_reward_alone(full: bool) -> None:
+    methods = {method.name: method for method in authors_methods(full=full)}
+    assert len(methods[CLOSE].grid) == len(methods[CONTROL].grid)
+    close, control = (methods[name].make(7, **methods[name].points(45_222)[-1]) for name in (CLOSE, CONTROL))
+    reward, constant = control.reward, methods[CONTROL].grid[-1]["constant"]
+    assert as_reward(reward).names == ("correctness",)
+    assert reward.gains == ((1 - constant, -constant), (-constant, 1 - constant))
+    same = {"reward": None, "divergence_weight": 0.0}
+    assert close.set_params(**same).get_params() == control.set_params(**same).get_params()
 
 
 @pytest.mark.parametrize("full", [True, False])

@@ -14,7 +14,7 @@ import pandas as pd
 from scipy import stats
 
 from evenhand.atomic import write_text
-from evenhand.protocol.grids import CLOSE
+from evenhand.protocol.grids import CLOSE, CONTROL
 from evenhand.protocol.trial import METRICS, PUBLISHED_METRICS
 from evenhand.tables.dataset import Dataset
 
@@ -33,7 +33,7 @@ TITLES = {
 
 
 # Rows that stand beside a published one of another name.
-THEIRS = {f"{name} (authors)": name for name in ("Rawlsian", "LFR", "ALFR")} | {CLOSE: "CCB"}
+THEIRS = {f"{name} (authors)": name for name in ("Rawlsian", "LFR", "ALFR")} | {CLOSE: "CCB", CONTROL: "CCB"}
 
 
 @cache

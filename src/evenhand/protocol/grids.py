@@ -12,9 +12,11 @@ from evenhand.bandits.cooperative import CooperativeBandits
 from evenhand.baselines import ALFR, LFR, LR, Rawlsian
 from evenhand.boosting import CooperativeBoosting
 from evenhand.checks import integer
+from evenhand.rewards import Correctness
 
 Point = dict[str, Any]
 CLOSE = "CCB settings that come close (found afterwards)"
+CONTROL = "CCB control (the same with a constant for λ·KL)"
 
 
 @dataclass(frozen=True)
@@ -119,12 +121,18 @@ def authors_methods(*, full: bool) -> list[Method]:
     """Return what the authors' code runs under the names of three baselines, and CCB with other settings.
 
     CCB's settings were searched for after the fact: they come close to the published Table 2, which the
-    settings of the authors' public code do not. Nobody knows whether they are the authors' own.
+    settings of the authors' public code do not. Nobody knows whether they are the authors' own. The control
+    has the same settings and as many grid points, but a constant in place of λ·KL: nothing about fairness.
 
     Examples
     --------
-    >>> [method.name for method in authors_methods(full=False)][:3]
-    ['Rawlsian (authors)', 'LFR (authors)', 'ALFR (authors)']
+    >>> for method in authors_methods(full=False):
+    ...     print(method.name)
+    Rawlsian (authors)
+    LFR (authors)
+    ALFR (authors)
+    CCB settings that come close (found afterwards)
+    CCB control (the same with a constant for λ·KL)
     """
     paper = {method.name: method for method in paper_methods(full=full)}
     theirs = [
@@ -135,12 +143,11 @@ def authors_methods(*, full: bool) -> list[Method]:
         )
         for name in ("Rawlsian", "LFR", "ALFR")
     ]
-    close = grid(
-        hidden=[10, 20, 30, 40] if full else [20, 40],
-        divergence_weight=[10, 20, 50, 100] if full else [10, 50],
-    )
-    cap = partial(_steps, most=750_000)
-    return [*theirs, Method(CLOSE, make_close, close, budget=cap, weight=40)]
+    hidden, some = ([10, 20, 30, 40], slice(None)) if full else ([20, 40], slice(0, 3, 2))
+    close = grid(hidden=hidden, divergence_weight=[10, 20, 50, 100][some])
+    control = grid(hidden=hidden, constant=[0.5, 1, 2, 5][some])
+    how: dict[str, Any] = {"budget": partial(_steps, most=750_000), "weight": 40}
+    return [*theirs, Method(CLOSE, make_close, close, **how), Method(CONTROL, make_control, control, **how)]
 
 
 def our_methods(*, full: bool) -> list[Method]:
@@ -206,6 +213,12 @@ def make_ccb(seed: int, **point: Any) -> CooperativeBandits:
 def make_close(seed: int, **point: Any) -> CooperativeBandits:
     """Make CCB with the published reward, ten times the authors' learning rate, and up to 30 epochs."""
     return CooperativeBandits.published(variant="authors", learning_rate=1e-3, random_state=seed, **point)
+
+
+def make_control(seed: int, constant: float, **point: Any) -> CooperativeBandits:
+    """Make the same with the reward 1[a = y] − constant, which asks no other group's policy."""
+    reward = Correctness(gains=[[1 - constant, -constant], [-constant, 1 - constant]])
+    return make_close(seed, reward=reward, **point)
 
 
 def make_cured(seed: int, **point: Any) -> CooperativeBandits:
