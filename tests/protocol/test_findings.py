@@ -13,7 +13,7 @@ from evenhand.protocol.findings import (
     lucky_checkpoints,
     theorem_in_words,
 )
-from evenhand.protocol.grids import CLOSE
+from evenhand.protocol.grids import CLOSE, CONTROL
 from evenhand.protocol.trial import METRICS
 
 ADULT = Facts("adult", 15_060, (4_913, 10_147), 0.2457)
@@ -85,7 +85,17 @@ def test_settings_found_afterwards_are_told_beside_table_2() -> None:
     (sentence,) = lucky_checkpoints(best)
     assert "Table 2, adult: the published reward" in sentence
     assert (
-        "0.8100 and discrimination 0.0200 (published 0.8165 and 0.0077), and flips 20.0% of people."
-        in sentence
-    )
+        "accuracy 0.8100, discrimination 0.0200 (published: accuracy 0.8165, discrimination 0.0077); "
+        "20.0% of the people flip. This is the best"
+    ) in sentence
+    control = pd.DataFrame([{**row(CONTROL, 0.82, 0.03), "criterion": "delta"}])
+    (sentence,) = lucky_checkpoints(pd.concat([best, control]))
+    assert "a constant in place of λ·KL they reach accuracy 0.8200, discrimination 0.0300. This" in sentence
     assert lucky_checkpoints(best.assign(method="CCB")) == []
+
+
+def test_a_constant_classifier_is_not_called_a_lucky_checkpoint() -> None:
+    best = pd.DataFrame([row(CLOSE, 0.75, 0, positive_rate=0.004)]).assign(criterion="delta")
+    (sentence,) = lucky_checkpoints(best)
+    assert sentence.endswith("with one answer for 99.6% of the people.")
+    assert "checkpoints" not in sentence

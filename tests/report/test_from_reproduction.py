@@ -7,6 +7,7 @@ import pytest
 
 from evenhand.datasets import Dataset
 from evenhand.protocol.compare import Results
+from evenhand.protocol.grids import CLOSE
 from evenhand.protocol.reproduce import CRITERION_TABLES
 from evenhand.report import read_summary, write_summary
 from evenhand.report.from_reproduction import summary_of_reproduction
@@ -87,6 +88,18 @@ def test_published_numbers_stand_beside_ours():
     assert f"{by_method['CCB', 'delta']['metrics']['accuracy']['value']:.4f}" in page
     assert "Table 5" in page
     assert "evenhand reproduce --seeds 2" in page
+
+
+def test_what_the_authors_ran_stands_beside_their_row_too():
+    both = pd.concat([_cells("CCB"), _cells(CLOSE, accuracy=(0.7, 0.6, 0.8)), _cells("CCB both")])
+    study = summary_of_reproduction(_results(tables=dict.fromkeys(CRITERION_TABLES.values(), both)))[
+        "studies"
+    ][0]
+    rows = [row for row in published_table(study) if row["criterion"] == "delta"]
+    assert [row["method"] for row in rows] == ["LR", "Rawlsian", "LFR", "ALFR", "CCB", CLOSE]
+    assert rows[-1]["ours"]["accuracy"]["value"] == 0.7
+    assert rows[-1]["metrics"] == rows[-2]["metrics"]
+    assert len(study["published"]) == 10  # the figure shows each published number once
 
 
 def test_a_path_along_lambda_adds_the_slider_groups_and_people():

@@ -11,7 +11,7 @@ from evenhand.bandits.cooperative import CooperativeBandits
 from evenhand.code_version import Made, Source, code_version, made
 from evenhand.metrics.measures import measure
 from evenhand.metrics.published_push import published_reward
-from evenhand.protocol.compare import TITLES, Results, published
+from evenhand.protocol.compare import THEIRS, TITLES, Results, published
 from evenhand.protocol.reproduce import CRITERION_TABLES
 from evenhand.protocol.trial import PUBLISHED_METRICS, Trial
 from evenhand.report.summarise import cell, model_of, summary_of
@@ -72,6 +72,7 @@ def _study(results: Results, dataset: Dataset) -> Study:
                 "metrics": {
                     name: {"value": row[name], "low": None, "high": None} for name in PUBLISHED_METRICS
                 },
+                "beside": [name for name, of in THEIRS.items() if of == row["method"]],
             }
             for row in theirs[theirs["table"] == table].to_dict("records")
             if row["dataset"] == dataset.name

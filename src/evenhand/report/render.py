@@ -135,7 +135,10 @@ def published_table(study: Study) -> list[PublishedRow]:
     """Return the rows 'this run beside the published one': every method under every criterion."""
     ours = {(model["method"], model["criterion"]): model["metrics"] for model in reversed(study["models"])}
     return [
-        {**entry, "ours": ours.get((entry["method"], entry["criterion"]), {})} for entry in study["published"]
+        {**entry, "method": name, "ours": ours.get((name, entry["criterion"]), {})}
+        for entry in study["published"]
+        for name in (entry["method"], *entry.get("beside", ()))
+        if name == entry["method"] or (name, entry["criterion"]) in ours
     ]
 
 

@@ -43,6 +43,7 @@ class PublishedEntry(TypedDict):
     method: str
     criterion: str
     metrics: Metrics
+    beside: NotRequired[list[str]]  # methods of other names that are compared with it as well
 
 
 class Curve(TypedDict):
