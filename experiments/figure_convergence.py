@@ -24,6 +24,7 @@ from evenhand.protocol.reproduce import load_public
 from evenhand.protocol.trial import Prepared, make_ready
 
 DATASETS, LAMBDAS, HIDDEN = ("adult", "compas", "german", "health"), (0.1, 1, 10, 100), 20
+DRAWN = (1, 10)  # of λ, in the documentation's figure
 NARROW, WIDE = "two outputs", "as many outputs as hidden units"
 
 
@@ -58,6 +59,31 @@ def words(curve: pd.DataFrame) -> dict[str, float]:
     }
 
 
+def drawing(curves: dict[tuple[str, float], pd.DataFrame]) -> str:
+    """Return an SVG for the documentation: the sum of rewards with two outputs, where it rises and where it falls."""
+    wide, tall, parts = 190, 130, []
+    for row, weight in enumerate(DRAWN):
+        for column, name in enumerate(DATASETS):
+            curve = curves[name, weight]
+            left, top = 10 + wide * column, 45 + (tall + 45) * row
+            low, high = min(0.0, curve["reward"].min()), max(0.0, curve["reward"].max())
+            x = left + (wide - 20) * curve["step"] / curve["step"].max()
+            y = top + tall * (high - curve["reward"]) / (high - low)
+            zero, last = top + tall * high / (high - low), curve["reward"].iloc[-1]
+            line = " ".join(f"{a:.0f},{b:.0f}" for a, b in zip(x, y, strict=True))
+            parts.append(
+                f'<text x="{left}" y="{top - 10}">{name}, λ = {weight:g}</text>'
+                f'<line x1="{left}" x2="{left + wide - 20}" y1="{zero:.0f}" y2="{zero:.0f}" stroke="#aaa"/>'
+                f'<polyline points="{line}" fill="none" stroke="#5b7db1" stroke-width="2"/>'
+                f'<text x="{left + wide - 20}" y="{top + tall + 15}" text-anchor="end">{last:,.0f} after {curve["step"].max():,} steps</text>'
+            )
+    return (
+        '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 780 385" font-family="sans-serif" font-size="11">'
+        f'<rect width="780" height="385" fill="white"/><text x="10" y="18">Accumulated reward of the published algorithm, '
+        f"two outputs; the grey line is 0.</text>{''.join(parts)}</svg>\n"
+    )
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -67,12 +93,14 @@ def main() -> None:
     arguments.out.mkdir(parents=True, exist_ok=True)
     warnings.simplefilter("ignore")
     figure = make_subplots(rows=2, cols=len(DATASETS), subplot_titles=DATASETS, row_titles=(NARROW, WIDE))
-    rows = []
+    rows, curves = [], {}
     for column, name in enumerate(DATASETS, start=1):
         ready = make_ready(load_public(name, Progress()), 0, "published")
         for row, outputs in enumerate((NARROW, WIDE), start=1):
             for weight in LAMBDAS:
                 curve = run(ready, weight, outputs)
+                if outputs == NARROW:
+                    curves[name, weight] = curve
                 rows.append({"dataset": name, "outputs": outputs, "lambda": weight, **words(curve)})
                 line = go.Scatter(
                     x=curve["step"], y=curve["reward"], name=f"λ = {weight:g}", showlegend=row + column == 2
@@ -80,6 +108,7 @@ def main() -> None:
                 figure.add_trace(line, row=row, col=column)
     figure.update_layout(template="plotly_white", title="Accumulated reward of the published algorithm")
     figure.write_html(arguments.out / "convergence.html")
+    (arguments.out / "convergence.svg").write_text(drawing(curves))
     pd.DataFrame(rows).to_csv(arguments.out / "convergence.csv", index=False)
     print(pd.DataFrame(rows).round(4).to_string(index=False))
 
