@@ -247,7 +247,7 @@ def ends() -> str:
             "constant at the end": f"{runs.constant.sum()} of {len(runs)}",
             "constant by group": f"{runs.constant_by_group.sum()} of {len(runs)}",
             "checkpoints that are constant": f"{runs.constant_checkpoints.sum() / runs.checkpoints.sum():.0%}",
-            "of these, no more at the next": f"{runs.left.sum() / max(runs.left.sum() + runs.stayed.sum(), 1):.0%}",
+            "of these, no longer at the next": f"{runs.left.sum() / max(runs.left.sum() + runs.stayed.sum(), 1):.0%}",
             "accuracy at the end": f"{runs.accuracy.min():.3f} to {runs.accuracy.max():.3f}",
             "flip rate at the end": f"{runs.flip_rate.min():.3f} to {runs.flip_rate.max():.3f}",
         }
