@@ -204,7 +204,6 @@ def authors_files() -> str:
 def sceptic() -> str:
     """Ours beside a blind network, boosted trees and what is built around them: with draws that differ and seconds."""
     table = pd.read_csv(RESULTS / "frontier" / "delta.csv", keep_default_na=False)
-    trials = pd.read_csv(RESULTS / "frontier" / "trials.csv", usecols=["seed", "dataset"])
     if "seconds" not in table:
         raise FileNotFoundError(2, "no column 'seconds'", str(RESULTS / "frontier" / "delta.csv"))
     shown = table[~table["method"].isin(["LFR", "ALFR", "Rawlsian", "published CCB"])].sort_values(
@@ -213,10 +212,8 @@ def sceptic() -> str:
     shown = shown.assign(dataset=shown["dataset"].map(TITLES)).drop(columns=["mean", "best"])
     for column in ("delta", "accuracy", "discrimination", "flip rate", "positive rate", "AUC"):
         shown[column] = shown[column].str.split(" ").str[0]
-    seeds, sets = trials["seed"].nunique(), [name for name in TITLES if name in set(trials["dataset"])]
-    options = "" if sets == list(TITLES) else f" --datasets {' '.join(sets)}"
-    options += "" if seeds == 10 else f" --seeds {seeds}"
-    note = f"Means over {seeds} random splits, test part, chosen by delta on validation. Command: `python {FRONTIER}{options}`."
+    note = source("frontier", FRONTIER).replace("Mean ± 95 % interval", "Means")
+    note = note.replace(", test part", ", test part, chosen by delta on validation")
     return f"{markdown(shown)}\n\n{note}"
 
 
