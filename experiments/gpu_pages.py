@@ -69,10 +69,11 @@ def gower_gpu() -> str:
     rows = [
         {
             "people": f"{one['people']:,}, {one['kind']}",
-            "GPU, s": f"{one['cuda']:.2f}",
-            "of it the search": f"{one['parts']['search']:.2f}",
-            "all cores, s": f"{one['all cores']:,.1f}" + "*" * one["worked_out"],
-            "one core, s": f"{one['one core']:,.0f}*",
+            "GPU, s": f"{one['cuda']:.2g}",
+            "of it the search": f"{one['parts']['search']:.2g}",
+            "all cores, s": f"{one['all cores']:.2g}" + "*" * one["worked_out"],
+            "one core, s": (f"{one['one core']:,.0f}" if one["one core"] > 10 else f"{one['one core']:.2g}")
+            + "*",
             "one core / GPU": f"{one['one core'] / one['cuda']:,.0f}",
             "compared": f"{one['compared']:,}",
         }
@@ -82,7 +83,7 @@ def gower_gpu() -> str:
     parts = ", ".join(f"{name} {seconds:.2f} s" for name, seconds in largest["parts"].items())
     told = (
         f"Exact neighbours (k = {figures['k']}) of everybody among everybody, 14 columns, on one {figures['device']} and "
-        f"{largest['cores']} cores of the same machine. *Worked out from {largest['people_on_one_core']:,} people searched "
+        f"{largest['cores']} cores of the same machine. A star marks what was worked out from {largest['people_on_one_core']:,} people searched "
         "among all. *Compared* are those searched on both: their neighbours and distances are the same to the last bit. "
         f"Where the time goes with {largest['people']:,} people {largest['kind']}: {parts}. "
         "Command: `python benchmarks/gower_gpu.py`, one run."
