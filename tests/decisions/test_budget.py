@@ -144,6 +144,22 @@ def test_it_is_spent_where_an_outcome_teaches_most(begin, crowd, tmp_path, monke
     assert by_novelty > 1.5 * evenly
 
 
+def test_a_group_of_people_unlike_all_others_is_explored_as_much_as_another(where, begin):
+    rng, explore = np.random.default_rng(0), 0.1
+    loop = begin(where, explore=explore, explore_per_day=10_000, reveals={"grant"}, clock=lambda: 0.0)
+    for size in (1, 7, 300, 1500):
+        groups = rng.choice(["f", "m"], size, p=[0.2, 0.8])
+        # Few of the group have most of what there is to learn: without a ledger, the others pay for them.
+        X = rng.normal(size=(size, 3)) * np.where(groups == "f", rng.standard_cauchy(size) ** 2, 0.1)[:, None]
+        loop.decide_many((f"{size} {at}", X[at], str(groups[at])) for at in range(size))
+        floors = {group: [row.floor for row in rows_of(loop) if row.group == group] for group in "fm"}
+        for own in floors.values():
+            assert abs(sum(own) - explore * len(own)) <= OWED * explore * (1 + 1e-9)
+    for own in floors.values():
+        assert np.mean(own) == pytest.approx(explore, rel=0.1)
+        assert np.ptp(own) > explore  # within a group, who teaches more is explored more
+
+
 def test_a_day_has_its_budget_and_every_group_its_part(where, begin, crowd):
     clock = Clock()
     loop = begin(where, explore=0.45, explore_per_day=7, held_out=0.3, clock=clock)

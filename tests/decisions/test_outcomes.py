@@ -153,7 +153,7 @@ def test_an_outcome_that_is_none_is_refused(begin, crowd, tmp_path, told, error)
         ({"earns": {"lend": {"repaid": 1}}}, "Got earns with 'lend'"),
         ({"overdue": 0.0}, "no within"),
         ({"within": -1}, "Got within=-1"),
-        ({"unrevealed": 2.0}, "Got a reward=2.0, but expected"),
+        ({"unrevealed": 2.0}, "Got unrevealed=2.0, but expected.*reward_range"),
         ({"reward_range": (1, 1)}, "expected a lower and a higher finite number"),
         ({"explore": 0.6}, "Got explore=0.6"),
         ({"held_out": 1.5}, "Got held_out=1.5"),

@@ -63,7 +63,8 @@ def test_administering(client):
     assert "Version 2 decides" in page
     assert "100" in page
     assert "forced" in page
-    assert client.post("/rollback").json() == {"version": 1}
+    assert client.post("/rollback", json={"note": "too many complaints"}).json() == {"version": 1}
+    assert client.get("/policies").json()["policies"][0]["promotions"][-1]["note"] == "too many complaints"
     counts = client.get("/status").json()["counts"]
     assert (counts["decisions"], counts["known"], counts["awaited"]) == (100, 100, 0)
 

@@ -10,6 +10,7 @@ from sqlalchemy import delete, insert, select
 from evenhand.decisions import counting, settling
 from evenhand.decisions.schema import contradictions, decisions, lessons, outcomes
 from evenhand.decisions.status import Status
+from evenhand.decisions.watching import Watch
 
 LOANS = {"reveals": {"grant"}, "unrevealed": 0.25, "explore": 0.35, "held_out": 0.0}
 
@@ -101,6 +102,30 @@ def test_the_first_look_after_a_start_goes_on_from_the_log_s_own_counts(where, b
     assert Status(loop).look()["counts"]["decisions"] == 60
     loop.erase(crowd[55][0])
     assert Status(loop).look()["counts"]["decisions"] == 9
+
+
+def test_lessons_that_were_counted_are_in_the_log_s_own_counts_too(where, begin, crowd, monkeypatch):
+    loop = begin(where, **LOANS)
+    made = loop.decide_many(crowd[:50])
+    loop.outcome_many([{"id": one.id, "reward": 1.0} for one in made])
+    loop.learn()
+    monkeypatch.setattr(counting, "_MANY", 60)  # more than the decisions, less than those and their lessons
+    before = Status(loop).look()
+    with loop._log.write() as connection:
+        connection.execute(delete(lessons))
+    assert Status(loop).look() == before
+
+
+def test_a_look_at_a_policy_that_decided_nothing_yet_does_not_read_the_log_again(begin, crowd, tmp_path):
+    loop = begin(tmp_path / "log.db", **LOANS)
+    loop.decide_many(crowd[:50])
+    loop.learn()
+    loop.promote(force=True)
+    watch = Watch(loop)
+    assert watch.look()["people"] == 0
+    assert watch._seen[2].reached == 50
+    loop.decide_many(crowd[50:60])
+    assert watch.look()["people"] == 10
 
 
 def test_a_decision_that_is_committed_late_is_counted(database, begin, crowd, monkeypatch):

@@ -54,17 +54,27 @@ def run(
         str | None,
         typer.Option(help='Reward of each outcome, as JSON: {"grant": {"repaid": 1, "defaulted": -1}}'),
     ] = None,
+    reward_range: Annotated[
+        tuple[float, float] | None,
+        typer.Option(help="Lowest and highest possible reward. Default: those of --earns, or 0 1."),
+    ] = None,
     explore: Annotated[float, typer.Option(help="Lowest probability of every action.")] = 0.02,
     explore_per_day: Annotated[
         int | None,
         typer.Option(min=0, help="Decisions that exploration may change per day. Default: no limit."),
     ] = None,
+    held_out: Annotated[
+        float, typer.Option(help="Share of people kept for judging candidates, who don't learn from them.")
+    ] = 0.3,
     max_discrimination: Annotated[
         float | None, typer.Option(help="Largest discrimination of a policy that is promoted.")
     ] = None,
     max_flip: Annotated[
         float | None, typer.Option(help="Largest flip rate of a policy that is promoted.")
     ] = None,
+    confidence: Annotated[
+        float, typer.Option(help="Confidence that a promoted policy is better and within the bounds.")
+    ] = 0.95,
     learn_every: Annotated[
         float, typer.Option(min=0, help="Learn a candidate every so many seconds; 0 is never.")
     ] = 0.0,
@@ -101,7 +111,8 @@ def run(
         loop = DecisionLoop(
             loaded, log, reveals=reveals, unrevealed=unrevealed, overdue=overdue, earns=paid, explore=explore,
             explore_per_day=explore_per_day, within=None if within is None else within * 86_400,
-            max_discrimination=max_discrimination, max_flip=max_flip,
+            max_discrimination=max_discrimination, max_flip=max_flip, reward_range=reward_range,
+            held_out=held_out, confidence=confidence,
         )  # fmt: skip
         return _serve(loop, address, host, tokens=tokens, learn_every=learn_every, promotes=promote)
 

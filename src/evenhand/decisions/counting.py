@@ -17,7 +17,7 @@ from evenhand.decisions.schema import contradictions, decisions, erasures, lesso
 from evenhand.decisions.settling import settled
 
 COUNTED = "counted"  # the setting that has the counts
-_MANY = 100_000  # new decisions after which they are written anew
+_MANY = 100_000  # new rows after which they are written anew
 Sums = dict[Any, tuple[int, float, float]]
 
 
@@ -50,7 +50,7 @@ class Counts:
         if counted := log.setting(COUNTED):
             self._erasure, self._reached, kept = json.loads(counted)
             self._kept = {name: _sum({}, rows) for name, rows in kept.items()}
-            self._written = self._reached["decisions"]
+            self._written = self._rows()
 
     def _begin(self, erasure: int) -> None:
         self._erasure, self._written = erasure, 0
@@ -67,7 +67,7 @@ class Counts:
             if erasure != self._erasure:
                 self._begin(erasure)
             found = {name: self._go_on(name) for name in self._kinds}
-            if self._reached["decisions"] >= self._written + _MANY:
+            if self._rows() >= self._written + _MANY:
                 self._write()
             return found
 
@@ -84,6 +84,9 @@ class Counts:
         self._reached[name] = upto
         return _sum(self._kept[name], self._log.all(query.where(number > upto)))
 
+    def _rows(self) -> int:
+        return sum(count for cells in self._kept.values() for count, *_ in cells.values())
+
     def _write(self) -> None:
         """Let the log have the counts, so that the first look after a start need not count all of it."""
         kept = {name: [[*sums, *cell] for cell, sums in cells.items()] for name, cells in self._kept.items()}
@@ -97,7 +100,7 @@ class Counts:
         # Without the log, the next look tries again; at a conflict, another one has just done so.
         with suppress(LogUnavailableError, IntegrityError):
             self._log.commits.do(work, None)
-            self._written = self._reached["decisions"]
+            self._written = self._rows()
 
 
 def _sum(sums: Sums, rows: list[Any]) -> Sums:

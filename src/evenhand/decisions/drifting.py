@@ -97,7 +97,16 @@ def _half(numbers: Floats) -> str:
     if np.isnan(numbers).mean() > 0.5:
         return f"{100 * np.isnan(numbers).mean():.0f} % missing"
     low, high = np.nanquantile(numbers, [0.25, 0.75])
-    return f"half of them from {low:.3g} to {high:.3g}"
+    return f"half of them from {_short(low)} to {_short(high)}"
+
+
+def _short(number: float) -> str:
+    """Return a number with three digits; whole thousands have all of theirs.
+
+    >>> _short(0.12345), _short(3972.25)
+    ('0.123', '3,972')
+    """
+    return f"{number:,.0f}" if 1_000 <= abs(number) < 1e9 else f"{number:.3g}"
 
 
 def _names(old: list[Any], new: list[Any]) -> tuple[Array, list[str]]:

@@ -9,6 +9,7 @@ import secrets
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import timedelta
+from itertools import chain
 from typing import Any, Self
 
 import numpy as np
@@ -67,10 +68,7 @@ class Rules:
             low, high = self.reward_range
             if isinstance(reward, str):
                 raise ValueError(f"Got reward={shown(reward)}, but expected a number.")
-            try:
-                return checks.number("reward", reward, low=low, high=high), None
-            except ValueError as error:
-                raise ValueError(f"{error} reward_range=(low, high) says what an outcome may earn.") from None
+            return _check_reward("reward", reward, low, high), None
         known = set(actions) if self.earns is None else {name for of in self.earns.values() for name in of}
         if str(label) not in known:
             raise ValueError(f"Got label={shown(label)}, but expected one of {listed(sorted(known))}.")
@@ -94,6 +92,13 @@ class Rules:
                     f"Got {name}={value!r}, but the log was begun with {name}={getattr(self, name)!r}: "
                     "expected the same rules for all of a log. Begin another log to change them."
                 )
+
+
+def _check_reward(name: str, value: Any, low: float, high: float) -> float:
+    try:
+        return checks.number(name, value, low=low, high=high)
+    except ValueError as error:
+        raise ValueError(f"{error} reward_range=(low, high) says what a decision may earn.") from None
 
 
 def make_rules(
@@ -126,13 +131,15 @@ def make_rules(
         checks.number("within", seconds, low=0, open_low=True)
     if overdue is not None and seconds is None:
         raise ValueError("Got overdue, but no within: expected how long an outcome may take.")
-    given = [value for of in paid.values() for value in of.values()]
-    known = [float(unrevealed), *([] if overdue is None else [float(overdue)]), *given]
-    low, high = reward_range or ((min(known), max(known)) if given else (0.0, 1.0))
+    named = {"unrevealed": [float(unrevealed)], "overdue": [] if overdue is None else [float(overdue)]}
+    named["earns"] = [value for of in paid.values() for value in of.values()]
+    known = [*chain.from_iterable(named.values())]
+    low, high = reward_range or ((min(known), max(known)) if named["earns"] else (0.0, 1.0))
     if not (math.isfinite(low) and math.isfinite(high) and low < high):
         raise ValueError(f"Got reward_range={(low, high)}, but expected a lower and a higher finite number.")
-    for value in known:
-        checks.number("a reward", value, low=low, high=high)
+    for name, values in named.items():
+        for value in values:
+            _check_reward(name, value, low, high)
     return Rules(
         seed=seed or secrets.token_hex(16),
         explore=checks.number("explore", explore, low=0, high=1 / len(actions)),

@@ -69,6 +69,7 @@ class Watch:
             .order_by(decisions.c.number)
             .limit(AT_ONCE)
         )
+        seen.reached = rows[-1].number if len(rows) == AT_ONCE else upto
         if not rows:
             return
         said = np.array([json.loads(row.by_group) for row in rows])
@@ -80,7 +81,7 @@ class Watch:
             seen.flips[group].update(flips[here])
             for action, sequence in enumerate(seen.rates[group]):
                 sequence.update(said[here, at, action].clip(0.0, 1.0))
-        seen.reached, seen.people = rows[-1].number, seen.people + len(rows)
+        seen.people += len(rows)
 
 
 def _measure(sequence: ConfidenceSequence) -> dict[str, float | None]:

@@ -158,9 +158,9 @@ def _add_administering(
         return JSONResponse(as_plain(found.as_dict()), 200 if found.promoted else 409)
 
     @app.post("/rollback", tags=["administering"])
-    def rollback() -> Any:
+    def rollback(how: shapes.Rollback | None = None) -> Any:
         """Put the policy in force again that was before."""
-        return {"version": loop.rollback()}
+        return {"version": loop.rollback(**(how or shapes.Rollback()).model_dump())}
 
     @app.get("/status", tags=["administering"])
     def status() -> Any:

@@ -50,11 +50,16 @@ class ManyTold(_Strict):
     outcomes: Annotated[list[Told], Field(min_length=1, max_length=MOST_PEOPLE)]
 
 
-class Promote(_Strict):
+class Rollback(_Strict):
+    """Put the policy in force again that was before."""
+
+    note: str = Field(default="", max_length=1000, description="Who or why, for the log.")
+
+
+class Promote(Rollback):
     """Put the candidate in force."""
 
     force: bool = Field(default=False, description="Also if it is not proved to be better; the log says so.")
-    note: Annotated[str, Field(max_length=1000)] = ""
 
 
 class Answer(BaseModel):
