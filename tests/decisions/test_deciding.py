@@ -201,6 +201,17 @@ def test_a_log_goes_on_with_its_own_model_and_rules_only(begin, model, fitted, t
         begin(other)
 
 
+def test_a_log_that_goes_on_by_itself_ignores_no_rule(begin, tmp_path):
+    rules = {"explore": 0.1, "held_out": 0.5, "within": 60.0, "overdue": -1.0, "unrevealed": -0.5,
+             "explore_per_day": 9, "reveals": {"grant"}, "earns": {"grant": {"repaid": 1}}}  # fmt: skip
+    begin(tmp_path / "log", **rules).close()
+    begin(tmp_path / "log", model=None).close()
+    begin(tmp_path / "log", model=None, explore=0.1, within=60).close()
+    for told in ({"explore": 0.2}, {"within": 61}, {"held_out": 0.4}, {"reward_range": (-1, 2)}):
+        with pytest.raises(WrongLogError, match=f"Got {next(iter(told))}=.*, but the log was begun with"):
+            begin(tmp_path / "log", model=None, **told)
+
+
 def test_sqlite_writes_ahead_and_waits_for_the_disk(begin, tmp_path):
     loop = begin(tmp_path / "log")
     with loop._log.read() as connection:

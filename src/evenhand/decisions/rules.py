@@ -7,7 +7,7 @@ import json
 import math
 import secrets
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from datetime import timedelta
 from itertools import chain
 from typing import Any, Self
@@ -28,14 +28,14 @@ class Rules:
     """What `DecisionLoop` was told; `seed` is the log's own."""
 
     seed: str
-    explore: float
-    held_out: float
-    reveals: list[str] | None  # None: every action
-    unrevealed: float
-    within: float | None  # seconds
-    overdue: float | None
-    earns: dict[str, dict[str, float]] | None  # action → label → reward
-    reward_range: tuple[float, float]
+    explore: float = 0.02
+    held_out: float = 0.3
+    reveals: list[str] | None = None  # None: every action
+    unrevealed: float = 0.0
+    within: float | None = None  # seconds
+    overdue: float | None = None
+    earns: dict[str, dict[str, float]] | None = None  # action → label → reward
+    reward_range: tuple[float, float] = (0.0, 1.0)
     explore_per_day: int | None = None
 
     def draws(self, ids: Sequence[str]) -> tuple[Floats, Flags]:
@@ -84,12 +84,13 @@ class Rules:
         told = json.loads(text)
         return cls(**{**told, "reward_range": tuple(told["reward_range"])})
 
-    def check_same(self, told: Rules) -> None:
-        """Raise if a loop was told other rules than those the log was begun with."""
-        for name, value in asdict(told).items():
-            if name != "seed" and value != getattr(self, name):
+    def check_same(self, told: Rules, *, begins: bool) -> None:
+        """Raise if a loop was told other rules than the log's; defaults count if it could begin one."""
+        for rule in fields(told):
+            name, value, kept = rule.name, getattr(told, rule.name), getattr(self, rule.name)
+            if name != "seed" and value != kept and (begins or value != rule.default):
                 raise WrongLogError(
-                    f"Got {name}={value!r}, but the log was begun with {name}={getattr(self, name)!r}: "
+                    f"Got {name}={value!r}, but the log was begun with {name}={kept!r}: "
                     "expected the same rules for all of a log. Begin another log to change them."
                 )
 

@@ -49,9 +49,9 @@ class Versions:
                 _begin(log, model, told, now)
         rules = Rules.of(log.setting(RULES) or "")
         found = cls(log, rules)
+        given = found.policy if model is None else Policy(model)
+        rules.check_same(told(given.actions), begins=model is not None)
         if model is not None:
-            given = Policy(model)
-            rules.check_same(told(given.actions))
             first = log.all(select(policies.c.fingerprint).where(policies.c.version == 1))[0][0]
             if of_bytes(given.to_bytes(), 1).fingerprint() != first:
                 raise WrongLogError(
