@@ -1,6 +1,6 @@
 """Outcomes that are seen only after 'yes': who locks itself in, who learns, at what cost, and how fairly?
 
-    python experiments/selective_labels.py     # writes results/selective_labels/; about 15 minutes on one core
+    python experiments/selective_labels.py     # writes results/selective_labels/; about two minutes on one core
 
 Adult, COMPAS, German and made-up people come as streams of at most 4,000 people in ten batches. Each person gets 'yes' or 'no'; 'yes'
 earns 1 − cost if the outcome is good and −cost if not, 'no' earns nothing, and only 'yes' shows the outcome. After each

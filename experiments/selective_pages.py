@@ -43,9 +43,9 @@ def selective_labels() -> str:
     table = pd.DataFrame(rows).sort_values("stream", key=lambda names: names.map(order.index), kind="stable")
     seeds = trials["seed"].nunique()
     return (
-        f"{markdown(table)}\n\nAfter the last batch; utility, discrimination, flips and the share of decisions that are not the "
-        "policy's first choice are of people who never come, per person; exploration cost and what was earned are of the "
-        f"stream, per person. Mean ± 95 % interval over {seeds} streams of each. Command: `python experiments/selective_labels.py`."
+        f"{markdown(table)}\n\nAfter the last batch, per person. Utility, discrimination, flips and the share of decisions that are "
+        "not the policy's first choice are measured on people outside the stream, exploration cost and "
+        f"earnings on the stream. Mean ± 95 % interval over {seeds} streams of each. Command: `python experiments/selective_labels.py`."
     )
 
 
