@@ -17,6 +17,7 @@ COLUMNS = {
     "exploration_cost": ("exploration cost", 4, 1.0),
     "earned": ("earned on the way", 3, 1.0),
 }
+DRAWN = ("utility", "discrimination", "flip_rate", "exploration_cost")
 
 
 def half_width(values: pd.Series[float]) -> float:
@@ -50,7 +51,7 @@ def selective_labels() -> str:
 
 
 def draw(trials: pd.DataFrame) -> None:
-    """Utility and discrimination over time, as docs/images/selective_labels.svg."""
+    """How each policy does over time, as docs/images/selective_labels.svg."""
     import matplotlib
 
     matplotlib.use("svg")
@@ -58,21 +59,23 @@ def draw(trials: pd.DataFrame) -> None:
     from matplotlib import pyplot
 
     names = [name for name in NAMES if name in set(trials["dataset"])]
-    figure, axes = pyplot.subplots(2, len(names), figsize=(3.3 * len(names), 6), sharex="col", squeeze=False)
+    size = (3.3 * len(names), 2.6 * len(DRAWN))
+    figure, axes = pyplot.subplots(len(DRAWN), len(names), figsize=size, sharex="col", squeeze=False)
     for at, name in enumerate(names):
-        for row, column in enumerate(("utility", "discrimination")):
+        for row, column in enumerate(DRAWN):
+            title, _, unit = COLUMNS[column]
             some = trials[trials["dataset"] == name]
             for method, of in some.groupby("method", sort=False):
-                line = of.groupby("people")[column].agg(["mean", half_width])
+                line = unit * of.groupby("people")[column].agg(["mean", half_width])
                 style = "--" if method in ("deterministic", "oracle") else "-"
                 axes[row, at].plot(line.index, line["mean"], style, label=method)
                 low, high = line["mean"] - line["half_width"], line["mean"] + line["half_width"]
                 axes[row, at].fill_between(line.index, low, high, alpha=0.12, linewidth=0)
-            axes[row, at].set_title(f"{NAMES[name]}: {column}", fontsize=10)
-        axes[1, at].set_xlabel("people met")
+            axes[row, at].set_title(f"{NAMES[name]}: {title}", fontsize=10)
+        axes[-1, at].set_xlabel("people met")
     handles, labels = axes[0, 0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="lower center", ncols=4, fontsize=9, frameon=False)
-    figure.tight_layout(rect=(0, 0.08, 1, 1))
+    figure.tight_layout(rect=(0, 0.05, 1, 1))
     figure.savefig(ROOT / "docs" / "images" / "selective_labels.svg", metadata={"Date": None})
     pyplot.close(figure)
 
