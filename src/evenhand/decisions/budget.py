@@ -10,7 +10,7 @@ import numpy as np
 from sqlalchemy import Connection, func, insert, select, update
 
 from evenhand.arrays import Floats
-from evenhand.decisions.exploration import draw, with_floor
+from evenhand.decisions.exploration import explored, with_floor
 from evenhand.decisions.log import Log
 from evenhand.decisions.policy import Policy
 from evenhand.decisions.rules import Rules
@@ -72,7 +72,7 @@ class Budget:
         if max(self._left.values(), default=0) <= 0:
             return np.zeros(len(said))
         floors = self._spending.floors(features, said, groups)
-        differs = draw(with_floor(said, floors), numbers) != draw(with_floor(said, 0.0), numbers)
+        differs = explored(with_floor(said, 0.0), with_floor(said, floors), numbers)
         days = np.array(times) // DAY
         for day, left in self._left.items():
             here = differs[days == day]

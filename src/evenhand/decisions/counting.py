@@ -63,7 +63,7 @@ class Counts:
         `outcomes` and `contradictions` are counted under an empty key.
         """
         with self._lock:
-            erasure = self._log.all(select(func.coalesce(func.max(erasures.c.number), 0)))[0][0]
+            erasure = self._log.scalar(select(func.coalesce(func.max(erasures.c.number), 0)))
             if erasure != self._erasure:
                 self._begin(erasure)
             found = {name: self._go_on(name) for name in self._kinds}
@@ -91,15 +91,9 @@ class Counts:
         """Let the log have the counts, so that the first look after a start need not count all of it."""
         kept = {name: [[*sums, *cell] for cell, sums in cells.items()] for name, cells in self._kept.items()}
         text = json.dumps([self._erasure, self._reached, kept])
-
-        def work(jobs: list[None]) -> list[None]:
-            with self._log.write() as connection:
-                put_setting(connection, COUNTED, text)
-            return [None] * len(jobs)
-
         # Without the log, the next look tries again; at a conflict, another one has just done so.
         with suppress(LogUnavailableError, IntegrityError):
-            self._log.commits.do(work, None)
+            self._log.do(lambda connection: put_setting(connection, COUNTED, text))
             self._written = self._rows()
 
 

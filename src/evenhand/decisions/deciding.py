@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, chain, pairwise
 from typing import Any, NamedTuple
@@ -173,30 +173,42 @@ def decide(
 ) -> tuple[list[list[Row] | Exception], int]:
     """Answer each job's people, all of a job or none; return the rows, and the newest promotion's number."""
     people = jobs[0] if len(jobs) == 1 else Asked(*([*chain(*column)] for column in zip(*jobs, strict=True)))
-    made = [] if budget.limited else answers(policy, rules, people, rules.explore)
+    plain = [] if budget.limited else answers(policy, rules, people, rules.explore)
     ends = [0, *accumulate(len(job.ids) for job in jobs)]
-    # Most are new, once each, and can be decided about. Where one is known, the database refuses the write.
-    once = len({*people.ids}) == len(people.ids)
+
+    def work(connection: Connection, once: bool) -> tuple[list[Any], Any, int]:
+        made = plain
+        if budget.limited:
+            budget.open(connection, people.times)
+            made = answers(policy, rules, people, budget)
+        results: list[Any] = [made[start:end] for start, end in pairwise(ends)]
+        new: Any = made
+        if not once or any(type(row) is str for row in made):
+            known, added = rows_of(connection, COLUMNS, people.ids), dict[str, Row]()
+            results = [_settle(people, range(*job), made, known, added) for job in pairwise(ends)]
+            new = [*added.values()]
+        if new:
+            write(connection, _DECIDED, _typed(new, connection.dialect))
+        if budget.limited:
+            budget.spend(connection, new)
+        return results, new, connection.exec_driver_sql(sql(_NEWEST, connection.dialect)).scalar() or 0
+
+    results, new, newest = _written(log, people.ids, work)
+    if budget.limited:
+        budget.note(new)
+    return results, newest
+
+
+def _written(log: Log, ids: Sequence[str], work: Callable[[Connection, bool], Any]) -> Any:
+    """Return what work in a transaction returns; it is told whether to take all ids for new, once each.
+
+    Most are. Where one is known, the database refuses the write, and the work is done again.
+    """
+    once = len({*ids}) == len(ids)
     for left in reversed(range(_TRIES)):
         try:
             with log.write() as connection:
-                if budget.limited:
-                    budget.open(connection, people.times)
-                    made = answers(policy, rules, people, budget)
-                results: list[Any] = [made[start:end] for start, end in pairwise(ends)]
-                new: Any = made
-                if not once or any(type(row) is str for row in made):
-                    known, added = rows_of(connection, COLUMNS, people.ids), dict[str, Row]()
-                    results = [_settle(people, range(*ends), made, known, added) for ends in pairwise(ends)]
-                    new = [*added.values()]
-                if new:
-                    write(connection, _DECIDED, _typed(new, connection.dialect))
-                if budget.limited:
-                    budget.spend(connection, new)
-                newest = connection.exec_driver_sql(sql(_NEWEST, connection.dialect)).scalar() or 0
-            if budget.limited:
-                budget.note(new)
-            return results, newest
+                return work(connection, once)
         except IntegrityError:
             if not left:
                 raise
@@ -241,33 +253,28 @@ def take_outcomes(log: Log, rules: Rules, jobs: Sequence[Sequence[Told]]) -> lis
     """Write each job's outcomes; return what became of each (see `DecisionLoop.outcome`)."""
     told = [one for job in jobs for one in job]
     ids = [one.id for one in told]
-    first = len({*ids}) == len(ids)  # probably; where one is known, the database refuses the write
-    for left in reversed(range(_TRIES)):
-        try:
-            with log.write() as connection:
-                known = {} if first else rows_of(connection, _KEPT, ids)
-                made = rows_of(connection, _ASKED, ids)
-                new, against, status = [], [], []
-                for one in told:
-                    before = known.setdefault(one.id, one)
-                    if before is one:
-                        new.append(one)
-                        status.append(_standing(rules, one, made.get(one.id)))
-                    elif (before.reward, before.label) == (one.reward, one.label):
-                        status.append("repeated")
-                    else:
-                        against.append(one)
-                        status.append("contradicting")
-                if new:
-                    write(connection, _HEARD, new)
-                _keep_contradictions(connection, against)
-            found = iter(status)
-            return [[next(found) for _ in job] for job in jobs]
-        except IntegrityError:
-            if not left:
-                raise
-            first = False
-    raise AssertionError
+
+    def work(connection: Connection, once: bool) -> list[str]:
+        known = {} if once else rows_of(connection, _KEPT, ids)
+        made = rows_of(connection, _ASKED, ids)
+        new, against, status = [], [], []
+        for one in told:
+            before = known.setdefault(one.id, one)
+            if before is one:
+                new.append(one)
+                status.append(_standing(rules, one, made.get(one.id)))
+            elif (before.reward, before.label) == (one.reward, one.label):
+                status.append("repeated")
+            else:
+                against.append(one)
+                status.append("contradicting")
+        if new:
+            write(connection, _HEARD, new)
+        _keep_contradictions(connection, against)
+        return status
+
+    found = iter(_written(log, ids, work))
+    return [[next(found) for _ in job] for job in jobs]
 
 
 def _standing(rules: Rules, told: Told, decision: Any) -> str:

@@ -12,6 +12,7 @@ from evenhand.atomic import replacing
 from evenhand.decisions.lessons import hold_sitting
 from evenhand.decisions.log import Log
 from evenhand.decisions.schema import (
+    ABOUT,
     contradictions,
     decisions,
     erasures,
@@ -47,7 +48,7 @@ def erase(log: Log, ids: Sequence[str], now: float) -> int:
 
 def erased(log: Log) -> int:
     """Return how many decisions have been erased."""
-    return int(log.all(select(func.coalesce(func.sum(erasures.c.decisions), 0)))[0][0])
+    return int(log.scalar(select(func.coalesce(func.sum(erasures.c.decisions), 0))))
 
 
 def export(log: Log, folder: Path) -> list[Path]:
@@ -64,11 +65,10 @@ def export(log: Log, folder: Path) -> list[Path]:
         .outerjoin(lessons, lessons.c.decision == decisions.c.number)
         .order_by(decisions.c.number)
     )  # fmt: skip
-    about = [column for column in policies.c if column.name != "model"]
     queries = {
         "decisions": joined,
         "contradictions": select(contradictions).order_by(contradictions.c.number),
-        "policies": select(*about).order_by(policies.c.version),
+        "policies": select(*ABOUT).order_by(policies.c.version),
         "promotions": select(promotions).order_by(promotions.c.number),
         "erasures": select(erasures).order_by(erasures.c.number),
     }

@@ -105,31 +105,28 @@ def _known(rules: Rules, after: Joined) -> Any:
 def _write(log: Log, query: Any) -> int:
     """Write lessons between decisions, by the thread that writes those."""
 
-    def work(jobs: list[None]) -> list[int]:
-        while True:
-            try:
-                with log.write() as connection:
-                    found = query.add_columns(literal(hold_sitting(connection)))
-                    names = ["decision", "reward", "why", "sitting"]
-                    return [connection.execute(insert(lessons).from_select(names, found)).rowcount]
-            except IntegrityError:  # another process joins the same decisions
-                continue
+    def work(connection: Connection) -> int:
+        found = query.add_columns(literal(hold_sitting(connection)))
+        names = ["decision", "reward", "why", "sitting"]
+        return connection.execute(insert(lessons).from_select(names, found)).rowcount
 
-    return int(log.commits.do(work, None))
+    while True:
+        try:
+            return int(log.do(work))
+        except IntegrityError:  # another process joins the same decisions
+            continue
 
 
 def _set_joined(log: Log, before: Joined, after: Joined) -> None:
     """Write down how far the join has come, unless another has done so meanwhile."""
 
-    def work(jobs: list[None]) -> list[None]:
-        with log.write() as connection:
-            hold_sitting(connection)
-            kept = connection.scalar(select(settings.c.value).where(settings.c.name == JOINED))
-            if Joined(*json.loads(kept or "[]")) == before:
-                put_setting(connection, JOINED, json.dumps(after))
-        return [None] * len(jobs)
+    def work(connection: Connection) -> None:
+        hold_sitting(connection)
+        kept = connection.scalar(select(settings.c.value).where(settings.c.name == JOINED))
+        if Joined(*json.loads(kept or "[]")) == before:
+            put_setting(connection, JOINED, json.dumps(after))
 
-    log.commits.do(work, None)
+    log.do(work)
 
 
 def hold_sitting(connection: Connection) -> int:
@@ -141,15 +138,12 @@ def hold_sitting(connection: Connection) -> int:
 def close_sitting(log: Log) -> int:
     """End the present sitting: nothing is added any more to the lessons up to it. Return its number."""
 
-    def close(jobs: list[None]) -> list[int]:
-        with log.write() as connection:
-            sitting = hold_sitting(connection)
-            connection.execute(
-                update(settings).where(settings.c.name == SITTING).values(value=str(sitting + 1))
-            )
-        return [sitting] * len(jobs)
+    def close(connection: Connection) -> int:
+        sitting = hold_sitting(connection)
+        connection.execute(update(settings).where(settings.c.name == SITTING).values(value=str(sitting + 1)))
+        return sitting
 
-    return int(log.commits.do(close, None))
+    return int(log.do(close))
 
 
 class Made(NamedTuple):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -85,10 +85,25 @@ class Log:
         with self.read() as connection:
             return list(connection.execute(query).all())  # at once: row by row takes twice as long
 
+    def scalar(self, query: Any) -> Any:
+        """Read the first value of a query; None if there is none."""
+        with self.read() as connection:
+            return connection.scalar(query)
+
     def setting(self, name: str) -> str | None:
         """Return a setting of the log."""
-        found = self.all(select(settings.c.value).where(settings.c.name == name))
-        return found[0][0] if found else None
+        found: str | None = self.scalar(select(settings.c.value).where(settings.c.name == name))
+        return found
+
+    def do(self, work: Callable[[Connection], Any]) -> Any:
+        """Do something in a transaction, by the thread that writes; return its result once it is on disk."""
+
+        def job(jobs: list[None]) -> list[Any]:
+            with self.write() as connection:
+                found = work(connection)
+            return [found] * len(jobs)
+
+        return self.commits.do(job, None)
 
     def close(self) -> None:
         """Finish what is being written and close."""

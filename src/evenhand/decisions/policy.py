@@ -139,14 +139,10 @@ class Policy:
     def features(self, contexts: Sequence[Any], groups: Sequence[str]) -> Read:
         """Return plain contexts as features, those that can be computed with."""
         codes = np.array([self._place[group] for group in groups], dtype=np.int64)
-        if isinstance(self.model, Deployed):
-            features, reasons = self._encoded(contexts)
-            scored = reasons == ""
-        else:
-            features, reasons = self._fitting(contexts)
-            scored = reasons == ""
+        read = self._encoded if isinstance(self.model, Deployed) else self._fitting
+        features, reasons = read(contexts)
         good = _computable(features)
-        for at in np.flatnonzero(scored)[~good]:
+        for at in np.flatnonzero(reasons == "")[~good]:
             reasons[at] = "a number too large to compute with"
         return Read(features[good], codes[reasons == ""], [str(why)[:_MOST_TOLD] for why in reasons])
 
@@ -208,10 +204,6 @@ class Policy:
                 "CooperativeBandits, CooperativeEnsemble or GradientBandit."
             )
         return model, part
-
-    def to_bytes(self) -> bytes:
-        """Return the model as a skops file."""
-        return to_bytes(self.model)
 
     def fingerprint(self) -> str:
         """Return the model's fingerprint."""

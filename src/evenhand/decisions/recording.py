@@ -19,7 +19,15 @@ from sqlalchemy import select
 
 from evenhand.atomic import replacing, write_text
 from evenhand.decisions.log import Log
-from evenhand.decisions.schema import contradictions, decisions, erasures, outcomes, policies, promotions
+from evenhand.decisions.schema import (
+    ABOUT,
+    contradictions,
+    decisions,
+    erasures,
+    outcomes,
+    policies,
+    promotions,
+)
 from evenhand.version import __version__
 
 PRESET = "eu-ai-act-12"
@@ -77,7 +85,6 @@ def events(log: Log) -> Iterator[tuple[float, dict[str, Any]]]:
         kept = {name: value for name, value in row._asdict().items() if name not in ("at", "received")}
         return kept | ({"evidence": json.loads(row.evidence)} if "evidence" in kept else {})
 
-    about = [column for column in policies.c if column.name != "model"]
     made = select(decisions, policies.c.fingerprint).join(policies, policies.c.version == decisions.c.version)
     kinds = [
         ("decision", made.order_by(decisions.c.at, decisions.c.number), "at", decided),
@@ -88,7 +95,7 @@ def events(log: Log) -> Iterator[tuple[float, dict[str, Any]]]:
             "received",
             plain,
         ),
-        ("policy learned", select(*about).order_by(policies.c.at), "at", plain),
+        ("policy learned", select(*ABOUT).order_by(policies.c.at), "at", plain),
         ("policy put in force", select(promotions).order_by(promotions.c.at), "at", plain),
         ("erasure", select(erasures).order_by(erasures.c.at), "at", plain),
     ]

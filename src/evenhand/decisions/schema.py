@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from typing import Any
 
 from sqlalchemy import (
     BigInteger,
@@ -30,16 +31,21 @@ metadata = MetaData()
 _Number = BigInteger().with_variant(Integer, "sqlite")  # SQLite counts up INTEGER keys only
 _ID = String(200)
 
+
+def _numbered(name: str, *columns: Column[Any]) -> Table:
+    """Return a table whose rows are numbered as they are written; no number is given twice."""
+    number = Column("number", _Number, primary_key=True, autoincrement=True)
+    return Table(name, metadata, number, *columns, sqlite_autoincrement=True)
+
+
 schema_version = Table("schema_version", metadata, Column("version", Integer, primary_key=True))
 
 settings = Table(
     "settings", metadata, Column("name", String(40), primary_key=True), Column("value", Text, nullable=False)
 )
 
-decisions = Table(
+decisions = _numbered(
     "decisions",
-    metadata,
-    Column("number", _Number, primary_key=True, autoincrement=True),
     Column("id", _ID, nullable=False, unique=True),
     Column("at", Double, nullable=False),  # seconds since 1970, by the decider's clock
     Column("group", Text, nullable=False),
@@ -52,33 +58,26 @@ decisions = Table(
     Column("held_out", Boolean, nullable=False),
     Column("floor", Double, nullable=False),  # the least probability of every action
     Column("explored", Boolean),  # whether the policy alone would have decided otherwise; None: not known
-    sqlite_autoincrement=True,  # the number of an erased decision is never given again
 )
 
 _at = Index("decisions_at", decisions.c.at)  # for those that become overdue
 
 # The first outcome of an id stands; others that contradict it are kept beside it.
-outcomes = Table(
+outcomes = _numbered(
     "outcomes",
-    metadata,
-    Column("number", _Number, primary_key=True, autoincrement=True),
     Column("id", _ID, nullable=False, unique=True),
     Column("at", Double, nullable=False),
     Column("received", Double, nullable=False),
     Column("reward", Double),
     Column("label", Text),
-    sqlite_autoincrement=True,
 )
-contradictions = Table(
+contradictions = _numbered(
     "contradictions",
-    metadata,
-    Column("number", _Number, primary_key=True, autoincrement=True),
     Column("id", _ID, nullable=False, index=True),
     Column("at", Double, nullable=False),
     Column("received", Double, nullable=False),
     Column("reward", Double),
     Column("label", Text),
-    sqlite_autoincrement=True,
 )
 
 # What each decision earned, once that is known; `sitting` says when, and with it what a policy learned from.
@@ -104,25 +103,20 @@ policies = Table(
     Column("fingerprint", String(64), nullable=False),
     Column("model", LargeBinary, nullable=False),  # a skops file
 )
-promotions = Table(
+ABOUT = [column for column in policies.c if column.name != "model"]  # of policies, all but themselves
+promotions = _numbered(
     "promotions",
-    metadata,
-    Column("number", _Number, primary_key=True, autoincrement=True),
     Column("at", Double, nullable=False),
     Column("version", Integer, nullable=False),
     Column("why", String(20), nullable=False),  # start, promoted, forced or rolled back
     Column("note", Text, nullable=False),
     Column("evidence", Text, nullable=False),  # JSON
-    sqlite_autoincrement=True,
 )
-erasures = Table(
+erasures = _numbered(
     "erasures",
-    metadata,
-    Column("number", _Number, primary_key=True, autoincrement=True),
     Column("at", Double, nullable=False),
     Column("decisions", Integer, nullable=False),
     Column("lessons", Integer, nullable=False),
-    sqlite_autoincrement=True,
 )
 
 

@@ -7,18 +7,19 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, NamedTuple, Self
 
-from sqlalchemy import func, insert, select
+from sqlalchemy import Connection, func, insert, select
 from sqlalchemy.exc import IntegrityError
 
 from evenhand.decisions.errors import ConflictError, WrongLogError
 from evenhand.decisions.lessons import PIECE, SITTING, close_sitting, learned
 from evenhand.decisions.log import Log
-from evenhand.decisions.policy import Policy, of_bytes
+from evenhand.decisions.policy import Policy, of_bytes, to_bytes
 from evenhand.decisions.rules import Rules
-from evenhand.decisions.schema import policies, promotions, settings
+from evenhand.decisions.schema import ABOUT, policies, promotions, settings
 
 RULES = "rules"
 ROLLED_BACK = "rolled back"
+_NEWEST = select(func.max(policies.c.version))
 
 
 class Learned(NamedTuple):
@@ -52,8 +53,8 @@ class Versions:
         given = found.policy if model is None else Policy(model)
         rules.check_same(told(given.actions), begins=model is not None)
         if model is not None:
-            first = log.all(select(policies.c.fingerprint).where(policies.c.version == 1))[0][0]
-            if of_bytes(given.to_bytes(), 1).fingerprint() != first:
+            first = log.scalar(select(policies.c.fingerprint).where(policies.c.version == 1))
+            if of_bytes(to_bytes(model), 1).fingerprint() != first:
                 raise WrongLogError(
                     "Got another model than the log was begun with. To go on with the log's own, give no "
                     "model; to begin with this one, name a new log."
@@ -70,14 +71,14 @@ class Versions:
         self.promotion = number
 
     def _stored(self, version: int) -> Policy:
-        content = self._log.all(select(policies.c.model).where(policies.c.version == version))[0][0]
+        content = self._log.scalar(select(policies.c.model).where(policies.c.version == version))
         return of_bytes(content, version)
 
     def learn(self, now: float) -> Learned | None:
         """Write a policy that has learned the lessons of all sittings since its parent's."""
         newest = self._newest()
         parent = self.policy.version if newest <= self._abandoned() else newest
-        reached = self._log.all(select(policies.c.learned_to).where(policies.c.version == parent))[0][0]
+        reached = self._log.scalar(select(policies.c.learned_to).where(policies.c.version == parent))
         upto = close_sitting(self._log)
         made = learned(self._log, self._stored(parent), newest + 1, (reached, upto))
         if made is None:
@@ -92,13 +93,12 @@ class Versions:
             "model": made.content,
         }
 
-        def write(jobs: list[None]) -> list[int]:
-            with self._log.write() as connection:
-                version = connection.scalar(select(func.max(policies.c.version))) + 1
-                connection.execute(insert(policies).values(version=version, **row))
-            return [version] * len(jobs)
+        def write(connection: Connection) -> int:
+            version = int(connection.scalar(_NEWEST)) + 1
+            connection.execute(insert(policies).values(version=version, **row))
+            return version
 
-        return Learned(self._log.commits.do(write, None), parent, made.rows)
+        return Learned(self._log.do(write), parent, made.rows)
 
     def candidate(self) -> Policy | None:
         """Return the newest policy, unless it was in force, or was abandoned by a rollback."""
@@ -137,7 +137,6 @@ class Versions:
     def listed(self) -> list[dict[str, Any]]:
         """Return every policy with its promotions."""
         put = self._log.all(select(promotions).order_by(promotions.c.number))
-        columns = [column for column in policies.c if column.name != "model"]
         return [
             {
                 **row._asdict(),
@@ -154,25 +153,25 @@ class Versions:
                     if step.version == row.version
                 ],
             }
-            for row in self._log.all(select(*columns).order_by(policies.c.version))
+            for row in self._log.all(select(*ABOUT).order_by(policies.c.version))
         ]
 
     def _newest(self) -> int:
-        return int(self._log.all(select(func.max(policies.c.version)))[0][0])
+        return int(self._log.scalar(_NEWEST))
 
     def _abandoned(self) -> int:
         """Return the newest version that there was at the last rollback; 0 if there was none."""
-        last = self._log.all(
+        last = self._log.scalar(
             select(promotions.c.evidence)
             .where(promotions.c.why == ROLLED_BACK)
             .order_by(promotions.c.number.desc())
             .limit(1)
         )
-        return int(json.loads(last[0][0])["newest"]) if last else 0
+        return int(json.loads(last)["newest"]) if last else 0
 
 
 def _begin(log: Log, model: Any, told: Callable[[list[str]], Rules], now: float) -> None:
-    content = Policy(model).to_bytes()
+    content = to_bytes(Policy(model).model)  # a policy, for it refuses what is no model
     first = of_bytes(content, 1)
     with log.write() as connection:
         values = {RULES: told(first.actions).as_text(), SITTING: "1"}
