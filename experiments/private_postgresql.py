@@ -82,6 +82,6 @@ def private_postgresql() -> Iterator[PostgreSQL]:
             shutil.chown(folder, user)
         running = PostgreSQL(folder, user)
         yield running
-        running.stop()
+        running.stop(signal.SIGQUIT)  # at once: to write down what is deleted now took a minute
     finally:
         shutil.rmtree(folder, ignore_errors=True)
