@@ -64,7 +64,7 @@ def run(
         typer.Option(min=0, help="Decisions that exploration may change per day. Default: no limit."),
     ] = None,
     held_out: Annotated[
-        float, typer.Option(help="Share of people kept for judging candidates, who don't learn from them.")
+        float, typer.Option(help="Share of people that candidates are judged on and never trained on.")
     ] = 0.3,
     max_discrimination: Annotated[
         float | None, typer.Option(help="Largest discrimination of a policy that is promoted.")
