@@ -12,7 +12,7 @@ from sklearn.compose import ColumnTransformer
 from evenhand.arrays import Array, Codes, Floats
 from evenhand.tables.columns import CATEGORY, Place, is_number
 from evenhand.tables.matching import as_learned, met, plain_number, spellings
-from evenhand.tables.preprocessing import as_float32, make_preprocessor
+from evenhand.tables.preprocessing import as_float32, make_preprocessor, places_of_categories
 
 _MOST = 1_000_000  # categories of a column
 
@@ -151,17 +151,13 @@ class Encoder:
     def __init__(self, coding: Coding, preprocessor: ColumnTransformer) -> None:
         steps = preprocessor.named_transformers_
         self._numbers = steps["numbers"][1:] if coding.numbers else None
-        self.width = 0 if self._numbers is None else len(self._numbers[-1].mean_)
         self._sparse = preprocessor.sparse_output_
-        self._columns: list[Codes] = []
-        for at, name in enumerate(coding.categories):
-            encoder = steps["categories"]
-            rare = encoder.infrequent_categories_[at] if hasattr(encoder, "infrequent_categories_") else None
-            own = [text for text in encoder.categories_[at].tolist() if rare is None or text not in rare]
-            others = -1 if rare is None else self.width + len(own)
-            places = {text: self.width + place for place, text in enumerate(own)}
-            self._columns.append(np.array([places.get(text, others) for text in coding.names(name)]))
-            self.width += len(own) + (rare is not None)
+        begin = 0 if self._numbers is None else len(self._numbers[-1].mean_)
+        places, self.width = places_of_categories(preprocessor, begin)
+        self._columns = [
+            np.array([own.get(text, others) for text in coding.names(name)])
+            for name, (own, others) in places.items()
+        ]
 
     def __call__(self, numbers: Floats, codes: Codes) -> Any:
         """Return features as float32: an array, or a sparse one."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import codecs
 import csv
-import io
 import re
 from itertools import chain
 from pathlib import Path
@@ -12,7 +11,7 @@ from typing import NamedTuple, TextIO
 
 import pandas as pd
 
-from evenhand.tables.paths import open_bytes
+from evenhand.tables.paths import open_bytes, open_text
 
 # What says in any CSV field that there is no value. Other text stays as it stands: "None" can be a category.
 MISSING_MARKS = ("", "NA", "NaN", "nan", "N/A", "n.a.", "null", "NULL", "#N/A", "#NULL!", "#DIV/0!")
@@ -67,7 +66,7 @@ def unguarded(text: str) -> str:
 
 def line_of_row(path: Path, row: int, *, encoding: str = "utf-8") -> int:
     """Return the line where a data row (from 0) begins, past quoted line breaks and empty lines."""
-    with open_bytes(path) as packed, io.TextIOWrapper(packed, with_mark(encoding), newline="") as file:
+    with open_text(path, with_mark(encoding)) as file:
         header = read_header(path, file)
         reader = csv.reader(file, delimiter=header.separator)
         begins, position = header.lines + 1, 0

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TextIO
@@ -25,7 +24,7 @@ from evenhand.tables.csv_format import (
 )
 from evenhand.tables.decimals import as_numbers, decimal_of, with_points
 from evenhand.tables.files import on_reading, reading
-from evenhand.tables.paths import TEXT_FILES, kind_of_file, open_bytes
+from evenhand.tables.paths import TEXT_FILES, kind_of_file, open_text
 from evenhand.tables.pieces import DaskPieces, DuckdbPieces, FilePieces, ParquetPieces, Pieces, parquet_files
 
 LARGE = 1 << 30  # bytes of a CSV file from which on it is not held in memory
@@ -93,13 +92,8 @@ class CsvPieces(FilePieces):
                     chunk[name] = chunk[name].map(unguarded, na_action="ignore")
                 yield as_numbers(with_points(chunk), but=list(looked.text)) if comma else chunk
 
-    @contextmanager
-    def _opened(self) -> Iterator[TextIO]:
-        with (
-            open_bytes(self._path) as held,
-            io.TextIOWrapper(held, with_mark(self._encoding), newline="") as file,
-        ):
-            yield file
+    def _opened(self) -> AbstractContextManager[TextIO]:
+        return open_text(self._path, with_mark(self._encoding))
 
 
 def pieces_of(table: Any, *, encoding: str = "utf-8", decimal: str | None = None) -> Pieces | None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import hashlib
 import io
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -200,12 +201,19 @@ def on_reading(path: Path, separator: str, *, guessed: str) -> list[str]:
 
 
 def _read_parquet(path: Path, content: bytes) -> pd.DataFrame:
+    with whole_parquet(path) as pyarrow:
+        frame: pd.DataFrame = pyarrow.parquet.read_table(pyarrow.BufferReader(content)).to_pandas()
+    return frame
+
+
+@contextmanager
+def whole_parquet(path: Path) -> Iterator[Any]:
+    """Give pyarrow to read a file, of which it may say that it is not complete."""
     pyarrow = pyarrow_for(path)
     try:
-        frame: pd.DataFrame = pyarrow.parquet.read_table(pyarrow.BufferReader(content)).to_pandas()
+        yield pyarrow
     except (pyarrow.ArrowException, OSError) as error:
         raise ValueError(f"{path} is not a complete Parquet file: {error}") from error
-    return frame
 
 
 def pyarrow_for(path: Path) -> Any:

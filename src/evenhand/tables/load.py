@@ -15,14 +15,7 @@ from evenhand.tables.files import read_table
 from evenhand.tables.grouping import crossed, so_many, with_known_groups, with_small_merged
 from evenhand.tables.mapping import mapped
 from evenhand.tables.paths import bare_name
-from evenhand.tables.roles import (
-    MOST_LABELS,
-    Roles,
-    find_roles,
-    guessed_positive,
-    named_columns,
-    written_alike,
-)
+from evenhand.tables.roles import MOST_LABELS, Roles, find_roles, guessed_positive, written_alike
 from evenhand.wording import listed, people
 
 _MOST_GROUPS = 50
@@ -102,22 +95,19 @@ def load_table(
     table = read_table(source, encoding=encoding, decimal=decimal, sheet=sheet)
     notes = list(table.notes)
     frame = table.plain()
-    codes = named_columns("categorical", categorical, frame, table.origin)
-    counted = named_columns("weight", () if weight is None else [weight], frame, table.origin)
-    left_out = [*named_columns("drop", drop, frame, table.origin), *counted]
-    roles = find_roles(frame, table.origin, notes, label=label, sensitive=sensitive, drop=left_out)
+    roles = find_roles(
+        frame, table.origin, notes, label=label, sensitive=sensitive, drop=drop, categorical=categorical,
+        weight=weight,
+    )  # fmt: skip
     frame = mapped(frame, map, [roles.label], table.origin)
     people, groups, merged, target, positive, said = settled(
         frame.drop(columns=roles.dropped), roles, table.origin, notes, unknown=unknown,
         merge_small=merge_small, min_group=min_group, pos_label=pos_label,
     )  # fmt: skip
     features = people.drop(columns=[roles.label, *roles.sensitive])
-    contexts, dates = tidy_columns(features, notes, codes=codes, place=table.place)
-    if contexts.shape[1] == 0 and not featureless:
-        raise ValueError(
-            f"{table.origin} has no column left to learn from beside {roles.label!r} and "
-            f"{', '.join(roles.sensitive)}."
-        )
+    contexts, dates = tidy_columns(features, notes, codes=roles.codes, place=table.place)
+    if not featureless:
+        roles.check_features(contexts, table.origin)
     return Dataset(
         name=name or (bare_name(table.path) if table.path else "table"),
         contexts=contexts,
@@ -133,7 +123,7 @@ def load_table(
         crossed=tuple(roles.sensitive) if len(roles.sensitive) > 1 else (),
         merged=merged,
         sha256=table.sha256,
-        weights=weights_in(frame.loc[people.index, counted[0]], table.origin) if counted else None,
+        weights=weights_in(frame.loc[people.index, roles.weight], table.origin) if roles.weight else None,
     )
 
 

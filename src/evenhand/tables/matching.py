@@ -101,23 +101,20 @@ def as_learned(column: pd.Series[Any], kind: str, known: dict[str, str], reasons
             return met(value, known, "missing" if value in MISSING_MARKS else value)
 
         return each_once(text_of(column).where(column.notna(), "missing"), category)
-    if kind == NUMBER:
-        if is_number(column):
-            numbers = pd.Series(column.to_numpy(dtype=np.float64, na_value=np.nan), index=column.index)
-            missing = numbers.isna()
-        else:
-            text = text_of(column).str.strip()
-            missing = text.str.lower().isin(NO_NUMBER)
-            numbers = pd.to_numeric(text.where(~missing), errors="coerce").astype(np.float64)
-        wanted = "a number"
+    wanted = "a number" if kind == NUMBER else "a date" if kind == "ISO8601" else f"a date like {kind}"
+    if kind == NUMBER and is_number(column):
+        numbers = pd.Series(column.to_numpy(dtype=np.float64, na_value=np.nan), index=column.index)
+        missing = numbers.isna()
+    elif kind != NUMBER and pd.api.types.is_datetime64_any_dtype(column):
+        missing, numbers = column.isna(), days_of(column)
     else:
-        if pd.api.types.is_datetime64_any_dtype(column):
-            missing, numbers = column.isna(), days_of(column)
+        text = text_of(column).str.strip()
+        missing = text.str.lower().isin(NO_NUMBER)
+        there = text.where(~missing)
+        if kind == NUMBER:
+            numbers = pd.to_numeric(there, errors="coerce").astype(np.float64)
         else:
-            text = text_of(column).str.strip()
-            missing = text.str.lower().isin(NO_NUMBER)
-            numbers = read_dates(text.where(~missing), kind)
-        wanted = "a date" if kind == "ISO8601" else f"a date like {kind}"
+            numbers = read_dates(there, kind)
     bad = (~missing & ~(numbers.abs() <= LARGEST)).to_numpy()
 
     def why(at: int) -> str:

@@ -10,7 +10,7 @@ import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 from evenhand.checks import did_you_mean, one_of
 
@@ -68,6 +68,13 @@ def open_bytes(path: Path, content: bytes | None = None) -> Iterator[Any]:
         if not is_packed(path) or getattr(error, "errno", None) is not None:  # as a disk's errors have
             raise
         raise ValueError(f"{path} is damaged or cut off, and can't be unpacked ({error}).") from error
+
+
+@contextmanager
+def open_text(path: Path, encoding: str, errors: str = "strict") -> Iterator[TextIO]:
+    """Open a file of text; its line ends stay as they are."""
+    with open_bytes(path) as held, io.TextIOWrapper(held, encoding, errors, newline="") as file:
+        yield file
 
 
 def unpacked(path: Path, content: bytes) -> bytes:

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from evenhand.tables.decimals import with_points
-from evenhand.tables.files import pyarrow_for, sha256_of
+from evenhand.tables.files import pyarrow_for, sha256_of, whole_parquet
 from evenhand.tables.paths import bare_name
 
 LARGE = 1_000_000  # rows of a Parquet file from which on it is not held in memory
@@ -121,14 +121,20 @@ class ParquetPieces(FilePieces):
         return super().place(row)
 
     def _frames(self, columns: list[str] | None, coded: list[str]) -> Iterator[pd.DataFrame]:
+        return self.frames(BATCH, columns, coded)
+
+    def frames(
+        self, size: int, columns: list[str] | None = None, coded: Sequence[str] = ()
+    ) -> Iterator[pd.DataFrame]:
+        """Yield the rows as they are, at most so many at a time."""
         pyarrow = pyarrow_for(self.files[0])
         for path in self.files:
             group = -1
             try:
-                with pyarrow.parquet.ParquetFile(path, read_dictionary=coded) as file:
+                with pyarrow.parquet.ParquetFile(path, read_dictionary=list(coded)) as file:
                     names = columns or list(file.schema_arrow.empty_table().to_pandas().columns)
                     for group in range(file.num_row_groups):
-                        for batch in file.iter_batches(BATCH, row_groups=[group], columns=names):
+                        for batch in file.iter_batches(size, row_groups=[group], columns=names):
                             yield batch.to_pandas()
             except (pyarrow.ArrowException, OSError) as error:
                 self.check()
@@ -191,12 +197,10 @@ class DuckdbPieces(Pieces):
 
 def check_alike(files: list[Path]) -> None:
     """Raise if files differ in their columns: a reader would go by those of the first, and not say so."""
-    pyarrow, first = pyarrow_for(files[0]), None
+    first = None
     for path in files:
-        try:
+        with whole_parquet(path) as pyarrow:
             schema = pyarrow.parquet.read_schema(path)
-        except (pyarrow.ArrowException, OSError) as error:
-            raise ValueError(f"{path} is not a complete Parquet file: {error}") from error
         found = {field.name: str(getattr(field.type, "value_type", field.type)) for field in schema}
         first = first or found
         name = next((name for name in {**first, **found} if first.get(name) != found.get(name)), None)

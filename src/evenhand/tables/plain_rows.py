@@ -16,7 +16,7 @@ from evenhand.arrays import Floats
 from evenhand.tables.columns import CATEGORY, NUMBER
 from evenhand.tables.csv_format import MISSING_MARKS
 from evenhand.tables.matching import known_categories, met, read_contexts
-from evenhand.tables.preprocessing import encode
+from evenhand.tables.preprocessing import encode, places_of_categories
 
 Values = Mapping[str, Any]  # None, text, numbers and truth values by column, as JSON has them
 
@@ -58,17 +58,13 @@ class PlainRows:
         if pipeline is not None:
             self._imputer, self._scaler = pipeline[1], pipeline[2]
             self._gaps = [] if self._imputer.indicator_ is None else self._imputer.indicator_.features_
-        self._columns: list[_Categories] = []
-        width = len(self._numeric) + (len(self._gaps) if self._numeric else 0)
-        encoder, names = steps.get("categories", (None, []))
-        for at, name in enumerate(names):
-            rare = encoder.infrequent_categories_[at] if hasattr(encoder, "infrequent_categories_") else None
-            known = known_categories(preprocessor, name)
-            self._columns.append(_Categories(name, known, encoder.categories_[at], rare, width))
-            width = self._columns[-1].end
-        self._width = width
+        begin = len(self._numeric) + (len(self._gaps) if self._numeric else 0)
+        places, self._width = places_of_categories(preprocessor, begin)
+        self._columns = [
+            _Categories(name, known_categories(preprocessor, name), *found) for name, found in places.items()
+        ]
         fits = [kinds.get(name, CATEGORY) != CATEGORY for name in self._numeric]
-        fits += [kinds.get(name) == CATEGORY for name in names]
+        fits += [kinds.get(name) == CATEGORY for name in places]
         self._agrees = all(fits) and self._agree()
 
     def encode(self, people: Sequence[Values]) -> Any:
@@ -134,13 +130,9 @@ class PlainRows:
 class _Categories:
     """A column of categories: which feature is 1 for a value."""
 
-    def __init__(self, name: str, known: dict[str, str], categories: Any, rare: Any, begin: int) -> None:
+    def __init__(self, name: str, known: dict[str, str], places: dict[str, int], others: int) -> None:
         self.name, self._known = name, known
-        together = set() if rare is None else set(rare.tolist())
-        shown = [category for category in categories.tolist() if category not in together]
-        self._places = {category: begin + at for at, category in enumerate(shown)}
-        self._else = begin + len(shown) if together else -1  # where the rare ones are, and those never met
-        self.end = begin + len(shown) + bool(together)
+        self._places, self._else = places, others  # the rare ones' feature is that of those never met
         self._met: dict[str, int] = {}
 
     def place(self, value: Any) -> int:

@@ -144,6 +144,27 @@ def encode(preprocessor: ColumnTransformer, contexts: pd.DataFrame) -> Any:
     return features if isinstance(features, np.ndarray) else sparse.csr_array(features)
 
 
+def places_of_categories(
+    preprocessor: ColumnTransformer, begin: int
+) -> tuple[dict[str, tuple[dict[str, int], int]], int]:
+    """Return by column which feature is 1 for each category, and for all others (-1: none), and the width.
+
+    The first of these features has the number `begin`.
+    """
+    found = {}
+    for _, encoder, names in preprocessor.transformers_:
+        for at, name in enumerate(names if hasattr(encoder, "categories_") else ()):
+            together = getattr(encoder, "infrequent_categories_", None)
+            rare = set() if together is None or together[at] is None else set(together[at].tolist())
+            own = [category for category in encoder.categories_[at].tolist() if category not in rare]
+            found[name] = dict(zip(own, range(begin, begin + len(own)), strict=True)), -1
+            begin += len(own)
+            if rare:
+                found[name] = found[name][0], begin
+                begin += 1
+    return found, begin
+
+
 def told_missing(preprocessor: ColumnTransformer) -> set[str]:
     """Return the columns of numbers in which training had gaps: that one is missing is a feature."""
     for _, step, names in preprocessor.transformers_:

@@ -22,11 +22,21 @@ _POSITIVE_NAMES = (
 
 
 class Roles(NamedTuple):
-    """The names of the label's column, of the sensitive ones and of those to leave out."""
+    """The names of the label's column, of the sensitive ones and of those that are no features, and more."""
 
     label: str
     sensitive: list[str]
-    dropped: list[str]
+    dropped: list[str]  # those to leave out, and that of the weights
+    codes: list[str]  # numbers that are categories
+    weight: str | None
+
+    def check_features(self, contexts: pd.DataFrame, origin: str) -> None:
+        """Raise if no feature is left."""
+        if contexts.shape[1] == 0:
+            raise ValueError(
+                f"{origin} has no column left to learn from beside {self.label!r} and "
+                f"{', '.join(self.sensitive)}."
+            )
 
 
 def find_roles(
@@ -37,9 +47,13 @@ def find_roles(
     label: str | None,
     sensitive: str | Sequence[str] | None,
     drop: str | Sequence[str],
+    categorical: str | Sequence[str] = (),
+    weight: str | None = None,
 ) -> Roles:
     """Return which column is what; a guess is added to the notes."""
-    dropped = named_columns("drop", drop, frame, origin)
+    codes = named_columns("categorical", categorical, frame, origin)
+    counted = named_columns("weight", _as_list(weight), frame, origin)
+    dropped = [*named_columns("drop", drop, frame, origin), *counted]
     for role, given in (("label", _as_list(label)), ("sensitive", _as_list(sensitive))):
         for column in given:
             if column in dropped:
@@ -49,7 +63,7 @@ def find_roles(
     groups = _sensitive_columns(sensitive, frame, target, origin, notes)
     if target in groups:
         raise ValueError(f"Got {target!r} both as label and as sensitive column; expected two columns.")
-    return Roles(target, groups, dropped)
+    return Roles(target, groups, dropped, codes, counted[0] if counted else None)
 
 
 def named_columns(argument: str, given: str | Sequence[str], frame: pd.DataFrame, origin: str) -> list[str]:

@@ -3,27 +3,19 @@
 from __future__ import annotations
 
 import csv
-import io
 from collections import deque
 from collections.abc import Iterator
-from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple, TextIO
 
 import pandas as pd
 
-from evenhand.tables.csv_format import (
-    Header,
-    read_header,
-    unguarded,
-    with_mark,
-    wrong_encoding,
-)
+from evenhand.tables.csv_format import Header, read_header, unguarded, with_mark, wrong_encoding
 from evenhand.tables.decimals import decimal_of
 from evenhand.tables.files import no_sheet, pyarrow_for
-from evenhand.tables.paths import kind_of_file, open_bytes
-from evenhand.tables.pieces import parquet_files
+from evenhand.tables.paths import kind_of_file, open_text
+from evenhand.tables.pieces import ParquetPieces, parquet_files
 from evenhand.tables.workbook import full, open_sheet
 
 CHUNK = 10_000
@@ -70,10 +62,7 @@ def read_chunks(
     The rows of a folder of Parquet files are counted through, in the order of the files' names. `decimal` is
     that of `read_table`; it changes no row, but the chunks say it.
     """
-    if path.is_dir():
-        no_sheet(path, sheet)
-        return _folder_chunks(path, size, decimal)
-    ending = kind_of_file(path)
+    ending = ".parquet" if path.is_dir() else kind_of_file(path)
     if ending == ".xlsx":
         return _sheet_chunks(path, size, decimal, sheet)
     no_sheet(path, sheet)
@@ -87,19 +76,13 @@ def _csv_chunks(path: Path, size: int, encoding: str, given: str | None) -> Iter
     # Bytes that are no text become lone surrogates, so that only their row is rejected.
     errors = "surrogateescape" if known == "utf-8-sig" else "strict"
     try:
-        with _open_text(path, known, errors) as file:
+        with open_text(path, known, errors) as file:
             decimal = decimal_of(path, file, given)
             file.seek(0)
             for chunk in _decoded_chunks(path, file, size, encoding):
                 yield chunk._replace(decimal=decimal)
     except UnicodeError as error:
         raise ValueError(wrong_encoding(path, encoding)) from error
-
-
-@contextmanager
-def _open_text(path: Path, encoding: str, errors: str) -> Iterator[TextIO]:
-    with open_bytes(path) as held, io.TextIOWrapper(held, encoding, errors, newline="") as file:
-        yield file
 
 
 def _decoded_chunks(path: Path, file: TextIO, size: int, encoding: str) -> Iterator[Chunk]:
@@ -209,31 +192,15 @@ def _printable(cell: str) -> str:
 
 
 def _parquet_chunks(path: Path, size: int, decimal: str | None) -> Iterator[Chunk]:
-    pyarrow = pyarrow_for(path)
-    try:
-        file = pyarrow.parquet.ParquetFile(path)
-    except (pyarrow.ArrowException, OSError) as error:
-        raise ValueError(f"{path} is not a complete Parquet file: {error}") from error
-    with file:
-        start = 1
-        for batch in file.iter_batches(batch_size=size):
-            rows = batch.to_pandas()
-            lines = list(range(start, start + len(rows)))
-            yield Chunk(rows, lines, [], file.schema_arrow, decimal=decimal)
-            start += len(rows)
-        if start == 1:
-            yield Chunk(file.schema_arrow.empty_table().to_pandas(), [], [], file.schema_arrow)
-
-
-def _folder_chunks(path: Path, size: int, decimal: str | None) -> Iterator[Chunk]:
-    before = parquet_files(path)
-    start = 0
-    for file in before.files:
-        for chunk in _parquet_chunks(file, size, decimal):
-            yield chunk._replace(lines=[start + line for line in chunk.lines])
-            last = chunk.lines[-1] if chunk.lines else 0
-        start += last
-    before.check()
+    pieces = parquet_files(path) if path.is_dir() else ParquetPieces(path, [path])
+    schema = pyarrow_for(path).parquet.read_schema(pieces.files[0])
+    start = 1
+    for rows in pieces.frames(size):
+        yield Chunk(rows, list(range(start, start + len(rows))), [], schema, decimal=decimal)
+        start += len(rows)
+    if start == 1:
+        yield Chunk(schema.empty_table().to_pandas(), [], [], schema)
+    pieces.check()
 
 
 def _sheet_chunks(path: Path, size: int, decimal: str | None, sheet: str | None) -> Iterator[Chunk]:

@@ -14,7 +14,7 @@ from evenhand.tables.columns import kinds_of_columns, tidy_columns
 from evenhand.tables.combinations import MOST, Combinations, Key, combinations_in
 from evenhand.tables.mapping import mapped
 from evenhand.tables.pieces import Pieces, drawn
-from evenhand.tables.roles import Roles, find_roles, named_columns
+from evenhand.tables.roles import Roles, find_roles
 
 SAMPLE, PART, BUCKET, KEPT = range(4)  # streams of random numbers by row
 
@@ -26,7 +26,6 @@ class Survey:
     pieces: Pieces
     roles: Roles
     used: list[str]  # the columns that are read
-    weight: str | None
     changes: Mapping[Any, Any] | None
     rows: int
     combinations: Combinations
@@ -54,29 +53,24 @@ def survey(
     notes = list(pieces.notes)
     if not first.shape[1]:
         raise ValueError(f"{origin} has no rows; expected at least one.")
-    codes = named_columns("categorical", categorical, first, origin)
-    counted = named_columns("weight", () if weight is None else [weight], first, origin)
-    left_out = [*named_columns("drop", drop, first, origin), *counted]
-    roles = find_roles(first, origin, notes, label=label, sensitive=sensitive, drop=left_out)
-    used = [name for name in first.columns if name not in left_out or name in counted]
+    roles = find_roles(
+        first, origin, notes, label=label, sensitive=sensitive, drop=drop, categorical=categorical,
+        weight=weight,
+    )  # fmt: skip
+    used = [name for name in first.columns if name not in roles.dropped or name == roles.weight]
     counts, met = _counted(pieces, used, [roles.label, *roles.sensitive], seed, sample)
     rows = sum(counts.values())
     found = Combinations.of(counts, roles, map, origin, notes, **people)
     inside = found.in_rows(met)[0] >= 0
     met = mapped(met, map, [roles.label], origin if rows <= sample else "")
-    known = met[inside].drop(columns=[roles.label, *roles.sensitive, *counted])
+    known = met[inside].drop(columns=[roles.label, *roles.sensitive, *roles.dropped], errors="ignore")
     said: list[str] = []
-    contexts, dates = tidy_columns(known, said, codes=codes, place=pieces.place)
-    if contexts.shape[1] == 0:
-        raise ValueError(
-            f"{origin} has no column left to learn from beside {roles.label!r} and "
-            f"{', '.join(roles.sensitive)}."
-        )
+    contexts, dates = tidy_columns(known, said, codes=roles.codes, place=pieces.place)
+    roles.check_features(contexts, origin)
     if rows > sample:
         said.insert(0, f"What each column holds was decided on {sample:,} rows drawn at random.")
     notes = [*notes, *said, *found.settled.said]
-    weighs = counted[0] if counted else None
-    return Survey(pieces, roles, used, weighs, map, rows, found, contexts, dates, notes)
+    return Survey(pieces, roles, used, map, rows, found, contexts, dates, notes)
 
 
 def _counted(

@@ -128,13 +128,8 @@ def _rows(path: Path, page: Any) -> Iterator[tuple[int, list[Any]]]:
 def _blaming(path: Path) -> Iterator[None]:
     try:
         yield
-    except (ValueError, ImportError) as error:
-        if str(path) in str(error):
-            raise
-        raise _unreadable(path, error) from error
     except Exception as error:  # a damaged workbook ends in any of them
-        raise _unreadable(path, error) from error
-
-
-def _unreadable(path: Path, error: Exception) -> ValueError:
-    return ValueError(f"{path} is not a readable Excel workbook ({type(error).__name__}: {error}).")
+        if isinstance(error, (ValueError, ImportError)) and str(path) in str(error):
+            raise
+        kind = type(error).__name__
+        raise ValueError(f"{path} is not a readable Excel workbook ({kind}: {error}).") from error

@@ -158,8 +158,8 @@ def _second_reading(
         labels, groups, at = labels[known], groups[known], rows.index.to_numpy()
         numbers, codes = coding.code(rows, found.pieces.place)
         weights = np.ones(len(at))
-        if found.weight is not None:
-            weights = weights_in(rows[found.weight], found.pieces.origin, some=False).to_numpy()
+        if found.roles.weight is not None:
+            weights = weights_in(rows[found.roles.weight], found.pieces.origin, some=False).to_numpy()
         chance = drawn(at, seed, PART)
         parts = np.where(chance < share, 1, np.where(chance < 2 * share, 2, 0))
         train = parts == 0
@@ -180,7 +180,7 @@ def _second_reading(
             f"the first, which found {people(everybody)}; expected the same each time."
         )
     dataset, split = _dataset(found, coding, held)
-    mean = None if found.weight is None else weight / total.sum()
+    mean = None if found.roles.weight is None else weight / total.sum()
     about = (told.classes, told.names, total, mean, found.pieces.key())
     return dataset, split, Stream(spool, coding, coding.preprocessor(), *about)
 
@@ -215,7 +215,7 @@ def _dataset(found: Survey, coding: Coding, held: _Held) -> tuple[Dataset, Split
         crossed=tuple(found.roles.sensitive) if len(found.roles.sensitive) > 1 else (),
         merged=settled.merged,
         sha256=source.sha256(),
-        weights=None if found.weight is None else pd.Series(weights, name=found.weight),
+        weights=None if found.roles.weight is None else pd.Series(weights, name=found.roles.weight),
         whole=whole if len(parts) < sum(by_label) else None,
     )
     return dataset, Split(*(np.flatnonzero(parts == part) for part in range(3)))
