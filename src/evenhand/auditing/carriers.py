@@ -124,10 +124,7 @@ class Search(NamedTuple):
         """Return the pairs with the largest difference in probability, and their steps."""
         a, b = (self.groups[code] for code in direction)
         label = pairs.reached if self.positive is None else np.full(len(pairs), self.positive)
-        mine, theirs = (
-            np.full(len(pairs), np.nan) if said is None else said[np.arange(len(pairs)), label]
-            for said in ends
-        )
+        mine, theirs = (_probability(said, label) for said in ends)
         chosen = np.argsort(-np.nan_to_num(theirs - mine), kind="stable")[:most]
         kept = pairs.take(chosen)
         names = as_array(self.labels)
@@ -159,7 +156,6 @@ class Search(NamedTuple):
         taken[:, order] = place[who] <= step[:, None]
         decided, scores = asked(self.ask, self.carriers, pairs, who, taken)
         label = pairs.reached[who] if self.positive is None else np.full(len(who), self.positive)
-        likely = np.full(len(who), np.nan) if scores is None else scores[np.arange(len(who)), label]
         columns = [self.carriers.names[carrier] for carrier in order[at]]
         both = [
             [
@@ -178,7 +174,7 @@ class Search(NamedTuple):
                 "counterpart_value": pd.Series(both[1], dtype=object),
                 "changed": differ[who, at],
                 "decision": as_array(self.labels)[decided],
-                "probability": likely,
+                "probability": _probability(scores, label),
             }
         )
 
@@ -190,6 +186,11 @@ class Search(NamedTuple):
             return row[columns[0]]
         ones = [str(name) for name in columns if row[name] == 1]
         return ones[0] if len(ones) == 1 else ", ".join(str(row[name]) for name in columns)
+
+
+def _probability(said: Floats | None, label: Codes) -> Floats:
+    """Return each one's probability of a label; NaN where none were given."""
+    return np.full(len(label), np.nan) if said is None else said[np.arange(len(label)), label]
 
 
 def _stacked(parts: list[pd.DataFrame]) -> pd.DataFrame:

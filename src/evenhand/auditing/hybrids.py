@@ -14,6 +14,7 @@ from evenhand.arrays import Array, Codes, Flags, Floats
 from evenhand.metrics.answers import positions
 from evenhand.metrics.classifiers import as_fitted, ask, model_columns, takes_group
 from evenhand.metrics.group_columns import one_hot_features
+from evenhand.tables.columns import is_number
 
 ROWS = 50_000  # that a model is asked about at once
 FOLDS = 3
@@ -144,11 +145,8 @@ class Surrogate:
 
     def __call__(self, rows: pd.DataFrame, groups: Codes, people: Codes) -> tuple[Codes, Floats | None]:
         """Ask, for rows made of each person, the trees that have not seen that person."""
-        said, table, fold = (
-            np.zeros((len(rows), self._n_labels)),
-            self._table(rows, groups),
-            self._fold[people],
-        )
+        said, table = np.zeros((len(rows), self._n_labels)), self._table(rows, groups)
+        fold = self._fold[people]
         for k, model in enumerate(self._models):
             if (fold == k).any():
                 said[np.ix_(fold == k, model.classes_)] = model.predict_proba(table[fold == k])
@@ -198,8 +196,7 @@ def _name(columns: list[Any]) -> str:
 
 def categories_of(column: pd.Series[Any]) -> pd.Index[Any] | None:
     """Return the values that are told apart, the commonest first; None for numbers and dates."""
-    numeric = pd.api.types.is_numeric_dtype(column.dtype) and not pd.api.types.is_bool_dtype(column.dtype)
-    if numeric or pd.api.types.is_datetime64_any_dtype(column.dtype):
+    if is_number(column) or pd.api.types.is_datetime64_any_dtype(column.dtype):
         return None
     return column.value_counts().index[:MOST_CATEGORIES].astype(object)
 

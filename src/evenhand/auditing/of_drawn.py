@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from evenhand.auditing.drawn import Draw, Drawn
-from evenhand.auditing.people import PAIR_COLUMNS, neighbour_pairs
+from evenhand.auditing.people import PAIR_COLUMNS, neighbour_pairs, with_rows
 from evenhand.auditing.predictions import at_threshold
 from evenhand.auditing.table import MetricTable
 from evenhand.auditing.twin_result import Twins
@@ -60,8 +60,7 @@ class OfDrawn:
             found = gower_neighbours(others, **self.near)
             table.consistency(found.indices, everybody, drawn.strata)
             pairs = neighbour_pairs(others, answers, everybody, found, n_listed)
-            at = {name: drawn.rows[pairs[name].to_numpy(dtype=np.int64)] for name in ("person", "neighbour")}
-            pairs = pairs.assign(**at)
+            pairs = with_rows(pairs, ("person", "neighbour"), drawn.rows)
         metrics = table.frame()
         if drawn.strata is not None and len(metrics):
             told = ", ".join(_NAMES[name] for name in metrics["metric"])

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from evenhand.arrays import Array
+from evenhand.arrays import Array, Codes
 from evenhand.metrics.answers import Answers
 from evenhand.metrics.gower import Neighbours
 from evenhand.wording import as_plain
@@ -45,11 +46,7 @@ def people_apart(
                 if len(answers.labels) > 2 or action == 1:
                     listed[f"P({label}) as {group}"] = every[at, code, action]
     found = pd.DataFrame(listed, index=at)
-    if frame is None:
-        return found
-    features = frame.iloc[at].set_axis(at)
-    taken = {"person", *found.columns}  # the index is called person where it becomes a column
-    return found.join(features.rename(columns=lambda name: f"{name} " if name in taken else name))
+    return found if frame is None else beside_features(found, frame.iloc[at].set_axis(at))
 
 
 def neighbour_pairs(
@@ -93,6 +90,20 @@ def in_words(value: Any) -> str:
         return str(int(value))
     midnight = isinstance(value, pd.Timestamp) and value == value.normalize()
     return str(value.date() if midnight else value)
+
+
+def with_rows(table: pd.DataFrame, columns: Sequence[str], rows: Codes) -> pd.DataFrame:
+    """Return a table whose people, given by position, are numbered by these rows; -1, nobody real, stays."""
+    if table.empty:
+        return table
+    at = {name: table[name].to_numpy(dtype=np.int64) for name in columns}
+    return table.assign(**{name: np.where(who < 0, -1, rows[who]) for name, who in at.items()})
+
+
+def beside_features(found: pd.DataFrame, features: pd.DataFrame) -> pd.DataFrame:
+    """Return findings about people with their features; a blank follows names that are taken."""
+    taken = {"person", *found.columns}  # the index is called person where it becomes a column
+    return found.join(features.rename(columns=lambda name: f"{name} " if name in taken else name))
 
 
 def as_records(frame: pd.DataFrame) -> list[dict[str, Any]]:

@@ -8,10 +8,12 @@ from html import escape
 from pathlib import Path
 from typing import Any, NotRequired, TypedDict
 
+import numpy as np
 import pandas as pd
 
+from evenhand.arrays import Codes
 from evenhand.auditing.certificate import Certificate
-from evenhand.auditing.people import as_records, plain
+from evenhand.auditing.people import as_records, plain, with_rows
 from evenhand.auditing.searching.result import FlipSearch
 from evenhand.auditing.sentences import describe, groups_here
 from evenhand.auditing.statutory import SMALL, Statutory
@@ -132,6 +134,14 @@ class Audit:
         """Return the same findings with more notes."""
         return replace(self, notes=[*self.notes, *notes])
 
+    def numbered(self, rows: Codes) -> Audit:
+        """Return the same findings with people numbered by their rows in a file, from 0."""
+        neighbours = with_rows(self.neighbours, ("person", "neighbour"), rows)
+        people = self.people.set_axis(rows[self.people.index.to_numpy(dtype=np.int64)])
+        twins = None if self.twins is None else self.twins.numbered(rows)
+        search = None if self.search is None else self.search.numbered(rows)
+        return replace(self, people=people, neighbours=neighbours, twins=twins, search=search)
+
     def summary(self) -> str:
         """Return the findings in plain words: what was measured, never a verdict."""
         return describe(self)
@@ -183,6 +193,7 @@ class Audit:
         pairs = self.neighbours.assign(
             person=self.neighbours["person"] + 1, neighbour=self.neighbours["neighbour"] + 1
         )
+        more = {"twins": self.twins, "worst": self.worst, "search": self.search}
         return {
             "about": plain(dict(self.about)),
             "summary": self.summary(),
@@ -192,9 +203,7 @@ class Audit:
             "neighbours": as_records(pairs),
             "subgroups": as_records(self.subgroups),
             "thresholds": as_records(self.thresholds),
-            "twins": None if self.twins is None else self.twins.to_dict(),
-            "worst": None if self.worst is None else self.worst.to_dict(),
-            "search": None if self.search is None else self.search.to_dict(),
+            **{name: found and found.to_dict() for name, found in more.items()},
         }
 
     def to_json(self, path: str | Path | None = None) -> str:

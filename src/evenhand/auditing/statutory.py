@@ -106,12 +106,11 @@ def on_weights(counted: Tally, *, tested: bool = False) -> list[str]:
     """Return a note if people stood for several."""
     if counted.squares is None:
         return []
-    told = "People count as those they stand for (sample_weight)."
     tests = (
         " Tests and limits are those of as many people as would say as much if all counted alike, and how "
+        "many selections would have to change is not said."
     )
-    tests += "many selections would have to change is not said."
-    return [told + tests * tested]
+    return ["People count as those they stand for (sample_weight)." + tests * tested]
 
 
 def _texts(table: pd.DataFrame) -> pd.DataFrame:

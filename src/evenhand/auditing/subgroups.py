@@ -19,7 +19,7 @@ import pandas as pd
 from evenhand.arrays import Array, Codes, Flags
 from evenhand.groups import sorted_unique
 from evenhand.metrics.shares import difference_limits, share_limits
-from evenhand.tables.columns import days_of
+from evenhand.tables.columns import days_of, is_number
 
 _SIDES = [f"{what}_{side}" for side in ("least", "most") for what in ("group", "people", "rate")]
 COLUMNS = ["subgroup", "people", "rate", *_SIDES, "difference", "low", "high"]
@@ -126,8 +126,7 @@ def cut(column: pd.Series[Any]) -> Parts:
     """Cut a feature into at most PARTS parts; missing values are a part of their own."""
     name = column.name
     dates = pd.api.types.is_datetime64_any_dtype(column.dtype)
-    numbers = pd.api.types.is_numeric_dtype(column.dtype) and not pd.api.types.is_bool_dtype(column.dtype)
-    if dates or numbers:
+    if dates or is_number(column):
         values = (days_of(column) // 1 if dates else column).to_numpy(dtype=float, na_value=np.nan)
         known = values[~np.isnan(values)]
         if len(pd.unique(known)) > PARTS:

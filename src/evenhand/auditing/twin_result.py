@@ -5,11 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any, TypedDict
 
-import numpy as np
 import pandas as pd
 
 from evenhand.arrays import Codes
-from evenhand.auditing.people import as_records, plain
+from evenhand.auditing.people import as_records, plain, with_rows
 from evenhand.wording import people
 
 _NAMED = 5  # columns in a sentence
@@ -84,12 +83,7 @@ class Twins:
 
     def numbered(self, rows: Codes) -> Twins:
         """Return the same findings with people numbered by their rows in a file, from 0."""
-        people, steps = (
-            table.assign(**{name: np.where(table[name] < 0, -1, rows[table[name]]) for name in _NUMBERED})
-            if len(table)
-            else table
-            for table in (self.people, self.steps)
-        )
+        people, steps = (with_rows(table, _NUMBERED, rows) for table in (self.people, self.steps))
         return replace(self, people=people, steps=steps)
 
     def to_dict(self) -> dict[str, Any]:

@@ -89,16 +89,8 @@ class _Columns:
 class _Settings:
     """How to measure."""
 
-    threshold: float | None
-    epsilon: float
-    n_listed: int
-    min_group: int
-    seed: int
-    twins: bool | dict[str, Any]
-    certify: bool | dict[str, Any]
-    search: bool | dict[str, Any]
+    options: dict[str, Any]  # of `audit`
     progress: Progress
-    engine: str
 
     def audit(
         self, asked: Any, X: pd.DataFrame, y: Any, groups: Any, pos_label: Any, rows: Codes, weights: Any
@@ -111,18 +103,10 @@ class _Settings:
             )
         with self.progress.stage("Measuring"):
             found = audit(
-                asked, X if X.shape[1] else None, None if y is None else y.to_numpy(),
-                sensitive_features=groups, pos_label=pos_label, epsilon=self.epsilon,
-                threshold=self.threshold, n_listed=self.n_listed, random_state=self.seed, k=_NEIGHBOURS,
-                min_group=self.min_group, sample_weight=weights, twins=self.twins,
-                certify=self.certify, search=self.search, engine=self.engine,
+                asked, X if X.shape[1] else None, None if y is None else y.to_numpy(), k=_NEIGHBOURS,
+                sensitive_features=groups, pos_label=pos_label, sample_weight=weights, **self.options,
             )  # fmt: skip
-        pairs = {name: rows[found.neighbours[name].to_numpy(np.int64)] for name in ("person", "neighbour")}
-        people = found.people.set_axis(rows[found.people.index.to_numpy(dtype=np.int64)])
-        twins = None if found.twins is None else found.twins.numbered(rows)
-        search = None if found.search is None else found.search.numbered(rows)
-        neighbours = found.neighbours.assign(**pairs)
-        return replace(found, people=people, neighbours=neighbours, twins=twins, search=search)
+        return found.numbered(rows)
 
 
 def audit_file(
@@ -173,9 +157,11 @@ def audit_file(
         label, sensitive, positive, drop or (), categorical or (), unknown, merge_small,
         one_of("part", part, PARTS), map or {}, weight,
     )  # fmt: skip
-    settings = _Settings(
-        threshold, epsilon, n_listed, min_group, seed, twins, certify, search, progress or Progress(), engine
-    )
+    options: dict[str, Any] = {
+        "threshold": threshold, "epsilon": epsilon, "n_listed": n_listed, "min_group": min_group,
+        "random_state": seed, "twins": twins, "certify": certify, "search": search, "engine": engine,
+    }  # fmt: skip
+    settings = _Settings(options, progress or Progress())
     if part != "all" and not isinstance(held, Deployed):
         raise ValueError(f"Got part={part!r}, but only a model of `evenhand fit` knows its parts.")
     if isinstance(held, Deployed):
@@ -200,11 +186,11 @@ def _audit_table(
         said = frame[predictions] = without_blanks(frame[predictions])
         if label is None:
             label = predictions  # which is no feature, and has the labels' names
-            if settings.threshold is None:
+            if (threshold := settings.options["threshold"]) is None:
                 check_decisions(frame[predictions])
             else:
-                said = decide_at(frame, predictions, settings.threshold)
-                positive = decisions_at(settings.threshold)[1]
+                said = decide_at(frame, predictions, threshold)
+                positive = decisions_at(threshold)[1]
                 table, columns = replace(table, frame=frame), replace(columns, positive=positive)
     added = [name for name in added_by_predict(frame) if name not in (label, *sensitive)]
     also = [predictions] if predictions and predictions != label else []
@@ -212,7 +198,7 @@ def _audit_table(
         table, label=label, sensitive=sensitive or None, pos_label=columns.positive,
         categorical=columns.categorical, drop=list(dict.fromkeys([*columns.drop, *added, *also])),
         map=None if named else columns.map, unknown=columns.unknown, merge_small=columns.merge_small,
-        min_group=settings.min_group, weight=columns.weight, featureless=predictions is not None,
+        min_group=settings.options["min_group"], weight=columns.weight, featureless=predictions is not None,
     )  # fmt: skip
     settings.progress.say(repr(dataset))
     rows = dataset.row_numbers

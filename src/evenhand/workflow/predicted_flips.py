@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 
 from evenhand.auditing import Audit
+from evenhand.auditing.people import beside_features
 from evenhand.frames import as_pandas
 from evenhand.groups import encode_groups
 from evenhand.metrics.bootstrap import share_interval
@@ -100,6 +101,4 @@ class PredictedFlips:
             listed[f"decided as {name}"] = np.where(listed["flips"], decided, listed["decision"])
             listed[f"P({positive}) as {name}"] = some[column].to_numpy(dtype=float)
         found = pd.DataFrame(listed, index=some[ROW].to_numpy(dtype=np.int64))
-        features = some[self.features].set_axis(found.index, axis=0)
-        taken = {"person", *found.columns}
-        return found.join(features.rename(columns=lambda name: f"{name} " if name in taken else name))
+        return beside_features(found, some[self.features].set_axis(found.index, axis=0))

@@ -125,12 +125,8 @@ class Certificate:
         """Return both findings as columns of texts: the person, what is said about them, and the bound."""
         columns = {}
         for title, worst in (("farthest apart", self.worst), ("decided differently", self.flip)):
-            cells = (
-                {}
-                if worst.person is None
-                else {name: in_words(value) for name, value in worst.person.items()}
-            )
-            cells |= {
+            person: Any = {} if worst.person is None else worst.person
+            cells = {name: in_words(value) for name, value in person.items()} | {
                 f"P({self.label}) as {name}": f"{value:.4f}" for name, value in worst.probabilities.items()
             }
             cells |= {f"decided as {name}": str(value) for name, value in worst.decisions.items()}

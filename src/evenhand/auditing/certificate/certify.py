@@ -225,7 +225,8 @@ def _finding(
         return Worst(None, {}, {}, float("nan"), 0.0 if nobody else min(1.0, bound + _ROUNDING), nobody)
     chosen, numbers = best.person
     row = domain.rows(chosen[None], numbers[None])
-    asked: Any = row.to_numpy() if model is held.policies and not _named(model) else row
+    nameless = model is held.policies and not hasattr(model, "feature_names_in_")
+    asked: Any = row.to_numpy() if nameless else row
     said = model.probabilities_by_group(asked)[0]
     decided = decided_at(held.threshold, said, held.positive)
     labels, every = held.policies.classes_.tolist(), list(held.policies.groups_)
@@ -253,7 +254,3 @@ def _person(domain: Domain, row: pd.Series[Any]) -> pd.Series[Any]:
         elif domain.columns[name][0].whole and not pd.isna(person[name]):
             person[name] = int(person[name])
     return person
-
-
-def _named(model: Any) -> bool:
-    return hasattr(model, "feature_names_in_")

@@ -80,12 +80,8 @@ def _bound(
     up, down, state = np.empty(pairs), np.empty(pairs), np.zeros(pairs, np.int64)
     worth, best = np.empty((pairs, 2, values)), np.empty((pairs, 2, len(two.first) - 1))
     total, worths, units = np.empty((pairs, 2)), np.empty(values), np.empty(len(two.start))
-    turned, kept, touch, kept_by_trees = (
-        lines.copy(),
-        owed.copy(),
-        tilt.copy(),
-        grown.owed[: len(tree_prices)].copy(),
-    )
+    turned, kept, touch = lines.copy(), owed.copy(), tilt.copy()
+    kept_by_trees = grown.owed[: len(tree_prices)].copy()
     lowest, bold, due = np.inf, 1.0, 0.0
     for _ in range(rounds):
         excess, one, other = weigh(two, aim, touch, up, down)

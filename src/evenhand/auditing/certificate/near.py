@@ -185,10 +185,7 @@ class NearTree(Tree):
             low, high, np.where(free, -np.inf, a), np.where(free, np.inf, b), left, column
         )
         able &= low <= high
-        low, high = (
-            np.where(able, low, self.low[self.first[column]]),
-            np.where(able, high, self.low[self.first[column]]),
-        )
+        low, high = (np.where(able, end, self.low[self.first[column]]) for end in (low, high))
         with np.errstate(invalid="ignore"):
             middle = np.nan_to_num((a + b) / 2, nan=np.inf)
         below, above = able & (low < middle), able & ((middle < high) | (high == low))
@@ -222,10 +219,7 @@ def _repriced(boxes: Boxes, at: Codes, ends: Floats) -> Any:
         base = np.where(has[:, one, None], prices[:, :, one], prices[:, :, one + 1])
         start = np.where(has[:, one], had[:, one], had[:, one + 1])
         lines.append(base[:, :, None] + rise[:, :, None] * (ends - start[:, None])[:, None])
-    upper, below, above = (
-        np.where(has[:, 1], had[:, 1], had[:, 0]),
-        has[:, 0] | has[:, 1],
-        has[:, 2] | has[:, 3],
-    )
+    upper = np.where(has[:, 1], had[:, 1], had[:, 0])
+    below, above = has[:, 0] | has[:, 1], has[:, 2] | has[:, 3]
     first = below[:, None] & ((ends <= upper[:, None]) | ~above[:, None])
     return np.where(first[:, None], lines[0], lines[1])

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from evenhand.arrays import Codes
-from evenhand.auditing.people import as_records, differences, in_words, plain
+from evenhand.auditing.people import as_records, beside_features, differences, in_words, plain, with_rows
 from evenhand.auditing.searching.members import Members, different, gap_between
 from evenhand.wording import as_plain, listed, people
 
@@ -91,10 +91,7 @@ class FlipSearch:
 
     def numbered(self, rows: Codes) -> FlipSearch:
         """Return the same findings with people numbered by their rows in a file, from 0."""
-        people, farthest = (
-            table.assign(person=rows[table["person"].to_numpy(dtype=np.int64)]) if len(table) else table
-            for table in (self.people, self.farthest)
-        )
+        people, farthest = (with_rows(table, ["person"], rows) for table in (self.people, self.farthest))
         return replace(self, people=people, farthest=farthest)
 
     def to_dict(self) -> dict[str, Any]:
@@ -128,8 +125,8 @@ def people_table(members: Members, codes: Codes, start: Codes, label: Any) -> pd
     found["changed"] = [
         differences(real.iloc[at], row) for at, (_, row) in enumerate(rows.astype(object).iterrows())
     ]
-    features = rows.rename(columns=lambda name: f"{name} " if name in found else name)
-    return pd.DataFrame(found).join(features).sort_values("gap", ascending=False, kind="stable")
+    told = beside_features(pd.DataFrame(found), rows)
+    return told.sort_values("gap", ascending=False, kind="stable")
 
 
 def _features(table: pd.DataFrame, found: FlipSearch) -> list[Any]:
