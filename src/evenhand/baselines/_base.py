@@ -9,7 +9,7 @@ from typing import Any, Self
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.metrics import accuracy_score
-from sklearn.utils import Tags, check_random_state
+from sklearn.utils import Tags
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -144,11 +144,6 @@ class Baseline(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 def wants_to_stop(callback: Callback, step: int, model: Any) -> bool:
     """Call the checkpoint callback, if there is one; True ends the training."""
     return callback is not None and bool(callback(step, model))
-
-
-def generator(random_state: Any) -> np.random.Generator:
-    """Return NumPy's generator for scikit-learn's `random_state`: None, a whole number or a RandomState."""
-    return np.random.default_rng(check_random_state(random_state).randint(2**31, size=4))
 
 
 def two_columns(positive: Floats) -> Floats:

@@ -10,8 +10,9 @@ from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 
 from evenhand.arrays import Array, Codes, Floats
-from evenhand.baselines._base import Baseline, Callback, dense, generator, two_columns, wants_to_stop
+from evenhand.baselines._base import Baseline, Callback, dense, two_columns, wants_to_stop
 from evenhand.checks import integer, number
+from evenhand.metrics.bootstrap import generator
 
 
 class Randomised(Baseline):

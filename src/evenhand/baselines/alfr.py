@@ -10,8 +10,9 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
 from evenhand.arrays import Codes, Floats
 from evenhand.baselines._adversarial import Batch, Game, Players, Weights, one_hot, represent, start_players
-from evenhand.baselines._base import VARIANTS, Baseline, Callback, dense, generator, wants_to_stop
+from evenhand.baselines._base import VARIANTS, Baseline, Callback, dense, wants_to_stop
 from evenhand.checks import integer, number, one_of
+from evenhand.metrics.bootstrap import generator
 from evenhand.network import Network, forward, softmax
 
 

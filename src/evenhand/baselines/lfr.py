@@ -11,17 +11,10 @@ from scipy.optimize import OptimizeResult, minimize
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
 from evenhand.arrays import Codes, Floats
-from evenhand.baselines._base import (
-    VARIANTS,
-    Baseline,
-    Callback,
-    dense,
-    generator,
-    two_columns,
-    wants_to_stop,
-)
+from evenhand.baselines._base import VARIANTS, Baseline, Callback, dense, two_columns, wants_to_stop
 from evenhand.baselines._prototypes import Losses, People, Prototypes, assign, objective
 from evenhand.checks import integer, number, one_of
+from evenhand.metrics.bootstrap import generator
 
 # L_z has a corner exactly where the groups are even, and L-BFGS stops there, far from the minimum. So the
 # corner is rounded, first widely, then hardly at all; benchmarks/lfr.py shows what that is worth.

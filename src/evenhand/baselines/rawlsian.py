@@ -7,17 +7,10 @@ from typing import Any, Self
 import numpy as np
 
 from evenhand.arrays import Codes, Floats
-from evenhand.baselines._base import (
-    VARIANTS,
-    Baseline,
-    Callback,
-    dense,
-    generator,
-    two_columns,
-    wants_to_stop,
-)
+from evenhand.baselines._base import VARIANTS, Baseline, Callback, dense, two_columns, wants_to_stop
 from evenhand.baselines._chaining import choose_from_chains, play_rounds
 from evenhand.checks import integer, number, one_of
+from evenhand.metrics.bootstrap import generator
 
 
 class Rawlsian(Baseline):

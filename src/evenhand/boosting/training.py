@@ -16,6 +16,7 @@ from evenhand.bandits.kernels.structs import People
 from evenhand.bandits.training import TrainingDivergedError, same
 from evenhand.boosting.ascent import ascend, prices_of, say, spread_of
 from evenhand.boosting.trees import Trees, from_lightgbm, joined
+from evenhand.network import softmax
 from evenhand.rewards.rate_lines import watch_all
 from evenhand.rewards.rates import Rates, RateTerm
 from evenhand.rewards.registry import TERMS, stiffness
@@ -224,9 +225,7 @@ def _averaged(trees: Trees, n_scores: int) -> Trees:
 
 def mixed(said: Floats, beside: Beside) -> Floats:
     """Return the policies whose logits are the weighted mean of those of trees and of others."""
-    logs = beside.share * log_of(said) + (1 - beside.share) * beside.logs
-    together = np.exp(logs - logs.max(axis=2, keepdims=True))
-    return np.asarray(together / together.sum(axis=2, keepdims=True))
+    return np.asarray(softmax(beside.share * log_of(said) + (1 - beside.share) * beside.logs))
 
 
 def log_of(said: Floats) -> Floats:

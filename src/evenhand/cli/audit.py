@@ -9,7 +9,7 @@ import typer
 
 from evenhand.checks import MIN_GROUP
 from evenhand.cli import options
-from evenhand.cli.console import Notes, command_line, on_stdout, print_json
+from evenhand.cli.console import Notes, command_line, print_json, show, show_written, write_report
 from evenhand.wording import printable
 
 EXAMPLES = (
@@ -132,8 +132,6 @@ def run(
     from evenhand.cuda import check_engine
     from evenhand.report.from_audit import summary_of_audit
     from evenhand.report.persons import MOST_PERSONS
-    from evenhand.report.render import write_html
-    from evenhand.report.summary import write_summary
     from evenhand.tables.paths import bare_name
     from evenhand.workflow.file_audit import audit_file
     from evenhand.workflow.large_file import large_file
@@ -174,13 +172,11 @@ def run(
         model=str(model) if model else f"Column {predictions}", filled=filled,
     )  # fmt: skip
     whole["studies"][0]["notes"].append(PERSON_NUMBER)
-    writes = (("summary", summary, write_summary), ("report", report, write_html))
-    written = {what: str(write(whole, path)) for what, path, write in writes if path is not None}
+    written = write_report(whole, report, summary)
     if as_json:
         tables = {"statutory": filled.to_dict()} if filled else {}
         print_json(done.audit.to_dict() | tables | {"written": written})
         return
     said = done.audit.summary() + (f"\n\n{filled.summary()}\n" if filled else "")
-    on_stdout().print(printable(said), soft_wrap=True, markup=False)
-    for what, path in written.items():
-        on_stdout().print(f"{what:12} {path}", soft_wrap=True, markup=False)
+    show(printable(said))
+    show_written(written)

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from evenhand.cli import options
-from evenhand.cli.console import on_stdout, print_json
+from evenhand.cli.console import print_json, show
 
 EXAMPLES = "[bold]Example[/]\n\nevenhand compress model.skops --group Female -o single.skops"
 
@@ -32,6 +32,6 @@ def run(
     check_written(output, inputs=[model])
     written = open_model(model, max_bytes=max_model_size << 30).compress(group).save(output)
     if as_json:
-        print_json({"written": {"model": str(written)}, "group": group})
+        print_json({"written": {"model": written}, "group": group})
     else:
-        on_stdout().print(str(written), soft_wrap=True, markup=False)
+        show(str(written))

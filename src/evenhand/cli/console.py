@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import shlex
 import sys
-from typing import Any
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import typer
 from rich.console import Console
@@ -16,6 +18,9 @@ from typer.core import TyperGroup
 from evenhand.checks import JobFailedError
 from evenhand.progress import Progress, to_stderr
 from evenhand.wording import printable
+
+if TYPE_CHECKING:
+    from evenhand.report.summary import Summary
 
 FAILED, MISUSED, INTERRUPTED = 1, 2, 130
 _MISUSES = (ValueError, TypeError, FileNotFoundError, IsADirectoryError, ImportError)
@@ -68,6 +73,25 @@ def note(text: str) -> None:
 def warn(text: str) -> None:
     """Tell the user what they must know, terminal or not."""
     on_stderr().print(f"[yellow]Note:[/] {escape(printable(text))}", highlight=False, soft_wrap=True)
+
+
+def show(text: str) -> None:
+    """Print a result as it is, however long its lines."""
+    on_stdout().print(text, soft_wrap=True, markup=False)
+
+
+def show_written(written: Mapping[str, Path]) -> None:
+    """Print which files were written, by what they are."""
+    for what, path in written.items():
+        show(f"{what.replace('_', ' '):12} {path}")
+
+
+def write_report(whole: Summary, report: Path | None, summary: Path | None) -> dict[str, Path]:
+    """Write a page and its data where they are asked for; return the files by what they are."""
+    from evenhand.report import write_html, write_summary
+
+    writes = (("summary", summary, write_summary), ("report", report, write_html))
+    return {what: write(whole, path) for what, path, write in writes if path is not None}
 
 
 def print_json(document: Any) -> None:

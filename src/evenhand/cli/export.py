@@ -10,7 +10,7 @@ import typer
 
 from evenhand.checks import JobFailedError, one_of
 from evenhand.cli import options
-from evenhand.cli.console import on_stdout, print_json
+from evenhand.cli.console import print_json, show
 
 EXAMPLES = (
     "[bold]Examples[/]\n\n"
@@ -48,7 +48,6 @@ def run(
     finally:
         opened.close()
     if as_json:
-        print_json({"written": [str(path) for path in files]})
-        return
-    for path in files:
-        on_stdout().print(str(path), soft_wrap=True, markup=False)
+        print_json({"written": files})
+    else:
+        show("\n".join(map(str, files)))

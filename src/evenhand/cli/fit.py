@@ -10,11 +10,20 @@ import typer
 
 from evenhand.checks import MIN_GROUP, number, one_of
 from evenhand.cli import options
-from evenhand.cli.console import Notes, command_line, on_stdout, print_json, print_table, say, warn
+from evenhand.cli.console import (
+    Notes,
+    command_line,
+    on_stdout,
+    print_json,
+    print_table,
+    say,
+    show_written,
+    warn,
+    write_report,
+)
 from evenhand.workflow.defaults import CRITERIA, PARITY_BOUND, POLICIES, WEIGHTS
 
 if TYPE_CHECKING:
-    from evenhand.report.summary import Summary
     from evenhand.workflow.candidates import Candidate
     from evenhand.workflow.choosing import Choice, Wanted
     from evenhand.workflow.frontier import Frontier
@@ -158,14 +167,14 @@ def run(
             raise
         written = _write_model(choice, output)
     if report or summary:
-        written |= _write_report(frontier.summary(**wanted), report, summary)
+        written |= write_report(frontier.summary(**wanted), report, summary)
     if as_json:
         print_json(
             {"chosen": choice.candidate.name, "criterion": choice.criterion, "bounds": choice.bounds,
              "threshold": frontier.parts.threshold,
              "test": choice.test, "groups": choice.groups, "models": _entries(frontier, choice.candidate),
              "references": _references(frontier), "notes": [*frontier.notes, *choice.notes],
-             "written": {k: str(v) for k, v in written.items()}}
+             "written": written}
         )  # fmt: skip
     else:
         _show(frontier, choice, written)
@@ -205,13 +214,6 @@ def _write_model(choice: Choice, output: Path) -> dict[str, Path]:
         text = to_markdown(card) if kind == "md" else json.dumps(card, indent=2)
         written[f"card_{kind}"] = write_text(path, text)
     return written
-
-
-def _write_report(whole: Summary, report: Path | None, summary: Path | None) -> dict[str, Path]:
-    from evenhand.report import write_html, write_summary
-
-    writes = (("summary", summary, write_summary), ("report", report, write_html))
-    return {what: write(whole, path) for what, path, write in writes if path is not None}
 
 
 def _entries(frontier: Frontier, chosen: Candidate | None) -> list[dict[str, Any]]:
@@ -265,8 +267,7 @@ def _show(frontier: Frontier, choice: Choice, written: dict[str, Path]) -> None:
     on_stdout().print()
     print_table(f"Chosen: {choice.candidate.name} (test part)", ["", "value", "95 % interval"], rows)
     on_stdout().print()
-    for what, path in written.items():
-        on_stdout().print(f"{what.replace('_', ' '):12} {path}", soft_wrap=True, markup=False)
+    show_written(written)
     for note in choice.notes:
         warn(note)
     if choice.same_answer > 0.99:

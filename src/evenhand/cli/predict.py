@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from evenhand.cli import options
-from evenhand.cli.console import command_line, on_stdout, print_json, warn
+from evenhand.cli.console import command_line, print_json, show, warn
 
 if TYPE_CHECKING:
     from evenhand.workflow.deciding import Outcome
@@ -105,11 +105,9 @@ def run(
 def _show(found: Outcome) -> None:
     if found.output is not None:
         share = 100 * found.would_flip / max(1, found.decided)
-        on_stdout().print(
+        show(
             f"Decided about {found.decided:,} people, of whom {found.would_flip:,} ({share:.1f} %) would get "
-            f"a different decision in another group. Written to {found.output}",
-            soft_wrap=True,
-            markup=False,
+            f"a different decision in another group. Written to {found.output}"
         )
     for note in found.notes:
         warn(note)

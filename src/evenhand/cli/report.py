@@ -9,7 +9,7 @@ import typer
 
 from evenhand.checks import one_of
 from evenhand.cli import options
-from evenhand.cli.console import on_stdout, print_json
+from evenhand.cli.console import on_stdout, print_json, show
 from evenhand.report.render import render, write_html
 from evenhand.report.serve import serve
 from evenhand.report.static import FORMATS, write_figures
@@ -52,7 +52,6 @@ def run(
     if figures is not None:
         written += write_figures(whole, figures_dir, figures)
     if as_json:
-        print_json({"written": [str(path) for path in written]})
-        return
-    for path in written:
-        on_stdout().print(str(path), soft_wrap=True, markup=False)
+        print_json({"written": written})
+    else:
+        show("\n".join(map(str, written)))

@@ -9,7 +9,7 @@ import typer
 
 from evenhand.checks import one_of
 from evenhand.cli import options
-from evenhand.cli.console import on_stdout, print_json, warn
+from evenhand.cli.console import print_json, show, warn
 from evenhand.datasets import Dataset
 from evenhand.progress import to_stderr
 from evenhand.protocol.engines import run_trials
@@ -74,12 +74,9 @@ def run(
     if len(results.failures):
         warn(f"{len(results.failures)} trials failed; {out / 'failures.csv'} says why.")
     if as_json:
-        paths = [str(path) for path in written]
-        print_json({"out": str(out), "written": paths, "sentences": list(results.sentences)})
-        return
-    on_stdout().print(str(results), markup=False, soft_wrap=True)
-    for path in written:
-        on_stdout().print(str(path), soft_wrap=True, markup=False)
+        print_json({"out": out, "written": written, "sentences": list(results.sentences)})
+    else:
+        show("\n".join(map(str, [results, *written])))
 
 
 def _detail(dataset: Dataset, out: Path) -> Study:

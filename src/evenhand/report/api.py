@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from markupsafe import Markup
-
-from evenhand.report.render import _environment, _source
+from evenhand.report.render import fill
 
 
 def api_page(document: dict[str, Any]) -> str:
@@ -40,16 +38,12 @@ def api_page(document: dict[str, Any]) -> str:
         for name, shape in document["components"]["schemas"].items()
     ]
     problems = document["paths"]["/decide"]["post"]["responses"]
-    return (
-        _environment()
-        .get_template("api.html.j2")
-        .render(
-            asked=asked,
-            shapes=shapes,
-            problems={status: told["description"] for status, told in problems.items() if status != "200"},
-            style=Markup(_source("style.css")),
-            policy="default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'",
-        )
+    return fill(
+        "api.html.j2",
+        asked=asked,
+        shapes=shapes,
+        problems={status: told["description"] for status, told in problems.items() if status != "200"},
+        policy="default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'",
     )
 
 

@@ -128,12 +128,8 @@ def _with_detail(study: Study, detail: Study | None) -> Study:
 
 def published_study(frontier: Frontier, choice: Choice) -> RewardStudy:
     """Train the published reward on the same people, and measure its push where policies still differ."""
-    settings, parts, loosest, chosen = (
-        frontier.settings,
-        frontier.parts,
-        frontier.trained[0],
-        choice.candidate,
-    )
+    settings, parts = frontier.settings, frontier.parts
+    loosest, chosen = frontier.trained[0], choice.candidate
     model = CooperativeBandits.published(
         PUBLISHED_WEIGHT, epochs=settings.epochs, random_state=settings.seed
     ).fit(parts.train.X, parts.train.y, sensitive_features=parts.train.s)

@@ -2,42 +2,34 @@
 
 from __future__ import annotations
 
-import base64
-import hashlib
 from datetime import UTC, datetime
 from typing import Any
 
 from markupsafe import Markup
 
-from evenhand.report.render import _environment, _source, visible
+from evenhand.report.render import fill, hash_of, source, visible
 
 _SUMMED = ("decisions", "explored", "floors")
 
 
 def live_page(status: dict[str, Any]) -> str:
     """Return the page of a service's status; it brings itself up to date every few seconds."""
-    script = _source("live.js")
-    allowed = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
-    return (
-        _environment()
-        .get_template("live.html.j2")
-        .render(
-            status=visible(status),
-            groups=visible(_by_group(status)),
-            when=_when,
-            style=Markup(_source("style.css")),
-            script=Markup(script),
-            policy="default-src 'none'; style-src 'unsafe-inline'; connect-src 'self'; base-uri 'none'; "
-            f"form-action 'none'; script-src 'sha256-{allowed}'",
-        )
+    script = source("live.js")
+    return fill(
+        "live.html.j2",
+        status=visible(status),
+        groups=visible(_by_group(status)),
+        when=_when,
+        script=Markup(script),
+        policy="default-src 'none'; style-src 'unsafe-inline'; connect-src 'self'; base-uri 'none'; "
+        f"form-action 'none'; script-src {hash_of(script)}",
     )
 
 
 def sign_in_page(said: str) -> str:
     """Return the page that asks for the administering token, with a sentence above the form."""
-    page = _environment().get_template("sign_in.html.j2")
     policy = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'self'"
-    return page.render(said=said, style=Markup(_source("style.css")), policy=policy)
+    return fill("sign_in.html.j2", said=said, policy=policy)
 
 
 def _by_group(status: dict[str, Any]) -> list[dict[str, Any]]:

@@ -25,14 +25,13 @@ _INVISIBLE = re.compile("[\u061c\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff\x0
 def render(summary: Summary) -> str:
     """Return the page of a summary, all of it in one string."""
     safe = small_enough(visible(check_summary(summary)))
-    scripts = [_plotly_js(), _source("twins.js") + _source("app.js")]
-    page = _environment().get_template("page.html.j2")
-    return page.render(
+    scripts = [_plotly_js(), source("twins.js") + source("app.js")]
+    return fill(
+        "page.html.j2",
         summary=safe,
         shown=SHOWN,
         digits=_digits(safe),
         data=Markup(embedded(_for_script(safe))),
-        style=Markup(_source("style.css")),
         scripts=[Markup(script) for script in scripts],
         policy=_policy(scripts),
     )
@@ -177,10 +176,14 @@ def _digits(summary: Summary) -> int:
     return 4 if summary["kind"] == "compare" else 3
 
 
+def hash_of(script: str) -> str:
+    """Return a script as a Content-Security-Policy names it."""
+    return f"'sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}'"
+
+
 def _policy(scripts: list[str]) -> str:
     """Return a Content-Security-Policy: these very scripts, no other, and nothing from any network."""
-    digests = [base64.b64encode(hashlib.sha256(script.encode()).digest()).decode() for script in scripts]
-    hashes = " ".join(f"'sha256-{digest}'" for digest in digests)
+    hashes = " ".join(map(hash_of, scripts))
     # Plotly writes its own style element, so that styles can't be pinned by hash.
     return (
         f"default-src 'none'; script-src {hashes}; style-src 'unsafe-inline'; img-src data: blob:; "
@@ -188,7 +191,13 @@ def _policy(scripts: list[str]) -> str:
     )
 
 
-def _source(name: str) -> str:
+def fill(template: str, **values: Any) -> str:
+    """Return a page made of a template, in the style of all pages."""
+    return _environment().get_template(template).render(style=Markup(source("style.css")), **values)
+
+
+def source(name: str) -> str:
+    """Return the text of a file beside the templates."""
     environment = _environment()
     assert environment.loader is not None
     return environment.loader.get_source(environment, name)[0]

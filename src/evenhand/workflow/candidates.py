@@ -205,11 +205,9 @@ def model_for(parts: Parts, settings: Settings, policies: str, weight: float, pa
             bar = 1 - bar
         reward = reward + Parity(bound=settings.parity_bound, min_group=parts.min_group, threshold=bar)
     every = max(100, people_met(settings.epochs, len(parts.train.y)) // CURVE_POINTS)
-    networks, trees = (
-        # The table's columns are on one scale already.
-        CooperativeBandits(epochs=settings.epochs, standardize=False, checkpoint_every=every),
-        CooperativeBoosting(),
-    )
+    # The table's columns are on one scale already.
+    networks = CooperativeBandits(epochs=settings.epochs, standardize=False, checkpoint_every=every)
+    trees = CooperativeBoosting()
     kinds: dict[str, Any] = {
         "both": CooperativeEnsemble(bandits=networks, boosting=trees), "networks": networks, "trees": trees
     }  # fmt: skip
@@ -222,10 +220,8 @@ class Curve:
     def __init__(self, parts: Parts) -> None:
         few = slice(_CURVE_PEOPLE)
         X, y, s, contexts, w = parts.validation
-        self._parts, self._watched = (
-            parts,
-            Part(X[few], y[few], s[few], contexts[few], None if w is None else w[few]),
-        )
+        self._parts = parts
+        self._watched = Part(X[few], y[few], s[few], contexts[few], None if w is None else w[few])
         names = ("accuracy", "discrimination", "flip_rate")
         self.found: dict[str, Any] = {"steps": [], "series": {name: [] for name in names}}
 
@@ -241,11 +237,8 @@ def _train(
     parts: Parts, settings: Settings, weight: float, parity: bool,
     networks: tuple[CooperativeBandits, dict[str, Any]] | None,
 ) -> Candidate:  # fmt: skip
-    model, watch, train = (
-        model_for(parts, settings, settings.policies, weight, parity),
-        Curve(parts),
-        parts.train,
-    )
+    model = model_for(parts, settings, settings.policies, weight, parity)
+    watch, train = Curve(parts), parts.train
     curve = watch.found
     if networks is None:
         model.fit(train.X, train.y, train.w, sensitive_features=train.s, callback=watch)
