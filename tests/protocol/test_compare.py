@@ -6,7 +6,7 @@ import pytest
 
 from evenhand.protocol.compare import TITLES, beside, by_major, interval, markdown, published
 from evenhand.protocol.grids import CLOSE, CONTROL
-from evenhand.protocol.trial import METRICS
+from evenhand.protocol.measuring import METRICS
 
 
 def found(**change: object) -> pd.DataFrame:

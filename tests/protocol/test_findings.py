@@ -14,7 +14,7 @@ from evenhand.protocol.findings import (
     theorem_in_words,
 )
 from evenhand.protocol.grids import CLOSE, CONTROL
-from evenhand.protocol.trial import METRICS
+from evenhand.protocol.measuring import METRICS
 
 ADULT = Facts("adult", 15_060, (4_913, 10_147), 0.2457)
 

@@ -13,9 +13,10 @@ from evenhand import CooperativeBandits
 from evenhand import metrics as m
 from evenhand.datasets import Dataset
 from evenhand.protocol.grids import Method
+from evenhand.protocol.measuring import measured, submodels
 from evenhand.protocol.selection import CRITERIA
 from evenhand.protocol.sweep import Sweep
-from evenhand.protocol.trial import Trial, make_ready, measured, submodels, train_and_select
+from evenhand.protocol.trial import Trial, make_ready, train_and_select
 from evenhand.tables.preprocessing import prepare
 from evenhand.tables.splits import split
 

@@ -1,40 +1,18 @@
-"""The audit itself: ask the model, measure its answers, and list whom and where they concern most."""
+"""The audit: its options, and whether people are measured in memory or counted where their table is."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
-import numpy as np
-import pandas as pd
-
-from evenhand.arrays import Array, Codes
-from evenhand.auditing.about import copies_note, counted, on_weights, rate_searched
-from evenhand.auditing.certificate.certify import worst_possible
-from evenhand.auditing.certificate.held import bounded_policies
-from evenhand.auditing.near_copies import near_copies
-from evenhand.auditing.people import PAIR_COLUMNS, neighbour_pairs, people_apart
-from evenhand.auditing.predictions import MOST_DECISIONS, check_known, read_predictions
-from evenhand.auditing.result import About, Audit, Settings
-from evenhand.auditing.searching.search import check_predicts, found_by_search
-from evenhand.auditing.subgroups import COLUMNS, find_subgroups
-from evenhand.auditing.table import MetricTable
-from evenhand.auditing.tally import tally
-from evenhand.auditing.thresholds import along_threshold
-from evenhand.auditing.twins import MOST_PAIRS, find_twins, settings_of
+from evenhand.auditing.in_memory import audit_people
+from evenhand.auditing.result import Audit, Settings
+from evenhand.auditing.twins import MOST_PAIRS, settings_of
 from evenhand.checks import MIN_GROUP, integer, number
 from evenhand.cuda import check_engine
 from evenhand.frames import as_lazy, as_pandas
-from evenhand.groups import check_column, groups_by_name
-from evenhand.metrics.answers import Answers
-from evenhand.metrics.asking import respond
 from evenhand.metrics.bootstrap import generator
-from evenhand.metrics.counts import encode_labels
 from evenhand.metrics.divergence import divergence as divergence_named
-from evenhand.metrics.gower import as_frame, gower_neighbours
-from evenhand.metrics.group_columns import sensitive_columns
-from evenhand.metrics.weights import check_weights
 
 
 def audit(
@@ -147,6 +125,8 @@ def audit(
 
     Examples
     --------
+    >>> import numpy as np
+    >>> import pandas as pd
     >>> from sklearn.tree import DecisionTreeClassifier
     >>> X = pd.DataFrame({"man": [0, 1] * 50, "age": np.arange(100) % 7})
     >>> model = DecisionTreeClassifier(max_depth=1).fit(X, X["man"])
@@ -166,129 +146,25 @@ def audit(
     sizes = {"n_listed": n_listed, "neighbour_people": neighbour_people, **settings}
     for name in ("n_bootstrap", "min_group", "min_count", "n_listed", "neighbour_people"):
         integer(name, sizes[name])
-    gower: dict[str, Any] = {"weights": weights, "categorical": categorical}
-    options: dict[str, Any] = {"n_listed": min(n_listed, MOST_PAIRS), "n_bootstrap": n_bootstrap, **gower}
-    options |= {"min_group": min_group, "confidence": confidence}
-    how = None if twins is False else settings_of(options, {} if twins is True else twins)
+    near: dict[str, Any] = {"k": k, "weights": weights, "categorical": categorical, "engine": engine}
+    of_twins, of_worst, of_search = map(_options, (twins, certify, search))
+    common = {"n_bootstrap": n_bootstrap, "min_group": min_group, "confidence": confidence}
+    common |= {"weights": weights, "categorical": categorical, "n_listed": min(n_listed, MOST_PAIRS)}
+    how = {
+        "pos_label": pos_label, "threshold": threshold, "n_listed": n_listed, "n_drawn": neighbour_people,
+        "near": near, "twins": None if of_twins is None else settings_of(common, of_twins), "rng": rng,
+        "settings": settings,
+    }  # fmt: skip
+    named = model_or_predictions, y, sensitive_features, sample_weight
     if isinstance(model_or_predictions, str) and (there := as_lazy(X)) is not None:
-        if certify is not False or search is not False:
+        if of_worst is not None or of_search is not None:
             raise ValueError("Got certify or search, but these ask a model; expected one, and X in memory.")
         from evenhand.auditing.counted import audit_counted  # with narwhals, only where it is needed
 
-        return audit_counted(
-            there, (model_or_predictions, y, sensitive_features, sample_weight), pos_label=pos_label,
-            threshold=threshold, n_listed=n_listed, n_drawn=neighbour_people,
-            near={"k": k, "engine": engine, **gower}, twins=how, rng=rng, settings=settings,
-        )  # fmt: skip
-    X = as_pandas(X)
-    X, model_or_predictions = _taken(X, "predictions", model_or_predictions)
-    X, y = _taken(X, "y", y)
-    X, sample_weight = _taken(X, "sample_weight", sample_weight)
-    frame, truth = None if X is None else as_frame(X), None if y is None else np.asarray(y)
-    if frame is not None and truth is not None and len(frame) != len(truth):
-        raise ValueError(f"Got X of {len(frame)} people and y of {len(truth)}; expected as many.")
-    if sensitive_features is None:
-        raise ValueError("Got sensitive_features=None, but an audit needs the groups to compare.")
-    if certify is not False:  # what would be refused in the end is refused before anything is measured
-        bounded_policies(model_or_predictions, None if certify is True else certify.get("radius"))
-    if search is not False:
-        check_predicts(model_or_predictions)
-    groups, _ = groups_by_name(as_pandas(sensitive_features), frame)
-    answers = _answers(model_or_predictions, X, truth, groups, pos_label, threshold, rng)
-    if frame is not None and len(frame) != len(answers):
-        raise ValueError(f"Got X of {len(frame)} people and {len(answers)} predictions.")
-    shares = None if sample_weight is None else check_weights(sample_weight, len(answers))
-    answers = replace(answers, min_group=min_group, weights=shares)
-    table = MetricTable(answers, n=n_bootstrap, confidence=confidence, random_state=rng)
-    notes = [*on_weights(answers), *table.decisions(), *table.scores(), *answers.note.splitlines()]
-    table.persons(epsilon)
-    others = None if frame is None else frame.drop(columns=sensitive_columns(frame, groups, answers.own))
-    pairs, subgroups, examined = pd.DataFrame(columns=PAIR_COLUMNS), pd.DataFrame(columns=COLUMNS), 0
-    if others is None or others.shape[1] == 0:
-        notes.append("There are no features, so neighbours and subgroups were left out.")
-    else:
-        asked, warned = _asked(others, answers, neighbour_people, rng)
-        near = gower_neighbours(others, k, **gower, people=asked, engine=engine)
-        table.consistency(near.indices, asked)
-        pairs = neighbour_pairs(others, answers, asked, near, n_listed)
-        subgroups, examined, lacking = _subgroups(others, answers, min_count, confidence, n_listed)
-        notes += warned + lacking
-    about: About = {**counted(answers), **settings, "subgroups_examined": examined}
-    people = people_apart(frame, answers, divergence, n_listed)
-    found = Audit(table.frame(), people, pairs, subgroups, notes, about, along_threshold(answers))
-    if how is not None:
-        found = replace(found, twins=find_twins(model_or_predictions, X, answers, groups, how, rng))
-    worst = worst_possible(model_or_predictions, X, certify, rng)
-    options = {"pos_label": answers.pos_label, "n_listed": n_listed, "random_state": rng}
-    flips = found_by_search(model_or_predictions, X, groups, search, options)
-    return replace(found, tally=tally(answers, groups), worst=worst, search=flips)
+        return audit_counted(there, named, **how)
+    return audit_people(as_pandas(X), named, worst=of_worst, search=of_search, **how)
 
 
-def _taken(X: Any, argument: str, given: Any) -> tuple[Any, Any]:
-    """Return X without the column that an argument names, and its values; else both as they are."""
-    if not isinstance(given, str):
-        return X, given
-    frame = pd.DataFrame() if X is None else as_frame(X)
-    check_column(argument, given, frame.columns)
-    return frame.drop(columns=given), frame[given].to_numpy()
-
-
-def _answers(
-    model: Any, X: Any, y: Array | None, groups: Any, pos_label: Any, threshold: float | None,
-    rng: np.random.Generator,
-) -> Answers:  # fmt: skip
-    """Return what a model, or bare predictions, say about everybody, with the truth beside it."""
-    if hasattr(model, "predict"):
-        answers = _ask(model, X, y, groups, threshold, int(rng.integers(2**31)))
-    else:
-        given = {"sensitive_features": groups, "pos_label": pos_label, "threshold": threshold}
-        answers = read_predictions(model, y, **given)
-    if pos_label is None and len(answers.labels) == 2:
-        pos_label = answers.labels[1]
-    bar = answers.threshold
-    if bar is not None and getattr(model, "pos_label", pos_label) != pos_label:
-        bar = 1 - bar  # the model's threshold is for the other label
-    return replace(answers, y=y, pos_label=pos_label, threshold=bar)
-
-
-def _ask(model: Any, X: Any, y: Array | None, groups: Any, threshold: float | None, seed: int) -> Answers:
-    """Return a model's answers; their note says which labels only the model or only y has."""
-    if X is None:
-        raise ValueError("Got a model and X=None, but a model needs X to be asked about.")
-    if threshold is not None:
-        raise ValueError(f"Got a model and threshold={threshold!r}, but a model decides by itself.")
-    answers = respond(model, X, sensitive_features=groups, random_state=seed)
-    labels = answers.labels if y is None else encode_labels(y, y)[2]
-    if y is None and len(labels) > MOST_DECISIONS:
-        raise ValueError(
-            f"Got a model of {len(labels)} different answers and no labels (y=None), but without labels "
-            f"expected decisions of at most {MOST_DECISIONS} kinds."
-        )
-    if hasattr(model, "classes_"):
-        strange = check_known(labels, answers.labels, "labels", "the model's decisions")
-    else:
-        strange = check_known(answers.labels, labels, "decisions", "the labels")
-    return replace(answers, note="\n".join(note for note in (answers.note, strange) if note))
-
-
-def _asked(
-    others: pd.DataFrame, answers: Answers, most: int, rng: np.random.Generator
-) -> tuple[Codes, list[str]]:
-    """Return the people whose neighbours are looked for, and notes on how far these can be relied on."""
-    notes = copies_note(near_copies(others, answers.decisions) if answers.how == "given" else [])
-    asked = np.arange(len(answers))
-    if len(asked) > most:
-        asked = np.sort(rng.choice(len(asked), most, replace=False))
-        notes.append(f"The neighbours are those of {len(asked):,} people drawn at random, among all.")
-    return asked, notes
-
-
-def _subgroups(
-    others: pd.DataFrame, answers: Answers, min_count: int, confidence: float, n_listed: int
-) -> tuple[pd.DataFrame, int, list[str]]:
-    """Return the subgroups, how many were examined, and a note if none could be."""
-    rate, outcome, notes = rate_searched(answers)
-    if outcome is None:
-        return pd.DataFrame(columns=COLUMNS), 0, notes
-    limits: dict[str, Any] = {"min_count": min_count, "confidence": confidence, "n_listed": n_listed}
-    return *find_subgroups(others, outcome, answers.own, answers.groups, rate=rate, **limits), []
+def _options(asked: bool | Mapping[str, Any]) -> dict[str, Any] | None:
+    """Return the options of a finding that is asked for; None if it is not."""
+    return None if asked is False else {} if asked is True else dict(asked)

@@ -231,13 +231,8 @@ def find_twins(
         ask = ask or _asked(model, X, frame, given, groups.codes, answers, notes, rng)
         carriers = carriers_of(ask, frame, sensitive, ", ".join(called) or GROUP, settings.together)
         search = Search(ask, carriers, found, answers.labels, names, positive, rng)
-        columns, people, steps = search.tables(
-            clear,
-            n_pairs=settings.n_pairs,
-            n_orders=settings.n_orders,
-            n_listed=settings.n_listed,
-            **resampling,
-        )
+        limits = {name: getattr(settings, name) for name in ("n_pairs", "n_orders", "n_listed")}
+        columns, people, steps = search.tables(clear, **limits, **resampling)
     sizes = np.bincount(groups.codes)
     about: AboutTwins = {
         "people": len(frame),

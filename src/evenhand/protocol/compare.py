@@ -15,7 +15,7 @@ from scipy import stats
 
 from evenhand.atomic import write_text
 from evenhand.protocol.grids import CLOSE, CONTROL
-from evenhand.protocol.trial import METRICS, PUBLISHED_METRICS
+from evenhand.protocol.measuring import METRICS, PUBLISHED_METRICS
 from evenhand.tables.dataset import Dataset
 
 TEST_TO_TRAIN = 0.15 / 0.70

@@ -16,10 +16,10 @@ from evenhand.progress import Progress
 from evenhand.protocol import findings
 from evenhand.protocol.compare import THEIRS, GradientCurve, Results, RewardCurve, beside, by_major
 from evenhand.protocol.grids import Method, authors_methods, our_methods, paper_methods
+from evenhand.protocol.measuring import PUBLISHED_METRICS
 from evenhand.protocol.store import Store
 from evenhand.protocol.sweep import Sweep
 from evenhand.protocol.theorem import CURED, PUBLISHED, against_steps, theorem_methods
-from evenhand.protocol.trial import PUBLISHED_METRICS
 
 DATASETS = ("adult", "compas", "german", "health", "education")
 CRITERION_TABLES = {

@@ -17,9 +17,10 @@ from evenhand.datasets import Dataset, load
 from evenhand.progress import Progress
 from evenhand.protocol.engines import run_trials
 from evenhand.protocol.grids import Method, Point
+from evenhand.protocol.measuring import METRICS
 from evenhand.protocol.selection import CRITERIA, Criterion
 from evenhand.protocol.store import Store, StoreError, key_of
-from evenhand.protocol.trial import METRICS, SPLITS, Prepared, Selected, Trained, Trial, make_ready
+from evenhand.protocol.trial import SPLITS, Prepared, Selected, Trained, Trial, make_ready
 
 _LEAST_WORK = 10_000.0  # of any trial: its own overhead
 

@@ -18,10 +18,10 @@ from evenhand.tables.columns import Place
 from evenhand.tables.dataset import Dataset
 from evenhand.tables.files import Table, read_table
 from evenhand.tables.load import load_table
-from evenhand.tables.preprocessing import prepare
+from evenhand.tables.preprocessing import Parts, prepare
 from evenhand.tables.splits import Split
 from evenhand.tables.splits import split as split_people
-from evenhand.workflow.candidates import Settings, TrainedSoFar, networks_on_gpu, train_all
+from evenhand.workflow.candidates import Candidate, Settings, TrainedSoFar, networks_on_gpu, train_all
 from evenhand.workflow.defaults import PARITY_BOUND, POLICIES, WEIGHTS
 from evenhand.workflow.frontier import Frontier
 from evenhand.workflow.leaks import LeakWarning, on_leaks
@@ -206,26 +206,35 @@ def explore(
                 Path(resume), tell.say, dataset.fingerprint, settings.parity_bound, settings.policies,
                 settings.epochs, settings.seed, given_rows, min_group, bar, of_stream, engine,
             )  # fmt: skip
-        networks = None
-        if stream is not None and settings.policies != "trees":
-            state = None if before is None else before.state(settings)
-            networks = train_networks(stream, parts, settings, jobs=n_jobs, tell=tell, state=state)
-        if engine == "cuda" and settings.policies != "trees":
-            networks = networks_on_gpu(parts, settings)
-        trained = []
-        with tell.stage("Training", 2 * len(settings.weights)) as done:
-            for candidate in train_all(parts, settings, jobs=n_jobs, before=before, networks=networks):
-                trained.append(candidate)
-                done(candidate.name)
+        trained = _trained(parts, settings, stream, before, engine, n_jobs, tell)
     return Frontier(
         dataset=dataset,
         notes=notes,
-        trained=sorted(trained, key=lambda one: (one.parity, one.divergence_weight)),
+        trained=trained,
         parts=parts,
         test_rows=dataset.row_numbers[rows.test].tolist(),
         settings=settings,
         command=command or _call(table, given),
     )
+
+
+def _trained(
+    parts: Parts, settings: Settings, stream: Stream | None, before: TrainedSoFar | None, engine: str,
+    n_jobs: int, tell: Progress,
+) -> list[Candidate]:  # fmt: skip
+    """Train all models; networks of a stream, or on a GPU, are trained together, before the rest."""
+    networks = None
+    if stream is not None and settings.policies != "trees":
+        state = None if before is None else before.state(settings)
+        networks = train_networks(stream, parts, settings, jobs=n_jobs, tell=tell, state=state)
+    if engine == "cuda" and settings.policies != "trees":
+        networks = networks_on_gpu(parts, settings)
+    trained = []
+    with tell.stage("Training", 2 * len(settings.weights)) as done:
+        for candidate in train_all(parts, settings, jobs=n_jobs, before=before, networks=networks):
+            trained.append(candidate)
+            done(candidate.name)
+    return sorted(trained, key=lambda one: (one.parity, one.divergence_weight))
 
 
 @contextmanager
@@ -234,11 +243,9 @@ def _open(
     folder: str | Path | None, *, encoding: str, decimal: str | None, sheet: str | None, **roles: Any,
 ) -> Iterator[tuple[Dataset, Place, Split, Stream | None]]:  # fmt: skip
     """Give the people, what says where a row of theirs stands, their parts, and a stream of them, if any."""
-    pieces = (
-        None
-        if split is not None and buffer_rows is None
-        else pieces_for(table, buffer_rows, encoding=encoding, decimal=decimal, sheet=sheet)
-    )
+    pieces = None
+    if split is None or buffer_rows is not None:
+        pieces = pieces_for(table, buffer_rows, encoding=encoding, decimal=decimal, sheet=sheet)
     if pieces is not None:
         if split is not None:
             raise ValueError("Got a split for a table that is streamed, whose rows are drawn one by one.")

@@ -126,16 +126,6 @@ def certify(
     )  # fmt: skip
 
 
-def worst_possible(
-    model: Any, X: Any, asked: bool | Mapping[str, Any], random_state: Any
-) -> Certificate | None:
-    """Return the certificate that an audit was asked for: with options of `certify`, or with none."""
-    if asked is False:
-        return None
-    options = {} if asked is True else dict(asked)
-    return certify(model, X, **{"random_state": random_state, **options})
-
-
 def _told(held: Held, trees: list[Tree]) -> Held:
     """Return what is held, with that of more than two labels told whose probability differs most."""
     best = max(trees, key=lambda tree: tree.found)

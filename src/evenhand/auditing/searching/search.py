@@ -126,16 +126,6 @@ def check_predicts(model: Any) -> None:
         )
 
 
-def found_by_search(
-    model: Any, X: Any, groups: Any, asked: bool | Mapping[str, Any], options: Mapping[str, Any]
-) -> FlipSearch | None:
-    """Return the search that an audit was asked for: with options of `search_flips`, or with none."""
-    if asked is False:
-        return None
-    given = {} if asked is True else dict(asked)
-    return search_flips(model, X, sensitive_features=groups, **{**options, **given})
-
-
 def _label(labels: list[Any], wanted: Any) -> Any:
     if wanted is not None and labels and wanted not in labels:
         raise ValueError(f"Got pos_label={wanted!r}, but the model's labels are {listed(labels, most=10)}.")

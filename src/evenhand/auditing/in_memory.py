@@ -1,0 +1,170 @@
+"""The audit of people in memory: ask the model, measure its answers, and list whom they concern most."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from evenhand.arrays import Array, Codes
+from evenhand.auditing.about import copies_note, counted, on_weights, rate_searched
+from evenhand.auditing.certificate.certify import certify as find_worst
+from evenhand.auditing.certificate.held import bounded_policies
+from evenhand.auditing.near_copies import near_copies
+from evenhand.auditing.people import PAIR_COLUMNS, neighbour_pairs, people_apart
+from evenhand.auditing.predictions import MOST_DECISIONS, check_known, read_predictions
+from evenhand.auditing.result import About, Audit, Settings
+from evenhand.auditing.searching.search import check_predicts, search_flips
+from evenhand.auditing.subgroups import COLUMNS, find_subgroups
+from evenhand.auditing.table import MetricTable
+from evenhand.auditing.tally import tally
+from evenhand.auditing.thresholds import along_threshold
+from evenhand.auditing.twins import Settings as TwinSettings
+from evenhand.auditing.twins import find_twins
+from evenhand.frames import as_pandas
+from evenhand.groups import check_column, groups_by_name
+from evenhand.metrics.answers import Answers
+from evenhand.metrics.asking import respond
+from evenhand.metrics.counts import encode_labels
+from evenhand.metrics.gower import as_frame, gower_neighbours
+from evenhand.metrics.group_columns import sensitive_columns
+from evenhand.metrics.weights import check_weights
+
+
+def audit_people(
+    X: Any,
+    named: tuple[Any, Any, Any, Any],
+    *,
+    pos_label: Any,
+    threshold: float | None,
+    n_listed: int,
+    n_drawn: int,
+    near: Mapping[str, Any],
+    twins: TwinSettings | None,
+    worst: Mapping[str, Any] | None,
+    search: Mapping[str, Any] | None,
+    rng: np.random.Generator,
+    settings: Settings,
+) -> Audit:
+    """Audit people who are in memory; `named` are the model or predictions, labels, groups and weights."""
+    model, y, sensitive_features, sample_weight = named
+    X, model = _taken(X, "predictions", model)
+    X, y = _taken(X, "y", y)
+    X, sample_weight = _taken(X, "sample_weight", sample_weight)
+    frame, truth = None if X is None else as_frame(X), None if y is None else np.asarray(y)
+    if frame is not None and truth is not None and len(frame) != len(truth):
+        raise ValueError(f"Got X of {len(frame)} people and y of {len(truth)}; expected as many.")
+    if sensitive_features is None:
+        raise ValueError("Got sensitive_features=None, but an audit needs the groups to compare.")
+    if worst is not None:  # what would be refused in the end is refused before anything is measured
+        bounded_policies(model, worst.get("radius"))
+    if search is not None:
+        check_predicts(model)
+    groups, _ = groups_by_name(as_pandas(sensitive_features), frame)
+    answers = _answers(model, X, truth, groups, pos_label, threshold, rng)
+    if frame is not None and len(frame) != len(answers):
+        raise ValueError(f"Got X of {len(frame)} people and {len(answers)} predictions.")
+    shares = None if sample_weight is None else check_weights(sample_weight, len(answers))
+    answers = replace(answers, min_group=settings["min_group"], weights=shares)
+    confidence = settings["confidence"]
+    table = MetricTable(answers, n=settings["n_bootstrap"], confidence=confidence, random_state=rng)
+    notes = [*on_weights(answers), *table.decisions(), *table.scores(), *answers.note.splitlines()]
+    table.persons(settings["epsilon"])
+    others = None if frame is None else frame.drop(columns=sensitive_columns(frame, groups, answers.own))
+    pairs, subgroups, examined = pd.DataFrame(columns=PAIR_COLUMNS), pd.DataFrame(columns=COLUMNS), 0
+    if others is None or others.shape[1] == 0:
+        notes.append("There are no features, so neighbours and subgroups were left out.")
+    else:
+        asked, warned = _asked(others, answers, n_drawn, rng)
+        found = gower_neighbours(others, **near, people=asked)
+        table.consistency(found.indices, asked)
+        pairs = neighbour_pairs(others, answers, asked, found, n_listed)
+        subgroups, examined, lacking = _subgroups(
+            others, answers, settings["min_count"], confidence, n_listed
+        )
+        notes += warned + lacking
+    about: About = {**counted(answers), **settings, "subgroups_examined": examined}
+    people = people_apart(frame, answers, settings["divergence"], n_listed)
+    told = (notes, about, along_threshold(answers), tally(answers, groups))
+    audited = Audit(table.frame(), people, pairs, subgroups, *told)
+    if twins is not None:
+        audited = replace(audited, twins=find_twins(model, X, answers, groups, twins, rng))
+    if worst is not None:
+        audited = replace(audited, worst=find_worst(model, X, **{"random_state": rng, **worst}))
+    if search is not None:
+        of = {"pos_label": answers.pos_label, "n_listed": n_listed, "random_state": rng, **search}
+        audited = replace(audited, search=search_flips(model, X, sensitive_features=groups, **of))
+    return audited
+
+
+def _taken(X: Any, argument: str, given: Any) -> tuple[Any, Any]:
+    """Return X without the column that an argument names, and its values; else both as they are."""
+    if not isinstance(given, str):
+        return X, given
+    frame = pd.DataFrame() if X is None else as_frame(X)
+    check_column(argument, given, frame.columns)
+    return frame.drop(columns=given), frame[given].to_numpy()
+
+
+def _answers(
+    model: Any, X: Any, y: Array | None, groups: Any, pos_label: Any, threshold: float | None,
+    rng: np.random.Generator,
+) -> Answers:  # fmt: skip
+    """Return what a model, or bare predictions, say about everybody, with the truth beside it."""
+    if hasattr(model, "predict"):
+        answers = _ask(model, X, y, groups, threshold, int(rng.integers(2**31)))
+    else:
+        given = {"sensitive_features": groups, "pos_label": pos_label, "threshold": threshold}
+        answers = read_predictions(model, y, **given)
+    if pos_label is None and len(answers.labels) == 2:
+        pos_label = answers.labels[1]
+    bar = answers.threshold
+    if bar is not None and getattr(model, "pos_label", pos_label) != pos_label:
+        bar = 1 - bar  # the model's threshold is for the other label
+    return replace(answers, y=y, pos_label=pos_label, threshold=bar)
+
+
+def _ask(model: Any, X: Any, y: Array | None, groups: Any, threshold: float | None, seed: int) -> Answers:
+    """Return a model's answers; their note says which labels only the model or only y has."""
+    if X is None:
+        raise ValueError("Got a model and X=None, but a model needs X to be asked about.")
+    if threshold is not None:
+        raise ValueError(f"Got a model and threshold={threshold!r}, but a model decides by itself.")
+    answers = respond(model, X, sensitive_features=groups, random_state=seed)
+    labels = answers.labels if y is None else encode_labels(y, y)[2]
+    if y is None and len(labels) > MOST_DECISIONS:
+        raise ValueError(
+            f"Got a model of {len(labels)} different answers and no labels (y=None), but without labels "
+            f"expected decisions of at most {MOST_DECISIONS} kinds."
+        )
+    if hasattr(model, "classes_"):
+        strange = check_known(labels, answers.labels, "labels", "the model's decisions")
+    else:
+        strange = check_known(answers.labels, labels, "decisions", "the labels")
+    return replace(answers, note="\n".join(note for note in (answers.note, strange) if note))
+
+
+def _asked(
+    others: pd.DataFrame, answers: Answers, most: int, rng: np.random.Generator
+) -> tuple[Codes, list[str]]:
+    """Return the people whose neighbours are looked for, and notes on how far these can be relied on."""
+    notes = copies_note(near_copies(others, answers.decisions) if answers.how == "given" else [])
+    asked = np.arange(len(answers))
+    if len(asked) > most:
+        asked = np.sort(rng.choice(len(asked), most, replace=False))
+        notes.append(f"The neighbours are those of {len(asked):,} people drawn at random, among all.")
+    return asked, notes
+
+
+def _subgroups(
+    others: pd.DataFrame, answers: Answers, min_count: int, confidence: float, n_listed: int
+) -> tuple[pd.DataFrame, int, list[str]]:
+    """Return the subgroups, how many were examined, and a note if none could be."""
+    rate, outcome, notes = rate_searched(answers)
+    if outcome is None:
+        return pd.DataFrame(columns=COLUMNS), 0, notes
+    limits: dict[str, Any] = {"min_count": min_count, "confidence": confidence, "n_listed": n_listed}
+    return *find_subgroups(others, outcome, answers.own, answers.groups, rate=rate, **limits), []
