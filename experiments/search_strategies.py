@@ -32,8 +32,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
-from evenhand.auditing.searching.members import BATCH, Members
-from evenhand.auditing.searching.moves import Found
+from evenhand.auditing.searching.members import BATCH, Found, Members
 from evenhand.auditing.searching.possible import possible_people
 from evenhand.auditing.searching.search import search
 from evenhand.datasets import load

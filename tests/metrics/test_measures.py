@@ -8,7 +8,7 @@ from evenhand.bandits.policy import expected_logit_gradient
 from evenhand.metrics.answers import Answers
 from evenhand.metrics.group_table import group_rows, share
 from evenhand.metrics.measures import SHOWN, measure, value_of
-from evenhand.metrics.published_push import published_reward
+from evenhand.protocol.theorem import published_reward
 
 
 def _said(n=200, groups=3, actions=2, seed=0):

@@ -13,7 +13,7 @@ from evenhand.code_version import made
 from evenhand.metrics import Answers
 from evenhand.metrics.group_table import group_rows
 from evenhand.metrics.measures import measure
-from evenhand.metrics.published_push import published_reward
+from evenhand.protocol.theorem import published_reward
 from evenhand.report.persons import persons
 from evenhand.report.summarise import model_of, summary_of
 from factories import make_arrays

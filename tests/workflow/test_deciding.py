@@ -13,8 +13,7 @@ from evenhand.cli import predict
 from evenhand.progress import Progress
 from evenhand.tables.pieces import parquet_files
 from evenhand.tables.streaming import CHUNK
-from evenhand.workflow.deciding import Outcome, decide_file
-from evenhand.workflow.run_record import write_record
+from evenhand.workflow.deciding import Outcome, decide_file, write_record
 from evenhand.workflow.table import NoUsableRowsError
 from factories import make_people
 

@@ -14,16 +14,14 @@ import narwhals as nw
 import numpy as np
 import pandas as pd
 
-from evenhand.auditing.about import counted, on_weights, rate_searched
+from evenhand.auditing.about import along_threshold, counted, on_weights, rate_searched
 from evenhand.auditing.counted_features import Features
-from evenhand.auditing.drawn import PRIME, Draw
-from evenhand.auditing.of_drawn import OfDrawn
+from evenhand.auditing.drawn import PRIME, Draw, OfDrawn
 from evenhand.auditing.predictions import read_predictions
 from evenhand.auditing.result import About, Audit, Settings
 from evenhand.auditing.subgroups import COLUMNS, Search
 from evenhand.auditing.table import MetricTable
 from evenhand.auditing.tally import tally
-from evenhand.auditing.thresholds import along_threshold
 from evenhand.auditing.twins import Settings as TwinSettings
 from evenhand.groups import check_column, missing_groups
 from evenhand.metrics.answers import Answers

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from evenhand.arrays import Array, Codes
-from evenhand.auditing.about import copies_note, counted, on_weights, rate_searched
+from evenhand.auditing.about import along_threshold, copies_note, counted, on_weights, rate_searched
 from evenhand.auditing.certificate.certify import certify as find_worst
 from evenhand.auditing.certificate.held import bounded_policies
 from evenhand.auditing.near_copies import near_copies
@@ -21,7 +21,6 @@ from evenhand.auditing.searching.search import check_predicts, search_flips
 from evenhand.auditing.subgroups import COLUMNS, find_subgroups
 from evenhand.auditing.table import MetricTable
 from evenhand.auditing.tally import tally
-from evenhand.auditing.thresholds import along_threshold
 from evenhand.auditing.twins import Settings as TwinSettings
 from evenhand.auditing.twins import find_twins
 from evenhand.frames import as_pandas

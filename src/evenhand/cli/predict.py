@@ -81,8 +81,7 @@ def run(
     are decided.
     """
     from evenhand.progress import to_stderr
-    from evenhand.workflow.deciding import STANDARD_OUTPUT, decide_file
-    from evenhand.workflow.run_record import now, write_record
+    from evenhand.workflow.deciding import STANDARD_OUTPUT, decide_file, now, write_record
     from evenhand.workflow.table import check_written
 
     began = now()

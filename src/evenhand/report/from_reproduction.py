@@ -10,10 +10,10 @@ import pandas as pd
 from evenhand.bandits.cooperative import CooperativeBandits
 from evenhand.code_version import Made, Source, code_version, made
 from evenhand.metrics.measures import measure
-from evenhand.metrics.published_push import published_reward
 from evenhand.protocol.compare import THEIRS, TITLES, Results, published
 from evenhand.protocol.measuring import PUBLISHED_METRICS
 from evenhand.protocol.reproduce import CRITERION_TABLES
+from evenhand.protocol.theorem import published_reward
 from evenhand.protocol.trial import Trial
 from evenhand.report.summarise import cell, model_of, summary_of
 from evenhand.report.summary import (

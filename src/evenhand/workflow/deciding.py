@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -11,14 +13,17 @@ import numpy as np
 import pandas as pd
 
 from evenhand.arrays import Codes
+from evenhand.atomic import write_text
 from evenhand.checks import one_of
 from evenhand.progress import Progress
 from evenhand.tables.decimals import with_points
-from evenhand.tables.files import read_table
+from evenhand.tables.files import read_table, sha256_of
 from evenhand.tables.mapping import mapped
 from evenhand.tables.paths import bare_name, ending_of, is_packed, kind_of_file
+from evenhand.tables.pieces import parquet_files
 from evenhand.tables.streaming import CHUNK, Chunk, read_chunks
 from evenhand.tables.writing import WRITTEN, Writer, writing
+from evenhand.version import __version__
 from evenhand.wording import people
 from evenhand.workflow.decisions import OWN, Decisions, Unseen
 from evenhand.workflow.deployed import Deployed
@@ -27,6 +32,11 @@ from evenhand.workflow.persistence import MOST_BYTES, load
 from evenhand.workflow.table import NoUsableRowsError, check_written
 
 STANDARD_OUTPUT = Path("-")
+NOT_RECORDED = [
+    "Who ran it, and who checked the decisions.",
+    "What was decided about whom: that is in the output, whose hash is here.",
+    "Proof that nothing was changed: keep the hashes elsewhere.",
+]
 
 
 @dataclass(frozen=True)
@@ -163,3 +173,35 @@ def _refuse(refused: Writer, part: Chunk, found: Decisions, *, header: bool) -> 
     damaged = [[line, reason, *blanks, " | ".join(cells)] for line, reason, cells in part.rejects]
     rows = sorted([*fields.to_numpy(dtype=object).tolist(), *damaged], key=lambda row: int(row[0]))
     refused.write(pd.DataFrame(rows, columns=names), separator=part.separator)
+
+
+def now() -> str:
+    """Return the date and time in UTC."""
+    return datetime.now(UTC).isoformat(timespec="milliseconds")
+
+
+def _digest(path: Path) -> str:
+    return parquet_files(path).sha256() if path.is_dir() else sha256_of(path)
+
+
+def write_record(path: Path, model: Path, data: Path, found: Outcome, *, began: str, command: str) -> Path:
+    """Write the record as JSON; a file that was not written, or went to standard output, is null."""
+    files = {"model": model, "input": data, "output": found.output, "rejects": found.rejects}
+    told = {
+        "schema": "evenhand-run-1",
+        "began": began,
+        "ended": now(),
+        "evenhand": __version__,
+        "command": command,
+        "files": {
+            what: None if file is None else {"name": str(file), "sha256": _digest(file)}
+            for what, file in files.items()
+        },
+        "decided": found.decided,
+        "rejected": found.rejected,
+        "would_flip": found.would_flip,
+        "by_rule": found.by_rule,
+        "notes": found.notes,
+        "not_recorded": NOT_RECORDED,
+    }
+    return write_text(path, json.dumps(told, ensure_ascii=False, indent=1))

@@ -20,8 +20,7 @@ import numpy as np
 
 from evenhand.auditing.certificate import forest
 from evenhand.auditing.certificate.labels import as_two
-from evenhand.auditing.certificate.policies import Aim, TwoPolicies
-from evenhand.auditing.certificate.tilts import mend, weigh
+from evenhand.auditing.certificate.policies import Aim, TwoPolicies, mend, weigh
 from evenhand.jit import jit
 
 _BELOW = 0.1  # to rule people out, the bound has to fall below 0

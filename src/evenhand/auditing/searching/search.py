@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from evenhand.auditing.searching.members import BATCH, Members
-from evenhand.auditing.searching.moves import Found, children
+from evenhand.auditing.searching.members import BATCH, Found, Members, children
 from evenhand.auditing.searching.possible import possible_people
 from evenhand.auditing.searching.result import FlipSearch, people_table
 from evenhand.checks import integer, number
