@@ -5,8 +5,6 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-import pandas as pd
-
 from evenhand.auditing.table import rate_of
 from evenhand.metrics.asking import HOW
 from evenhand.wording import people
@@ -168,7 +166,10 @@ def _with_interval(audit: Audit, metric: str) -> str:
 
 
 def _between_groups(audit: Audit, metric: str) -> str:
-    rows = _of_groups(audit, metric).sort_values("value", kind="stable")
+    """Return a metric's lowest and highest value among the groups that are compared and where it is known."""
+    rows = audit.metrics[(audit.metrics["metric"] == metric) & audit.metrics["group"].notna()]
+    rows = rows[rows["value"].notna() & rows["group"].isin(audit.about["compared"])]
+    rows = rows.sort_values("value", kind="stable")
     least, most = rows.iloc[0], rows.iloc[-1]
     lowest, highest = (f"{share(end['value'])} of {end['group']}" for end in (least, most))
     if share(least["value"]) == share(most["value"]):
@@ -176,12 +177,6 @@ def _between_groups(audit: Audit, metric: str) -> str:
     if len(rows) < 3:
         return f"{lowest} and {highest}"
     return f"{lowest} (the lowest) to {highest} (the highest)"
-
-
-def _of_groups(audit: Audit, metric: str) -> pd.DataFrame:
-    """Return a metric's rows of the groups that are compared and in which it is known."""
-    rows = audit.metrics[(audit.metrics["metric"] == metric) & audit.metrics["group"].notna()]
-    return rows[rows["value"].notna() & rows["group"].isin(audit.about["compared"])]
 
 
 def _listed(texts: list[str]) -> str:

@@ -123,14 +123,11 @@ def _add(
                 out[target, i] += leaf[~at]
 
 
-def _no_trees() -> Trees:
-    return Trees(**{part.name: np.zeros(0, _KINDS.get(part.name, np.int32)) for part in fields(Trees)})
-
-
 def joined(parts: Sequence[Trees]) -> Trees:
     """Return the trees of several as one."""
     split = leaf = word = 0
-    moved = [_no_trees()]
+    kinds = {part.name: _KINDS.get(part.name, np.int32) for part in fields(Trees)}
+    moved = [Trees(**{name: np.zeros(0, kind) for name, kind in kinds.items()})]
     for part in parts:
         children = {
             name: np.where(getattr(part, name) >= 0, getattr(part, name) + split, getattr(part, name) - leaf)
@@ -138,14 +135,8 @@ def joined(parts: Sequence[Trees]) -> Trees:
         }
         moved.append(replace(part, **children, set_start=part.set_start + word))
         split, leaf, word = split + len(part.feature), leaf + len(part.leaf), word + len(part.sets)
-    return Trees(
-        **{
-            part.name: np.concatenate([getattr(one, part.name) for one in moved]).astype(
-                _KINDS.get(part.name, np.int32)
-            )
-            for part in fields(Trees)
-        }
-    )
+    whole = {name: np.concatenate([getattr(one, name) for one in moved]) for name in kinds}
+    return Trees(**{name: whole[name].astype(kind) for name, kind in kinds.items()})
 
 
 def from_lightgbm(text: str, n_outputs: int) -> Trees:

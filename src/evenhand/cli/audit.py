@@ -90,7 +90,6 @@ def run(
     edges: Annotated[
         list[str] | None,
         typer.Option(
-            "--edges",
             help="Edge of a causal graph from which to derive counterparts, such as 'sex->hours'. "
             "Repeatable; implies --twins.",
         ),

@@ -23,87 +23,63 @@ Data = Annotated[
     Path, typer.Argument(help="A CSV (also .csv.gz), Parquet or Excel file, or a folder of Parquet files.")
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of tables.")]
-Label = Annotated[str | None, typer.Option("--label", help="Column to predict. Guessed if left out.")]
+Label = Annotated[str | None, typer.Option(help="Column to predict. Guessed if left out.")]
 Sensitive = Annotated[
-    list[str] | None,
-    typer.Option("--sensitive", help="Sensitive column. Repeat the option to combine several."),
+    list[str] | None, typer.Option(help="Sensitive column. Repeat the option to combine several.")
 ]
 Positive = Annotated[
     str | None,
     typer.Option(
-        "--positive",
         help="Label that counts as the positive decision. With two labels it is guessed. With more there is "
-        "none by default, and a difference between groups is the largest over the labels.",
+        "none by default, and a difference between groups is the largest over the labels."
     ),
 ]
-Drop = Annotated[
-    list[str] | None, typer.Option("--drop", help="Column to leave out. Repeat the option, or write a,b.")
-]
+Drop = Annotated[list[str] | None, typer.Option(help="Column to leave out. Repeat the option, or write a,b.")]
 Categorical = Annotated[
     list[str] | None,
-    typer.Option(
-        "--categorical", help="Column whose numbers are categories. Repeat the option, or write a,b."
-    ),
+    typer.Option(help="Column whose numbers are categories. Repeat the option, or write a,b."),
 ]
 Unknown = Annotated[
     str,
     typer.Option(
-        "--unknown",
         help="People of unknown group (an empty cell, '?', 'unknown', 'N/A'): 'drop' them, or 'keep' them as "
-        "a group.",
+        "a group."
     ),
 ]
 MinGroup = Annotated[
-    int,
-    typer.Option(
-        "--min-group", min=1, help="Groups with fewer people count for less when groups are compared."
-    ),
+    int, typer.Option(min=1, help="Groups with fewer people count for less when groups are compared.")
 ]
 MergeSmall = Annotated[
     str | None,
-    typer.Option(
-        "--merge-small", help="Merge groups with fewer than --min-group people into one group of this name."
-    ),
+    typer.Option(help="Merge groups with fewer than --min-group people into one group of this name."),
 ]
-Encoding = Annotated[str, typer.Option("--encoding", help="Encoding of a CSV file.")]
+Encoding = Annotated[str, typer.Option(help="Encoding of a CSV file.")]
 Decimal = Annotated[
-    str | None,
-    typer.Option(
-        "--decimal", help="Decimal sign, '.' or ','. Guessed if columns are not separated by commas."
-    ),
+    str | None, typer.Option(help="Decimal sign, '.' or ','. Guessed if columns are not separated by commas.")
 ]
-Sheet = Annotated[str | None, typer.Option("--sheet", help="Sheet of an Excel file. Default: the first.")]
+Sheet = Annotated[str | None, typer.Option(help="Sheet of an Excel file. Default: the first.")]
 Map = Annotated[
     list[str] | None,
     typer.Option(
-        "--map",
         help="Rename a value: VALUE=NEW for the label, COLUMN:VALUE=NEW for another column. VALUE= makes it "
-        "missing. Repeatable.",
+        "missing. Repeatable."
     ),
 ]
 MaxModelSize = Annotated[
-    int,
-    typer.Option(
-        "--max-model-size", min=1, help="Refuse a model that takes more GiB than this when unpacked."
-    ),
+    int, typer.Option(min=1, help="Refuse a model that takes more GiB than this when unpacked.")
 ]
-Seed = Annotated[int, typer.Option("--seed", min=0, help="Random seed. The same seed gives the same result.")]
+Seed = Annotated[int, typer.Option(min=0, help="Random seed. The same seed gives the same result.")]
 Part = Annotated[
     str,
     typer.Option(
-        "--part", help="Of the file that the model was trained on, use 'all' people, or only the 'test' part."
+        help="Of the file that the model was trained on, use 'all' people, or only the 'test' part."
     ),
 ]
 Weight = Annotated[
-    str | None,
-    typer.Option("--weight", help="Column with sample weights: how many people each row stands for."),
+    str | None, typer.Option(help="Column with sample weights: how many people each row stands for.")
 ]
-Report = Annotated[
-    Path | None, typer.Option("--report", help="Write a report: one HTML file that opens offline.")
-]
-Summary = Annotated[
-    Path | None, typer.Option("--summary", help="Write the report's data as JSON, for `evenhand report`.")
-]
+Report = Annotated[Path | None, typer.Option(help="Write a report: one HTML file that opens offline.")]
+Summary = Annotated[Path | None, typer.Option(help="Write the report's data as JSON, for `evenhand report`.")]
 
 
 def changes(given: list[str] | None) -> dict[str, Any]:

@@ -154,10 +154,6 @@ def _accuracy(counts: Counts, confidence: float) -> tuple[float, float]:
     return float(low), float(high)
 
 
-def _impact(counts: Counts, confidence: float) -> tuple[float, float]:
-    return smallest_ratio_limits(*rates.decided(counts), confidence)
-
-
 def _difference(shares: Callable[[Counts], rates.Shares]) -> Callable[[Counts, float], tuple[float, float]]:
     def limits(counts: Counts, confidence: float) -> tuple[float, float]:
         return largest_difference_limits(*shares(counts), confidence)
@@ -175,7 +171,7 @@ def _delta(counts: Counts, confidence: float) -> tuple[float, float]:
 LIMITS: dict[rates.Rate, Callable[[Counts, float], tuple[float, float]]] = {
     rates.accuracy: _accuracy,
     rates.discrimination: _difference(rates.decided),
-    rates.impact_ratio: _impact,
+    rates.impact_ratio: lambda counts, confidence: smallest_ratio_limits(*rates.decided(counts), confidence),
     rates.delta: _delta,
     rates.equal_opportunity_difference: _difference(rates.decided_right),
     rates.equalized_odds_difference: _difference(rates.decided_by_label),

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable
 
 import numpy as np
 
@@ -75,15 +74,10 @@ def _name(candidate: Candidate, chosen: Candidate) -> str:
     return f"{candidate.policies}, {candidate.name}" if alone else candidate.name
 
 
-def _for_all(probabilities: Floats, groups: Sequence[Any]) -> Floats:
-    """Return one policy's probabilities as what every group's policy says."""
-    return np.repeat(probabilities[:, None], len(groups), axis=1)
-
-
 def _submodels(frontier: Frontier, choice: Choice, said: Floats, measured: Measured) -> list[ModelEntry]:
     groups = choice.candidate.model.groups_.tolist()
     rows = [
-        model_of(f"the policy of {name}", measured(_for_all(said[:, code], groups)))
+        model_of(f"the policy of {name}", measured(np.repeat(said[:, [code]], len(groups), axis=1)))
         for code, name in enumerate(groups)
     ]
     swapped = choice.candidate.model.reversed().probabilities_by_group(frontier.parts.test.X)

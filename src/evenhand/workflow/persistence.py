@@ -70,7 +70,11 @@ def save(model: Any, path: str | Path) -> Path:
     """
     _refuse_functions(model)
     # A request points back at its estimator, a circle that skops can't write: they travel beside the model.
-    asked = {name: one.__dict__.pop("_metadata_request") for name, one in _with_requests(model)}
+    asked = {
+        name: one.__dict__.pop("_metadata_request")
+        for name, one in _estimators(model)
+        if "_metadata_request" in getattr(one, "__dict__", {})
+    }
     try:
         held = {"evenhand": __version__, "model": model, "requests": _as_plain(asked)}
         with replacing(path) as partial:
@@ -189,12 +193,6 @@ def _estimators(model: Any) -> list[tuple[str, Any]]:
     """Return the model and the estimators inside it, by the names that scikit-learn's parameters have."""
     inside = model.get_params(deep=True) if isinstance(model, BaseEstimator) else {}
     return [("", model), *((name, one) for name, one in inside.items() if isinstance(one, BaseEstimator))]
-
-
-def _with_requests(model: Any) -> list[tuple[str, Any]]:
-    return [
-        (name, one) for name, one in _estimators(model) if "_metadata_request" in getattr(one, "__dict__", {})
-    ]
 
 
 def _as_plain(asked: dict[str, Any]) -> dict[str, dict[str, dict[str, Any]]]:
