@@ -11,13 +11,15 @@ from evenhand.checks import did_you_mean
 from evenhand.wording import listed
 
 
-def check_columns(argument: str, names: Iterable[Any], columns: Iterable[Any]) -> None:
-    """Raise unless all these names, given as an argument, are columns of the model."""
+def check_columns(
+    argument: str, names: Iterable[Any], columns: Iterable[Any], has: str = "the model takes"
+) -> None:
+    """Raise unless all these names, given as an argument, are columns of the model, or of what `has` says."""
     known = list(columns)
     for name in names:
         if name not in known:
             near = did_you_mean(name, known)
-            raise ValueError(f"Got {name!r} in {argument}, but the model takes no such column.{near}")
+            raise ValueError(f"Got {name!r} in {argument}, but {has} no such column.{near}")
 
 
 def ends_of(name: Any, given: Any, read: Callable[[Any], Any]) -> tuple[Any, Any]:

@@ -7,6 +7,7 @@ random.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any
@@ -20,8 +21,9 @@ from evenhand.auditing.causal import GROUP, by_graph
 from evenhand.auditing.counterparts import by_transport, find_flips, flips_table
 from evenhand.auditing.hybrids import Ask, Model, Surrogate, carriers_of
 from evenhand.auditing.predictions import read_predictions
+from evenhand.auditing.ranges import check_columns
 from evenhand.auditing.twin_result import AboutTwins, Twins
-from evenhand.checks import MIN_GROUP, did_you_mean, integer, number, one_of
+from evenhand.checks import MIN_GROUP, integer, number, one_of
 from evenhand.frames import as_pandas
 from evenhand.groups import encode_groups, groups_by_name
 from evenhand.metrics.answers import Answers
@@ -201,10 +203,7 @@ def find_twins(
     groups = encode_groups(given, len(frame))
     sensitive = sensitive_columns(frame, given, groups.codes)
     others = frame.drop(columns=sensitive)
-    for column in (column for columns in settings.together for column in columns):
-        if column not in frame.columns:
-            near = did_you_mean(column, frame.columns)
-            raise ValueError(f"Got {column!r} in together, but X has no such column.{near}")
+    check_columns("together", itertools.chain(*settings.together), frame.columns, "X has")
     called, names = _called(given), groups.names.tolist()
     compared, notes = compared_groups(np.bincount(groups.codes), names, settings.min_group)
     ask: Ask | None = None

@@ -166,17 +166,10 @@ def one_hot_features(frame: pd.DataFrame) -> list[list[Any]]:
     >>> one_hot_features(pd.DataFrame({"age": [30, 40], "job_cook": [1, 0], "job_clerk": [0, 1]}))
     [['age'], ['job_cook', 'job_clerk']]
     """
-    names = list(frame.columns)
-    dummy = {name: seen for name in names if (seen := _zero_one(frame[name])) is not None}
-    found = []
-    while names:
-        end = _complete(names, 0, dummy, len(frame)) or 1
-        found.append(names[:end])
-        names = names[end:]
-    return found
+    return list(_features(frame))
 
 
-def _features(frame: pd.DataFrame, own: Codes) -> Iterator[list[Any]]:
+def _features(frame: pd.DataFrame, own: Codes | None = None) -> Iterator[list[Any]]:
     """Yield the columns, those of 0 and 1 together that are one feature's: one is 1 for everybody.
 
     Where the first category has no column, at most one is 1. That may be chance among a few people, so these
@@ -187,16 +180,13 @@ def _features(frame: pd.DataFrame, own: Codes) -> Iterator[list[Any]]:
     at = 0
     while at < len(names):
         end = _complete(names, at, dummy, len(frame))
-        if end > at:
-            yield names[at:end]
-            at = end
-            continue
-        end = _exclusive(names, at, dummy, len(frame))
-        alone = [[name] for name in names[at:end]]
-        if len(alone) > 1 and not any(_parts(frame, one, own).sizes.size > 1 for one in alone):
-            yield names[at:end]
-        else:
-            yield from alone
+        together = end > at
+        if not together and own is not None:
+            end = _exclusive(names, at, dummy, len(frame))
+            alone = (_parts(frame, [name], own) for name in names[at:end])
+            together = end > at + 1 and not any(parts.sizes.size > 1 for parts in alone)
+        end = max(end, at + 1)
+        yield from [names[at:end]] if together else ([name] for name in names[at:end])
         at = end
 
 

@@ -75,11 +75,6 @@ class Candidate:
         kind = "networks and trees" if self.policies == "both" else self.policies
         return kind + (", with parity" if self.parity else "")
 
-    def measured(self) -> dict[str, Any]:
-        """Return what was measured of it, for a file that `read` takes."""
-        alone = {one.policies: one.validation for one in self.beside}
-        return {"validation": self.validation, "curve": self.curve, "beside": alone}
-
 
 class TrainedSoFar:
     """The trained models of one exploration, in a folder; if it can't be written, `say` is told.
@@ -110,14 +105,13 @@ class TrainedSoFar:
         except (ValueError, OSError):  # damaged: it is trained again
             return None
 
-    def keep(self, candidate: Candidate) -> None:
+    def keep(self, weight: float, parity: bool, model: Any, measured: dict[str, Any]) -> None:
         """Write a trained model; where the folder can't be written, nothing is kept."""
-        path = self._path(candidate.divergence_weight, candidate.parity)
-        measured = candidate.measured()
+        path = self._path(weight, parity)
         try:
             # The model comes last: a model that is there has its measures beside it.
             write_text(path.with_suffix(".json"), json.dumps(measured))
-            save(candidate.model, path)
+            save(model, path)
         except OSError:
             return
 
@@ -168,10 +162,10 @@ def train_all(
     given = networks or {}
     work = (joblib.delayed(_train)(parts, settings, *pair, given.get(pair)) for pair in pending)
     # Threads: the training loop releases the interpreter lock, and nothing has to be copied.
-    for candidate in joblib.Parallel(n_jobs=jobs, prefer="threads", return_as="generator_unordered")(work):
+    for trained in joblib.Parallel(n_jobs=jobs, prefer="threads", return_as="generator_unordered")(work):
         if before is not None:
-            before.keep(candidate)
-        yield candidate
+            before.keep(*trained)
+        yield _candidate(settings, *trained)
 
 
 def networks_on_gpu(parts: Parts, settings: Settings) -> Networks:
@@ -236,7 +230,8 @@ class Curve:
 def _train(
     parts: Parts, settings: Settings, weight: float, parity: bool,
     networks: tuple[CooperativeBandits, dict[str, Any]] | None,
-) -> Candidate:  # fmt: skip
+) -> tuple[float, bool, Any, dict[str, Any]]:  # fmt: skip
+    """Return λ, whether there is parity, the trained model, and what was measured of it."""
     model = model_for(parts, settings, settings.policies, weight, parity)
     watch, train = Curve(parts), parts.train
     curve = watch.found
@@ -252,8 +247,7 @@ def _train(
         return measure(answers_of(model, parts.validation, parts), intervals=False)
 
     beside = {policies: validated(part) for policies, part in alone.items()}
-    measured = {"validation": validated(model), "curve": curve, "beside": beside}
-    return _candidate(settings, weight, parity, model, measured)
+    return weight, parity, model, {"validation": validated(model), "curve": curve, "beside": beside}
 
 
 def _candidate(

@@ -93,19 +93,6 @@ class Stream:
             epoch += 1
 
 
-@dataclass(frozen=True)
-class _Held:
-    """People who are held in memory, batch by batch."""
-
-    parts: list[Codes]
-    rows: list[Codes]
-    numbers: list[Floats]
-    codes: list[Codes]
-    labels: list[Codes]
-    groups: list[Codes]
-    weights: list[Floats]
-
-
 @contextmanager
 def streamed(
     pieces: Pieces, *, seed: int, buffer_rows: int | None, folder: str | Path | None, **options: Any
@@ -147,7 +134,7 @@ def _second_reading(
         folder, numbers=len(coding.numbers), categories=len(coding.categories),
         buckets=math.ceil(training / buffer_rows), people=math.ceil(training),
     )  # fmt: skip
-    held = _Held(*([] for _ in range(7)))
+    held: list[tuple[Array, ...]] = []  # people in memory, batch by batch
     met, total, weight = np.zeros_like(told.people), np.zeros(len(told.names), np.int64), 0.0
     for batch in found.pieces.batches(found.used, coding.categories):
         labels, groups = told.in_rows(batch)
@@ -172,8 +159,7 @@ def _second_reading(
         total += np.bincount(groups[counts], minlength=len(total))
         weight += float(weights[counts].sum())
         kept = ~train | (drawn(at, seed, KEPT) < buffer_rows / training)
-        for name, part in zip(vars(held), (parts, at, *coded), strict=True):
-            getattr(held, name).append(part[kept])
+        held.append(tuple(part[kept] for part in (parts, at, *coded)))
     if (met != told.people).any():
         raise ValueError(
             f"{found.pieces.origin} has {people(int(met.sum()))} at the second reading, or others than at "
@@ -185,11 +171,9 @@ def _second_reading(
     return dataset, split, Stream(spool, coding, coding.preprocessor(), *about)
 
 
-def _dataset(found: Survey, coding: Coding, held: _Held) -> tuple[Dataset, Split]:
+def _dataset(found: Survey, coding: Coding, held: list[tuple[Array, ...]]) -> tuple[Dataset, Split]:
     """Return the people who are held as a data set that knows how many more there are."""
-    parts, rows, numbers, codes, labels, groups, weights = (
-        np.concatenate(column) for column in vars(held).values()
-    )
+    parts, rows, numbers, codes, labels, groups, weights = map(np.concatenate, zip(*held, strict=True))
     told, settled = found.combinations, found.combinations.settled
     name = str(settled.groups.name)
     by_label, by_group = told.people.sum(1).tolist(), told.people.sum(0).tolist()
