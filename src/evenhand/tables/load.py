@@ -55,34 +55,16 @@ def load_table(
         The column to predict; guessed from common names, else the last column that has two values.
     sensitive : str or list of str, optional
         The sensitive column; several make their combinations. Guessed from common names.
-    drop : str or list of str
-        Columns to leave out.
-    categorical : str or list of str
-        Columns whose numbers are codes, not amounts.
+    drop, categorical, encoding, decimal, sheet, map, unknown, merge_small, weight
+        As in `evenhand.explore`.
     pos_label : object, optional
         The positive label; of two, by default the one with a common name ('yes', 1, 'paid', ...), else the
         second in order. Of more than two none is guessed: it is then None, and differences between groups
         are the largest over the labels.
     name : str, optional
         The data set's name; by default the file's.
-    encoding : str
-        The encoding of a CSV file.
-    decimal : {'.', ','}, optional
-        The sign before decimals in text; guessed for a CSV file whose columns are not separated by commas.
-    sheet : str, optional
-        The sheet of an Excel file, by default the first.
-    map : dict, optional
-        What values are called instead: `{"yes": 1, "no": 0}` for the label, `{"sex:0": "f"}` for a column
-        that is named. None makes a value missing.
-    unknown : {'drop', 'keep'}
-        What becomes of people whose group is unknown (a gap, '?', 'unknown', 'N/A', ...): they are left out,
-        or are a group called 'unknown'.
-    merge_small : str, optional
-        The name of one group into which all groups with fewer than `min_group` people are put.
     min_group : int
         How many people a group needs not to be merged.
-    weight : str, optional
-        The column that says how many people each person stands for; it is no feature.
     featureless : bool
         Whether a table without any features is good enough.
 
