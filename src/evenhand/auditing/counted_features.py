@@ -12,19 +12,9 @@ import numpy as np
 import pandas as pd
 
 from evenhand.arrays import Array, Codes, Floats
+from evenhand.auditing import subgroups
 from evenhand.auditing.about import copies_note
 from evenhand.auditing.near_copies import is_near_copy
-from evenhand.auditing.subgroups import (
-    PARTS,
-    QUARTERS,
-    Cells,
-    Search,
-    bands,
-    categories,
-    commonest,
-    in_digits,
-    search_cells,
-)
 from evenhand.metrics.answers import Answers
 from evenhand.metrics.engine import MOST_VALUES, PEOPLE, Engine
 from evenhand.metrics.group_columns import reveals
@@ -64,11 +54,11 @@ class Features:
     outcome: Array
     hit: Any
 
-    def search(self, names: list[str], search: Search) -> tuple[pd.DataFrame, int, list[str]]:
+    def search(self, names: list[str], search: subgroups.Search) -> tuple[pd.DataFrame, int, list[str]]:
         """Return the subgroups, how many were examined, and notes on copies and on what is left out."""
         first = self.engine.first(names) if names else pd.DataFrame()
         parts: dict[str, Cut] = {}
-        single: dict[str, Cells] = {}
+        single: dict[str, subgroups.Cells] = {}
         copies, left_out = [], []
         for name in names:
             met, ends = self._met(name, first[name])
@@ -83,10 +73,10 @@ class Features:
             single[name] = self._cells(parts[name], met, ends)
         told = {name: part.names for name, part in parts.items()}
 
-        def crossed(chosen: list[str]) -> Iterator[Cells]:
+        def crossed(chosen: list[str]) -> Iterator[subgroups.Cells]:
             return self._crossed({name: parts[name] for name in chosen})
 
-        found, examined = search_cells(told, single, crossed, self.answers.groups, search)
+        found, examined = subgroups.search_cells(told, single, crossed, self.answers.groups, search)
         notes = copies_note(copies)
         if left_out:
             notes.append(
@@ -120,7 +110,7 @@ class Features:
         """Cut a feature as `subgroups.cut` does."""
         column, present = self.engine.column(name), met.value.notna().to_numpy()
         counts = pd.Series(met.people[present]).groupby(met.value[present].to_numpy()).sum().sort_index()
-        if self.engine.schema[name].is_numeric() and (ends is not None or len(counts) > PARTS):
+        if self.engine.schema[name].is_numeric() and (ends is not None or len(counts) > subgroups.PARTS):
             if ends is None:
                 until, values = counts.cumsum().to_numpy(), counts.index.to_numpy(dtype=float)
                 edges = quarters(lambda rank: values[np.searchsorted(until, rank, side="right")], until[-1])
@@ -131,9 +121,9 @@ class Features:
             above = [(column.cast(nw.Float64) > edge).cast(nw.Int64) for edge in edges.tolist()]
             code: Any = nw.when(~column.is_null()).then(sum(above[1:], start=above[0]))
             codes = np.searchsorted(edges, met.value.to_numpy(dtype=float, na_value=np.nan), side="left")
-            names = bands(name, [in_digits(edge) for edge in edges])
+            names = subgroups.bands(name, [subgroups.in_digits(edge) for edge in edges])
         else:
-            common = [counts.index[at] for at in commonest(counts.index, counts.to_numpy())]
+            common = [counts.index[at] for at in subgroups.commonest(counts.index, counts.to_numpy())]
             code = nw.lit(len(common))
             for place, value in reversed(list(enumerate(common))):
                 same = column == (value.item() if isinstance(value, np.generic) else value)
@@ -141,10 +131,10 @@ class Features:
             code = nw.when(~column.is_null()).then(code)
             found = met.value.map({value: place for place, value in enumerate(common)})
             codes = found.fillna(len(common)).to_numpy(dtype=np.int64)
-            names = categories(name, common)
+            names = subgroups.categories(name, common)
         return Cut(names, np.where(present, codes, len(names) - 1), code)
 
-    def _cells(self, part: Cut, met: Met, ends: tuple[float, float] | None) -> Cells:
+    def _cells(self, part: Cut, met: Met, ends: tuple[float, float] | None) -> subgroups.Cells:
         if ends is None:
             return self._table(part.codes, len(part.names), met.at, met.people)
         table = self.engine.count({"part": part.code, **self.keys})
@@ -152,12 +142,12 @@ class Features:
         found = self._matched(table.assign(value=codes), "part")
         return self._table(found.value.to_numpy(), len(part.names), found.at, found.people)
 
-    def _table(self, codes: Codes, n_parts: int, at: Codes, people: Codes) -> Cells:
+    def _table(self, codes: Codes, n_parts: int, at: Codes, people: Codes) -> subgroups.Cells:
         return _added(
             codes, n_parts, self.answers.own[at], len(self.answers.groups), self.outcome[at], people
         )
 
-    def _crossed(self, parts: dict[str, Cut]) -> Iterator[Cells]:
+    def _crossed(self, parts: dict[str, Cut]) -> Iterator[subgroups.Cells]:
         """Count people in every two features' parts, several pairs of features at once."""
         names = list(parts)
         bundles = [names[at : at + TOGETHER] for at in range(0, len(names), TOGETHER)]
@@ -185,10 +175,12 @@ def _filled(codes: pd.Series[Any], part: Cut) -> Codes:
     return codes.fillna(len(part.names) - 1).to_numpy(dtype=np.int64)
 
 
-def _added(codes: Codes, n_parts: int, own: Codes, n_groups: int, hit: Array, people: Codes) -> Cells:
+def _added(
+    codes: Codes, n_parts: int, own: Codes, n_groups: int, hit: Array, people: Codes
+) -> subgroups.Cells:
     cell = codes * n_groups + own
     sums = (np.bincount(cell, people * counts, n_parts * n_groups) for counts in (hit, 1))
-    return Cells(*(of.astype(np.int64).reshape(-1, n_groups) for of in sums))
+    return subgroups.Cells(*(of.astype(np.int64).reshape(-1, n_groups) for of in sums))
 
 
 def quarters(value_at: Callable[[int], float], n: int) -> Floats:
@@ -198,7 +190,7 @@ def quarters(value_at: Callable[[int], float], n: int) -> Floats:
     [1.75, 3.0, 5.0]
     """
     ends = []
-    for quarter in QUARTERS:
+    for quarter in subgroups.QUARTERS:
         place = quarter * (n - 1)
         near = [value_at(rank) for rank in (int(place), min(int(place) + 1, n - 1))]
         ends.append(np.quantile(near, place - int(place)))

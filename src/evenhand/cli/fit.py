@@ -9,18 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from evenhand.checks import MIN_GROUP, number, one_of
-from evenhand.cli import options
-from evenhand.cli.console import (
-    Notes,
-    command_line,
-    on_stdout,
-    print_json,
-    print_table,
-    say,
-    show_written,
-    warn,
-    write_report,
-)
+from evenhand.cli import console, options
 from evenhand.workflow.defaults import CRITERIA, PARITY_BOUND, POLICIES, WEIGHTS
 
 if TYPE_CHECKING:
@@ -157,9 +146,9 @@ def run(
             weights=grid, threshold=bar, weight=weight,
             parity_bound=PARITY_BOUND if max_discrimination is None else max_discrimination / 2,
             policies=policies, epochs=times, buffer_rows=buffer_rows, random_state=seed, engine=engine,
-            n_jobs=jobs, resume=kept, progress=Notes(quiet=as_json), command=command_line(),
+            n_jobs=jobs, resume=kept, progress=console.Notes(quiet=as_json), command=console.command_line(),
         )  # fmt: skip
-        say("Measuring on the test part …")
+        console.say("Measuring on the test part …")
         try:
             choice = frontier.choice(**wanted)
         except NoModelWithinBoundsError:
@@ -167,9 +156,9 @@ def run(
             raise
         written = _write_model(choice, output)
     if report or summary:
-        written |= write_report(frontier.summary(**wanted), report, summary)
+        written |= console.write_report(frontier.summary(**wanted), report, summary)
     if as_json:
-        print_json(
+        console.print_json(
             {"chosen": choice.candidate.name, "criterion": choice.criterion, "bounds": choice.bounds,
              "threshold": frontier.parts.threshold,
              "test": choice.test, "groups": choice.groups, "models": _entries(frontier, choice.candidate),
@@ -233,7 +222,7 @@ def _show_what_was_trained(frontier: Frontier, wanted: Wanted, as_json: bool) ->
     if not as_json:
         return _show_trade_off(frontier, None)
     models = _entries(frontier, None)
-    return print_json(
+    return console.print_json(
         {
             "chosen": None,
             "criterion": criterion_for(wanted, rare=frontier.rare),
@@ -253,7 +242,7 @@ def _show_trade_off(frontier: Frontier, chosen: Candidate | None) -> None:
     rows = [[one.name, *(in_numbers(one.validation[name], name) for name in names)] for one in every]
     titles = ["", *(name.replace("_", " ") for name in names)]
     marked = None if chosen is None else frontier.trained.index(chosen)
-    print_table("What fairness costs (validation part)", titles, rows, marked=marked)
+    console.print_table("What fairness costs (validation part)", titles, rows, marked=marked)
 
 
 def _show(frontier: Frontier, choice: Choice, written: dict[str, Path]) -> None:
@@ -264,11 +253,11 @@ def _show(frontier: Frontier, choice: Choice, written: dict[str, Path]) -> None:
         [name.replace("_", " "), in_numbers(found, name), interval(found, name)]
         for name, found in choice.test.items()
     ]
-    on_stdout().print()
-    print_table(f"Chosen: {choice.candidate.name} (test part)", ["", "value", "95 % interval"], rows)
-    on_stdout().print()
-    show_written(written)
+    console.on_stdout().print()
+    console.print_table(f"Chosen: {choice.candidate.name} (test part)", ["", "value", "95 % interval"], rows)
+    console.on_stdout().print()
+    console.show_written(written)
     for note in choice.notes:
-        warn(note)
+        console.warn(note)
     if choice.same_answer > 0.99:
-        warn(f"the chosen model gives {100 * choice.same_answer:.1f} % of people the same decision.")
+        console.warn(f"the chosen model gives {100 * choice.same_answer:.1f} % of people the same decision.")

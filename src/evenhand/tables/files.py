@@ -15,18 +15,8 @@ import pandas as pd
 
 from evenhand.checks import one_of
 from evenhand.frames import as_pandas as from_any_library
+from evenhand.tables import csv_format
 from evenhand.tables.csv_bytes import plain_lines
-from evenhand.tables.csv_format import (
-    MISSING_MARKS,
-    SEPARATORS,
-    Header,
-    check_lines,
-    line_of_row,
-    read_header,
-    unguarded,
-    with_mark,
-    wrong_encoding,
-)
 from evenhand.tables.decimals import as_numbers, decimal_of, with_points
 from evenhand.tables.paths import kind_of_file, unpacked
 from evenhand.tables.workbook import read_sheet
@@ -72,7 +62,7 @@ class Table:
             return f"{self.origin}, row {self.rows[int(row)]}"
         if self.path is None or self.path.suffix.lower() == ".parquet":
             return f"{self.origin}, row {getattr(row, 'item', lambda: row)()!r}"
-        return f"{self.origin}, line {line_of_row(self.path, int(row), encoding=self.encoding)}"
+        return f"{self.origin}, line {csv_format.line_of_row(self.path, int(row), encoding=self.encoding)}"
 
 
 def read_table(
@@ -159,39 +149,39 @@ def _read_file(path: Path, encoding: str, decimal: str | None, sheet: str | None
 
 
 def _read_csv(path: Path, content: bytes, encoding: str, given: str | None) -> tuple[pd.DataFrame, list[str]]:
-    called = with_mark(encoding)
+    called = csv_format.with_mark(encoding)
     try:
         with io.TextIOWrapper(io.BytesIO(content), called, newline="") as file:
-            header = read_header(path, file)
+            header = csv_format.read_header(path, file)
             looked = plain_lines(content, header, called)
             file.seek(0)
-            coded, guarded = check_lines(path, file) if looked is None else looked
+            coded, guarded = csv_format.check_lines(path, file) if looked is None else looked
             file.seek(0)
             decimal = decimal_of(path, file, given)
             file.seek(0)
-            read_header(path, file)
+            csv_format.read_header(path, file)
             frame = pd.read_csv(file, **reading(header, decimal, coded))
     except UnicodeError as error:
-        raise ValueError(wrong_encoding(path, encoding)) from error
+        raise ValueError(csv_format.wrong_encoding(path, encoding)) from error
     for name in guarded:
-        frame[name] = frame[name].map(unguarded, na_action="ignore")
+        frame[name] = frame[name].map(csv_format.unguarded, na_action="ignore")
     if decimal == ",":
         frame = as_numbers(with_points(frame), but=coded)
     return frame, on_reading(path, header.separator, guessed=decimal if given is None else ".")
 
 
-def reading(header: Header, decimal: str, text: Iterable[str]) -> dict[str, Any]:
+def reading(header: csv_format.Header, decimal: str, text: Iterable[str]) -> dict[str, Any]:
     """Return how pandas reads what follows a header; columns in `text` are no numbers."""
     return {
         "sep": header.separator, "header": None, "names": header.names, "keep_default_na": False,
-        "na_values": list(MISSING_MARKS), "dtype": str if decimal == "," else dict.fromkeys(text, str),
-        "low_memory": False,
+        "na_values": list(csv_format.MISSING_MARKS), "low_memory": False,
+        "dtype": str if decimal == "," else dict.fromkeys(text, str),
     }  # fmt: skip
 
 
 def on_reading(path: Path, separator: str, *, guessed: str) -> list[str]:
     """Say how a CSV file is read, where it is not read as most are; `guessed` is the decimal sign."""
-    sign = SEPARATORS.get(separator, repr(separator))
+    sign = csv_format.SEPARATORS.get(separator, repr(separator))
     notes = [] if separator == "," else [f"Columns of {path.name} are separated by a {sign}."]
     if guessed == ",":
         notes.append(

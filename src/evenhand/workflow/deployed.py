@@ -15,17 +15,9 @@ from evenhand.checks import number, one_of
 from evenhand.groups import EVERYONE, JOINT, codes_of
 from evenhand.metrics.answers import Answers, decided_at
 from evenhand.metrics.counts import positive_label
+from evenhand.tables import matching
 from evenhand.tables.files import as_pandas
 from evenhand.tables.grouping import group_positions
-from evenhand.tables.matching import (
-    Reasons,
-    check_columns,
-    check_reasons,
-    contexts_of,
-    read_contexts,
-    reject,
-    unmet,
-)
 from evenhand.tables.preprocessing import check_preprocessor, computable, encode
 from evenhand.wording import listed
 from evenhand.workflow.card import NOT_MEASURED, tested
@@ -122,7 +114,7 @@ class Deployed:
         ValueError
             If a column is missing, or a value is no number or date where training had one.
         """
-        contexts = contexts_of(as_pandas(X), self.columns, self.preprocessor)
+        contexts = matching.contexts_of(as_pandas(X), self.columns, self.preprocessor)
         return self._said(encode(self.preprocessor, contexts))
 
     def _said(self, features: Any) -> Floats:
@@ -161,7 +153,7 @@ class Deployed:
             )
         reasons = np.full(len(X), "", dtype=object)
         codes = self._group_codes(X, reasons)
-        check_reasons(X, reasons)
+        matching.check_reasons(X, reasons)
         return codes
 
     def predict(self, X: Any, *, sensitive_features: Any = None) -> Array:
@@ -212,35 +204,40 @@ class Deployed:
             good = computable(features)
             too_large = np.zeros(len(reasons), dtype=np.bool_)
             too_large[np.flatnonzero(scored)[~good]] = True
-            reject(reasons, too_large, lambda at: "a number too large to compute with, once it is scaled")
+            matching.reject(
+                reasons, too_large, lambda at: "a number too large to compute with, once it is scaled"
+            )
             scored = reasons == ""
             said = self._said(features[good])
         about = {"pos_label": self.pos_label, "threshold": self.threshold}
         answers = Answers(self.classes_.tolist(), self.groups_.tolist(), codes[scored], said, **about)
         found = Decisions(
-            answers, reasons, unmet(contexts[scored], self.columns, self.preprocessor), contexts.index[scored]
+            answers,
+            reasons,
+            matching.unmet(contexts[scored], self.columns, self.preprocessor),
+            contexts.index[scored],
         )
         return found if unknown_group == "reject" else found.without_group(unknown_group)
 
-    def read(self, rows: Any, *, need_group: bool = True) -> tuple[pd.DataFrame, Codes, Reasons]:
+    def read(self, rows: Any, *, need_group: bool = True) -> tuple[pd.DataFrame, Codes, matching.Reasons]:
         """Return the contexts and the groups' positions in rows of a table, and why a row can't be scored.
 
         Unless a group is needed, its position is -1 where it is unknown.
         """
         frame = as_pandas(rows)
-        check_columns(frame, (*self.columns, *(self.sensitive if need_group else ())))
+        matching.check_columns(frame, (*self.columns, *(self.sensitive if need_group else ())))
         reasons = np.full(len(frame), "", dtype=object)
-        contexts = read_contexts(frame, self.columns, self.preprocessor, reasons)
+        contexts = matching.read_contexts(frame, self.columns, self.preprocessor, reasons)
         return contexts, self._group_codes(frame, reasons if need_group else reasons.copy()), reasons
 
-    def _group_codes(self, rows: pd.DataFrame, reasons: Reasons) -> Codes:
+    def _group_codes(self, rows: pd.DataFrame, reasons: matching.Reasons) -> Codes:
         if not set(self.sensitive) <= set(rows.columns):  # which `read` allows where no group is needed
             return np.full(len(rows), -1)
         if not self.sensitive:
             return np.zeros(len(rows), dtype=np.int64)
         codes, said = group_positions(rows[self.sensitive], self.groups_, self.merged or {})
         names = listed([str(name) for name in self.groups_])
-        reject(
+        matching.reject(
             reasons,
             codes < 0,
             lambda at: f"group {said.iloc[at]!r} in {self.sensitive_name!r}: training had only {names}",

@@ -25,17 +25,11 @@ from evenhand.tables.matching import Reasons, as_labels, reject, unmet
 from evenhand.tables.paths import bare_name
 from evenhand.tables.roles import named_columns
 from evenhand.wording import listed
+from evenhand.workflow import prediction_column
 from evenhand.workflow.decisions import Unseen
 from evenhand.workflow.deployed import Deployed
 from evenhand.workflow.parts import PARTS, met_in_training, test_rows
 from evenhand.workflow.persistence import MOST_BYTES, load
-from evenhand.workflow.prediction_column import (
-    added_by_predict,
-    check_decisions,
-    check_predictions,
-    decide_at,
-    decided_by,
-)
 from evenhand.workflow.table import NoUsableRowsError, source_of, with_dates
 
 _NEIGHBOURS = 5  # of each person, for consistency
@@ -182,17 +176,17 @@ def _audit_table(
         table = replace(table, frame=mapped(table.plain(), columns.map, named, table.origin))
     frame = table.plain()
     if predictions is not None:
-        check_predictions(frame, predictions, table.origin, sensitive)
+        prediction_column.check_predictions(frame, predictions, table.origin, sensitive)
         said = frame[predictions] = without_blanks(frame[predictions])
         if label is None:
             label = predictions  # which is no feature, and has the labels' names
             if (threshold := settings.options["threshold"]) is None:
-                check_decisions(frame[predictions])
+                prediction_column.check_decisions(frame[predictions])
             else:
-                said = decide_at(frame, predictions, threshold)
+                said = prediction_column.decide_at(frame, predictions, threshold)
                 positive = decisions_at(threshold)[1]
                 table, columns = replace(table, frame=frame), replace(columns, positive=positive)
-    added = [name for name in added_by_predict(frame) if name not in (label, *sensitive)]
+    added = [name for name in prediction_column.added_by_predict(frame) if name not in (label, *sensitive)]
     also = [predictions] if predictions and predictions != label else []
     dataset = load_table(
         table, label=label, sensitive=sensitive or None, pos_label=columns.positive,
@@ -202,7 +196,7 @@ def _audit_table(
     )  # fmt: skip
     settings.progress.say(repr(dataset))
     rows = dataset.row_numbers
-    asked = held if predictions is None else decided_by(said.iloc[rows], dataset)
+    asked = held if predictions is None else prediction_column.decided_by(said.iloc[rows], dataset)
     y = None if columns.label is None and predictions is not None else dataset.label
     found = settings.audit(
         asked, with_dates(dataset.contexts, dataset.dates), y, dataset.sensitive_features, dataset.pos_label,
