@@ -26,8 +26,7 @@ from certificates import deployed
 
 from evenhand import certify
 from evenhand.auditing.certificate.domain import possible_people
-from evenhand.auditing.certificate.held import held_by
-from evenhand.auditing.certificate.mixture import mixture
+from evenhand.auditing.certificate.held import held_by, mixture
 
 
 def short(number: float) -> float:

@@ -12,7 +12,7 @@ from evenhand.auditing.certificate import certify
 from evenhand.auditing.certificate.climbing import any_people
 from evenhand.auditing.certificate.consensus import bound_boxes
 from evenhand.auditing.certificate.domain import possible_people
-from evenhand.auditing.certificate.mixture import mixture
+from evenhand.auditing.certificate.held import mixture
 from evenhand.auditing.certificate.policies import Aim
 from evenhand.auditing.certificate.tree import Tree
 from evenhand.boosting.training import Boosted

@@ -14,8 +14,7 @@ from scipy.special import logit, softmax
 from evenhand.auditing.certificate.certificate import Certificate, Worst
 from evenhand.auditing.certificate.climbing import any_people, climb
 from evenhand.auditing.certificate.domain import Domain, possible_people
-from evenhand.auditing.certificate.held import Held, held_by
-from evenhand.auditing.certificate.mixture import Mixture, mixture
+from evenhand.auditing.certificate.held import Held, Mixture, held_by, mixture
 from evenhand.auditing.certificate.near import NearTree
 from evenhand.auditing.certificate.people import People, real_people
 from evenhand.auditing.certificate.tree import Tree
