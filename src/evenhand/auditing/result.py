@@ -16,7 +16,7 @@ from evenhand.auditing.certificate import Certificate
 from evenhand.auditing.people import as_records, plain, with_rows
 from evenhand.auditing.searching.result import FlipSearch
 from evenhand.auditing.sentences import describe, groups_here
-from evenhand.auditing.statutory import SMALL, Statutory
+from evenhand.auditing.statutory import SMALL, Statutory, fill
 from evenhand.auditing.tally import Tally
 from evenhand.auditing.twin_result import Twins
 from evenhand.wording import people
@@ -176,8 +176,6 @@ class Audit:
         >>> found.statutory("nyc-ll144").tables["Sex Categories"]["Impact Ratio"].to_dict()
         {'f': 0.5, 'm': 1.0}
         """
-        from evenhand.auditing.presets import fill  # with SciPy's tests, which few audits need
-
         return fill(self, preset, sex=sex, race=race, rate=rate, selected=selected, small=small)
 
     def to_frame(self) -> pd.DataFrame:

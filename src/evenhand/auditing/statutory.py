@@ -4,14 +4,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from html import escape
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
 from evenhand.auditing.tally import Tally
-from evenhand.wording import as_plain, people
+from evenhand.checks import number, one_of
+from evenhand.wording import as_plain, listed, people
 
+if TYPE_CHECKING:
+    from evenhand.auditing.result import Audit
+
+PRESETS = ("nyc-ll144", "four-fifths")
 SMALL = 0.02  # a category with a smaller share of the people may be left out of comparisons
 NOTE = "Note"
 _PERCENT = ("Selection Rate", "Scoring Rate", "Difference", "From", "To")
@@ -134,9 +139,44 @@ def _text(name: str, value: Any) -> str:
 def _aligned(table: pd.DataFrame, texts: pd.DataFrame) -> str:
     """Return a table as lines, what the rows are called to the left and numbers to the right."""
     columns = []
-    for number, name in enumerate(texts):
+    for at, name in enumerate(texts):
         cells = [str(name), *texts[name]]
         width = max(map(len, cells))
-        left = number < table.index.nlevels or name == NOTE
+        left = at < table.index.nlevels or name == NOTE
         columns.append([cell.ljust(width) if left else cell.rjust(width) for cell in cells])
     return "\n".join("  ".join(row).rstrip() for row in zip(*columns, strict=True))
+
+
+def fill(
+    audit: Audit, preset: str, *, sex: str | None, race: str | None, rate: str, selected: Any, small: float
+) -> Statutory:
+    """Return the tables of a rule; see `Audit.statutory`."""
+    # With SciPy's tests, which few audits need; both import this file.
+    from evenhand.auditing.four_fifths import four_fifths
+    from evenhand.auditing.nyc_ll144 import nyc_ll144
+
+    one_of("preset", preset, PRESETS)
+    one_of("rate", rate, ("selection", "scoring"))
+    number("small", small, low=0, high=1)
+    counted = audit.tally
+    if counted is None:
+        raise ValueError("Got an audit without counts, but expected what `evenhand.audit` returns.")
+    decision = audit.about["positive"] if selected is None else selected
+    if rate == "selection" and decision not in counted.decided:
+        raise ValueError(
+            f"Got selected={decision!r}, but the decisions are {listed(counted.decided)}; expected the one "
+            "that counts as selected (selected=, or --positive)."
+        )
+    if preset == "four-fifths":
+        if rate != "selection" or sex or race:
+            raise ValueError("Got sex, race or rate, which have no effect on the tables of 'four-fifths'.")
+        confidence = audit.about["confidence"]
+        return four_fifths(
+            counted, counted.decided[decision], small=small, confidence=confidence, selected=decision
+        )
+    hits = counted.above if rate == "scoring" else counted.decided[decision]
+    if hits is None:
+        raise ValueError(
+            "Got rate='scoring', but an audit of decisions; expected one of scores or a model's."
+        )
+    return nyc_ll144(counted, hits, sex=sex, race=race, rate=rate, small=small, selected=decision)

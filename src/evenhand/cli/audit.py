@@ -124,8 +124,7 @@ def run(
     (--predictions). Without --label, decisions are compared between groups, but not with true labels. The
     findings say what was measured; they give no verdict.
     """
-    from evenhand.auditing.presets import PRESETS
-    from evenhand.auditing.statutory import SMALL
+    from evenhand.auditing.statutory import PRESETS, SMALL
     from evenhand.checks import one_of
     from evenhand.code_version import made
     from evenhand.cuda import check_engine
