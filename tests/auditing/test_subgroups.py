@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from evenhand.auditing.subgroups import CROSSED, comparisons, cut, find_subgroups
+from evenhand.auditing.subgroups import CROSSED, Search, comparisons, cut, find_subgroups
 
 RNG = np.random.default_rng(0)
 N = 2000
@@ -23,9 +23,7 @@ GROUPS = ["f", "m", "x"]
 
 
 def found(outcome: np.ndarray, min_count: int = 30) -> tuple[pd.DataFrame, int]:
-    return find_subgroups(
-        FRAME, outcome, OWN, GROUPS, rate="yes", min_count=min_count, confidence=0.95, n_listed=10
-    )
+    return find_subgroups(FRAME, outcome, OWN, GROUPS, Search("yes", min_count, 0.95, n_listed=10))
 
 
 def test_finds_the_planted_subgroup() -> None:
@@ -54,7 +52,7 @@ def false_finds(n_groups: int, n_columns: int, people: int, times: int) -> int:
         frame = pd.DataFrame(rng.integers(0, 4, (people, n_columns)).astype(str)).add_prefix("c")
         own, outcome = rng.integers(0, n_groups, people), rng.random(people) < 0.5
         listed, _ = find_subgroups(
-            frame, outcome, own, list(range(n_groups)), rate="", min_count=30, confidence=0.95, n_listed=1
+            frame, outcome, own, list(range(n_groups)), Search("", 30, 0.95, n_listed=1)
         )
         finds += len(listed)
     return finds
@@ -134,9 +132,7 @@ def test_the_two_groups_farthest_apart_are_compared(groups: int) -> None:
     own = np.repeat(np.arange(groups), 300)
     hit = np.concatenate([np.arange(300) < 60 * (code + 1) for code in range(groups)])
     frame = pd.DataFrame({"job": np.tile(["cook", "clerk"], 150 * groups)})
-    listed, _ = find_subgroups(
-        frame, hit, own, list("abc")[:groups], rate="yes", min_count=10, confidence=0.95, n_listed=5
-    )
+    listed, _ = find_subgroups(frame, hit, own, list("abc")[:groups], Search("yes", 10, 0.95, n_listed=5))
     for _, row in listed.iterrows():
         inside = frame["job"].to_numpy() == row["subgroup"].removeprefix("job = ")
         rates = [hit[inside & (own == code)].mean() for code in range(groups)]

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
 from evenhand.arrays import Array
-from evenhand.auditing.result import Counted
+from evenhand.auditing.result import Counted, Settings
+from evenhand.auditing.subgroups import Search
+from evenhand.auditing.twins import Settings as TwinSettings
 from evenhand.groups import large_enough
 from evenhand.metrics.answers import Answers
 from evenhand.metrics.group_table import widest
@@ -18,6 +21,29 @@ from evenhand.wording import listed
 
 _MEASURED = ["threshold", "positive_rate", "accuracy", "balanced_accuracy", "discrimination"]
 _SHARES = np.linspace(0.05, 0.95, 19)  # of the people, who are decided positive
+
+
+class Plan(NamedTuple):
+    """How an audit is made, whether its people are in memory or only counted."""
+
+    pos_label: Any
+    threshold: float | None
+    n_listed: int
+    n_drawn: int  # people whose neighbours are looked for; of a table that is counted, who are drawn from it
+    near: Mapping[str, Any]  # options of `gower_neighbours`
+    twins: TwinSettings | None
+    rng: np.random.Generator
+    settings: Settings  # those that `About` keeps
+
+    @property
+    def resampling(self) -> dict[str, Any]:
+        """The options of intervals."""
+        n, confidence = self.settings["n_bootstrap"], self.settings["confidence"]
+        return {"n": n, "confidence": confidence, "random_state": self.rng}
+
+    def search(self, rate: str) -> Search:
+        """Return how to look for subgroups by a rate."""
+        return Search(rate, self.settings["min_count"], self.settings["confidence"], self.n_listed)
 
 
 def on_weights(answers: Answers) -> list[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from evenhand.auditing.about import Plan
 from evenhand.auditing.in_memory import audit_people
 from evenhand.auditing.result import Audit, Settings
 from evenhand.auditing.twins import MOST_PAIRS, settings_of
@@ -150,19 +151,16 @@ def audit(
     of_twins, of_worst, of_search = map(_options, (twins, certify, search))
     common = {"n_bootstrap": n_bootstrap, "min_group": min_group, "confidence": confidence}
     common |= {"weights": weights, "categorical": categorical, "n_listed": min(n_listed, MOST_PAIRS)}
-    how = {
-        "pos_label": pos_label, "threshold": threshold, "n_listed": n_listed, "n_drawn": neighbour_people,
-        "near": near, "twins": None if of_twins is None else settings_of(common, of_twins), "rng": rng,
-        "settings": settings,
-    }  # fmt: skip
+    counterparts = None if of_twins is None else settings_of(common, of_twins)
+    plan = Plan(pos_label, threshold, n_listed, neighbour_people, near, counterparts, rng, settings)
     named = model_or_predictions, y, sensitive_features, sample_weight
     if isinstance(model_or_predictions, str) and (there := as_lazy(X)) is not None:
         if of_worst is not None or of_search is not None:
             raise ValueError("Got certify or search, but these ask a model; expected one, and X in memory.")
         from evenhand.auditing.counted import audit_counted  # with narwhals, only where it is needed
 
-        return audit_counted(there, named, **how)
-    return audit_people(as_pandas(X), named, worst=of_worst, search=of_search, **how)
+        return audit_counted(there, named, plan)
+    return audit_people(as_pandas(X), named, plan, of_worst, of_search)
 
 
 def _options(asked: bool | Mapping[str, Any]) -> dict[str, Any] | None:

@@ -6,7 +6,6 @@ give the subgroups. What needs single people is measured on some who are drawn; 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -14,15 +13,14 @@ import narwhals as nw
 import numpy as np
 import pandas as pd
 
-from evenhand.auditing.about import along_threshold, counted, on_weights, rate_searched
+from evenhand.auditing.about import Plan, along_threshold, counted, on_weights, rate_searched
 from evenhand.auditing.counted_features import Features
 from evenhand.auditing.drawn import PRIME, Draw, OfDrawn
 from evenhand.auditing.predictions import read_predictions
-from evenhand.auditing.result import About, Audit, Settings
-from evenhand.auditing.subgroups import COLUMNS, Search
+from evenhand.auditing.result import About, Audit
+from evenhand.auditing.subgroups import COLUMNS
 from evenhand.auditing.table import MetricTable
 from evenhand.auditing.tally import tally
-from evenhand.auditing.twins import Settings as TwinSettings
 from evenhand.groups import check_column, missing_groups
 from evenhand.metrics.answers import Answers
 from evenhand.metrics.counts import MOST_LABELS
@@ -71,43 +69,23 @@ class Named:
         return [*self.sensitive, self.decision, *others]
 
 
-def audit_counted(
-    frame: Any,
-    named: tuple[str, Any, Any, Any],
-    *,
-    pos_label: Any,
-    threshold: float | None,
-    n_listed: int,
-    n_drawn: int,
-    near: Mapping[str, Any],
-    twins: TwinSettings | None,
-    rng: np.random.Generator,
-    settings: Settings,
-) -> Audit:
-    """Audit the decisions in a column of a lazy frame; `settings` are those that `About` keeps.
-
-    What needs single people is measured on `n_drawn` of them, whose neighbours are looked for as in `near`.
-    """
-    engine = Engine(frame)
+def audit_counted(frame: Any, named: tuple[str, Any, Any, Any], plan: Plan) -> Audit:
+    """Audit the decisions in a column of a lazy frame; what needs single people is measured on some."""
+    engine, threshold, settings = Engine(frame), plan.threshold, plan.settings
     columns = Named.checked(engine, *named)
     keys = _keys(engine, columns, threshold)
     rows = _counted(engine, columns, keys, threshold is not None)
-    answers = replace(_answers(rows, columns, pos_label, threshold), min_group=settings["min_group"])
-    resampling: dict[str, Any] = {
-        "n": settings["n_bootstrap"],
-        "confidence": settings["confidence"],
-        "random_state": rng,
-    }
-    table = MetricTable(answers, **resampling)
+    answers = replace(_answers(rows, columns, plan.pos_label, threshold), min_group=settings["min_group"])
+    table = MetricTable(answers, **plan.resampling)
     notes = [*on_weights(answers), *table.decisions(), *(table.scores() if threshold is None else [])]
     notes += answers.note.splitlines()
     table.persons(settings["epsilon"])
     others = [name for name in engine.schema if name not in (*columns.all, ROW)]
-    seed = int(rng.integers(PRIME)) if answers.people > n_drawn else 0
+    seed = int(plan.rng.integers(PRIME)) if answers.people > plan.n_drawn else 0
     draw = Draw(engine, keys, rows[[*keys, PEOPLE]], [*others, *columns.all], seed)
     score = None if threshold is None else columns.decision
-    people = OfDrawn(draw, answers, columns.sensitive, others, score, columns.weight, near)
-    more, pairs, told = people.measured(n_drawn, n_listed, resampling)
+    people = OfDrawn(draw, answers, columns.sensitive, others, score, columns.weight, plan.near)
+    more, pairs, drawn = people.measured(plan.n_drawn, plan.n_listed, plan.resampling)
     metrics = pd.concat([table.frame(), more], ignore_index=True) if len(more) else table.frame()
     subgroups, examined = pd.DataFrame(columns=COLUMNS), 0
     rate, outcome, lacking = rate_searched(answers)
@@ -116,13 +94,12 @@ def audit_counted(
     elif outcome is not None:
         hit = _hit(keys, answers, columns)
         features = Features(engine, answers, keys, rows[list(keys)], len(columns.sensitive), outcome, hit)
-        search = Search(rate, settings["min_count"], settings["confidence"], n_listed)
-        subgroups, examined, lacking = features.search(others, search)
+        subgroups, examined, lacking = features.search(others, plan.search(rate))
     about: About = {**counted(answers), **settings, "subgroups_examined": examined}
-    notes += [*lacking, *told]
-    found = Audit(metrics, pd.DataFrame(), pairs, subgroups, notes, about, along_threshold(answers))
-    found = replace(found, tally=tally(answers, _groups(rows, columns)))
-    return found if twins is None else replace(found, twins=people.twins(n_drawn, twins, rng))
+    notes += [*lacking, *drawn]
+    told = (notes, about, along_threshold(answers), tally(answers, _groups(rows, columns)))
+    twins = None if plan.twins is None else people.twins(plan.n_drawn, plan.twins, plan.rng)
+    return Audit(metrics, pd.DataFrame(), pairs, subgroups, *told, twins)
 
 
 def _keys(engine: Engine, columns: Named, threshold: float | None) -> dict[str, Any]:

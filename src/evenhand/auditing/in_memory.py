@@ -10,18 +10,17 @@ import numpy as np
 import pandas as pd
 
 from evenhand.arrays import Array, Codes
-from evenhand.auditing.about import along_threshold, copies_note, counted, on_weights, rate_searched
+from evenhand.auditing.about import Plan, along_threshold, copies_note, counted, on_weights, rate_searched
 from evenhand.auditing.certificate.certify import certify as find_worst
 from evenhand.auditing.certificate.held import bounded_policies
 from evenhand.auditing.near_copies import near_copies
 from evenhand.auditing.people import PAIR_COLUMNS, neighbour_pairs, people_apart
 from evenhand.auditing.predictions import MOST_DECISIONS, check_known, read_predictions
-from evenhand.auditing.result import About, Audit, Settings
+from evenhand.auditing.result import About, Audit
 from evenhand.auditing.searching.search import check_predicts, search_flips
 from evenhand.auditing.subgroups import COLUMNS, find_subgroups
 from evenhand.auditing.table import MetricTable
 from evenhand.auditing.tally import tally
-from evenhand.auditing.twins import Settings as TwinSettings
 from evenhand.auditing.twins import find_twins
 from evenhand.frames import as_pandas
 from evenhand.groups import check_column, groups_by_name
@@ -34,22 +33,12 @@ from evenhand.metrics.weights import check_weights
 
 
 def audit_people(
-    X: Any,
-    named: tuple[Any, Any, Any, Any],
-    *,
-    pos_label: Any,
-    threshold: float | None,
-    n_listed: int,
-    n_drawn: int,
-    near: Mapping[str, Any],
-    twins: TwinSettings | None,
-    worst: Mapping[str, Any] | None,
+    X: Any, named: tuple[Any, Any, Any, Any], plan: Plan, worst: Mapping[str, Any] | None,
     search: Mapping[str, Any] | None,
-    rng: np.random.Generator,
-    settings: Settings,
-) -> Audit:
+) -> Audit:  # fmt: skip
     """Audit people who are in memory; `named` are the model or predictions, labels, groups and weights."""
     model, y, sensitive_features, sample_weight = named
+    rng, settings, n_listed = plan.rng, plan.settings, plan.n_listed
     X, model = _taken(X, "predictions", model)
     X, y = _taken(X, "y", y)
     X, sample_weight = _taken(X, "sample_weight", sample_weight)
@@ -63,13 +52,12 @@ def audit_people(
     if search is not None:
         check_predicts(model)
     groups, _ = groups_by_name(as_pandas(sensitive_features), frame)
-    answers = _answers(model, X, truth, groups, pos_label, threshold, rng)
+    answers = _answers(model, X, truth, groups, plan.pos_label, plan.threshold, rng)
     if frame is not None and len(frame) != len(answers):
         raise ValueError(f"Got X of {len(frame)} people and {len(answers)} predictions.")
     shares = None if sample_weight is None else check_weights(sample_weight, len(answers))
     answers = replace(answers, min_group=settings["min_group"], weights=shares)
-    confidence = settings["confidence"]
-    table = MetricTable(answers, n=settings["n_bootstrap"], confidence=confidence, random_state=rng)
+    table = MetricTable(answers, **plan.resampling)
     notes = [*on_weights(answers), *table.decisions(), *table.scores(), *answers.note.splitlines()]
     table.persons(settings["epsilon"])
     others = None if frame is None else frame.drop(columns=sensitive_columns(frame, groups, answers.own))
@@ -77,25 +65,26 @@ def audit_people(
     if others is None or others.shape[1] == 0:
         notes.append("There are no features, so neighbours and subgroups were left out.")
     else:
-        asked, warned = _asked(others, answers, n_drawn, rng)
-        found = gower_neighbours(others, **near, people=asked)
+        asked, warned = _asked(others, answers, plan.n_drawn, rng)
+        found = gower_neighbours(others, **plan.near, people=asked)
         table.consistency(found.indices, asked)
         pairs = neighbour_pairs(others, answers, asked, found, n_listed)
-        subgroups, examined, lacking = _subgroups(
-            others, answers, settings["min_count"], confidence, n_listed
-        )
+        rate, outcome, lacking = rate_searched(answers)
+        if outcome is not None:
+            of = answers.own, answers.groups, plan.search(rate)
+            subgroups, examined = find_subgroups(others, outcome, *of)
         notes += warned + lacking
     about: About = {**counted(answers), **settings, "subgroups_examined": examined}
     people = people_apart(frame, answers, settings["divergence"], n_listed)
     told = (notes, about, along_threshold(answers), tally(answers, groups))
     audited = Audit(table.frame(), people, pairs, subgroups, *told)
-    if twins is not None:
-        audited = replace(audited, twins=find_twins(model, X, answers, groups, twins, rng))
+    if plan.twins is not None:
+        audited = replace(audited, twins=find_twins(model, X, answers, groups, plan.twins, rng))
     if worst is not None:
         audited = replace(audited, worst=find_worst(model, X, **{"random_state": rng, **worst}))
     if search is not None:
-        of = {"pos_label": answers.pos_label, "n_listed": n_listed, "random_state": rng, **search}
-        audited = replace(audited, search=search_flips(model, X, sensitive_features=groups, **of))
+        options = {"pos_label": answers.pos_label, "n_listed": n_listed, "random_state": rng, **search}
+        audited = replace(audited, search=search_flips(model, X, sensitive_features=groups, **options))
     return audited
 
 
@@ -156,14 +145,3 @@ def _asked(
         asked = np.sort(rng.choice(len(asked), most, replace=False))
         notes.append(f"The neighbours are those of {len(asked):,} people drawn at random, among all.")
     return asked, notes
-
-
-def _subgroups(
-    others: pd.DataFrame, answers: Answers, min_count: int, confidence: float, n_listed: int
-) -> tuple[pd.DataFrame, int, list[str]]:
-    """Return the subgroups, how many were examined, and a note if none could be."""
-    rate, outcome, notes = rate_searched(answers)
-    if outcome is None:
-        return pd.DataFrame(columns=COLUMNS), 0, notes
-    limits: dict[str, Any] = {"min_count": min_count, "confidence": confidence, "n_listed": n_listed}
-    return *find_subgroups(others, outcome, answers.own, answers.groups, rate=rate, **limits), []

@@ -52,24 +52,15 @@ class Parts(NamedTuple):
 
 
 def find_subgroups(
-    frame: pd.DataFrame,
-    outcome: Array,
-    own: Array,
-    groups: list[Any],
-    *,
-    rate: str,
-    min_count: int,
-    confidence: float,
-    n_listed: int,
+    frame: pd.DataFrame, outcome: Array, own: Array, groups: list[Any], search: Search
 ) -> tuple[pd.DataFrame, int]:
     """Return the subgroups with the largest certain difference of rates, and how many were examined.
 
     >>> frame = pd.DataFrame({"job": ["cook"] * 200 + ["clerk"] * 200})
     >>> own = np.arange(400) % 2
-    >>> found, examined = find_subgroups(
-    ...     frame, (own == 1) & (frame["job"] == "cook"), own, ["f", "m"], rate="yes", min_count=30,
-    ...     confidence=0.95, n_listed=5
-    ... )
+    >>> search = Search("yes", min_count=30, confidence=0.95, n_listed=5)
+    >>> hired = (own == 1) & (frame["job"] == "cook")
+    >>> found, examined = find_subgroups(frame, hired, own, ["f", "m"], search)
     >>> examined, found[["subgroup", "people", "rate_least", "rate_most"]].values.tolist()
     (2, [['job = cook', 200, 0.0, 1.0]])
     """
@@ -88,7 +79,7 @@ def find_subgroups(
 
     single = {name: counted(part.codes, len(part.names)) for name, part in parts.items()}
     names = {name: part.names for name, part in parts.items()}
-    return search_cells(names, single, crossed, groups, Search(rate, min_count, confidence, n_listed))
+    return search_cells(names, single, crossed, groups, search)
 
 
 def search_cells(
