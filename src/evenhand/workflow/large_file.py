@@ -20,7 +20,7 @@ from evenhand.tables.files import pyarrow_for
 from evenhand.tables.grouping import UNKNOWN, has_no_group
 from evenhand.tables.paths import bare_name
 from evenhand.tables.pieces import LARGE, ParquetPieces
-from evenhand.tables.roles import Roles, find_roles, guessed_positive, named_columns, written_alike
+from evenhand.tables.roles import Roles, find_roles, guessed_positive, written_alike
 from evenhand.wording import listed, people
 from evenhand.workflow.file_audit import FileAudit
 from evenhand.workflow.prediction_column import added_by_predict, check_predictions
@@ -84,11 +84,9 @@ class LargeFile:
             raise ValueError(f"{origin} has no rows; expected at least one person.")
         check_predictions(some, predictions, origin, list(sensitive or ()))
         notes = [f"{origin} was counted by DuckDB: it is a folder, or has more than {LARGE:,} rows."]
-        left_out = named_columns("drop", drop, some, origin)
-        counted = [] if weight is None else named_columns("weight", [weight], some, origin)
-        roles = find_roles(
-            some, origin, notes, label=label or predictions, sensitive=sensitive, drop=left_out
-        )
+        named = label or predictions
+        roles = find_roles(some, origin, notes, label=named, sensitive=sensitive, drop=drop, weight=weight)
+        truth = None if label is None else roles.label
         keep = one_of("unknown", unknown, ("keep", "drop")) == "keep"
         scored = settings["threshold"] is not None and label is None
         known, labels, lacking = _known(engine, roles, label is not None, scored, keep, notes)
@@ -101,19 +99,18 @@ class LargeFile:
         added = [name for name in added_by_predict(some) if name not in told]
         notes += [f"Left out as made by `evenhand predict`: {listed(added)}."] if added else []
 
-        used = [name for name in engine.schema if name not in (*left_out, *added)]
+        left_out = {*roles.dropped, *added} - {roles.weight}
+        used = [name for name in engine.schema if name not in left_out]
         everybody = known(engine.numbered())
         found = audit(
-            predictions, everybody.select(*used, ROW),
-            None if label is None else roles.label, pos_label=positive, sensitive_features=roles.sensitive,
-            sample_weight=counted[0] if counted else None, **settings,
+            predictions, everybody.select(*used, ROW), truth, pos_label=positive,
+            sensitive_features=roles.sensitive, sample_weight=roles.weight, **settings,
         )  # fmt: skip
         prefix = predictions.removesuffix("decision")
         if prefix != predictions and f"{prefix}would_flip" in added:
-            features = [name for name in used if name not in (*told, *counted)]
-            names = (roles.sensitive, None if label is None else roles.label, counted[0] if counted else None)
-            flips = PredictedFlips(Engine(everybody), prefix, *names, features)
-            found = flips.added_to(found, settings["n_listed"])
+            features = [name for name in used if name not in (*told, roles.weight)]
+            names = (roles.sensitive, truth, roles.weight, features)
+            found = PredictedFlips(Engine(everybody), prefix, *names).added_to(found, settings["n_listed"])
         tally = None if found.tally is None else replace(found.tally, unknown=lacking)
         return replace(found, tally=tally).with_notes(*notes), roles.label, roles.sensitive
 
