@@ -26,12 +26,8 @@ def persons(
 
     `numbers` are their rows in the data set or its file, from 0, where these are not all of it.
     """
-    said, gaps, flips = answers.probabilities_by_group, answers.gaps(), answers.flips
-    decisions = answers.decisions_by_group
-    assert said is not None
-    assert gaps is not None
-    assert flips is not None
-    assert decisions is not None
+    said, decisions = np.asarray(answers.probabilities_by_group), np.asarray(answers.decisions_by_group)
+    gaps, flips = np.asarray(answers.gaps()), np.asarray(answers.flips)
     shares = None if answers.pos_label is None else said[:, :, answers.positive].round(4)
     rows: list[Person] = [
         {
