@@ -113,7 +113,7 @@ def as_records(frame: pd.DataFrame) -> list[dict[str, Any]]:
 
 def plain(value: Any) -> Any:
     """Return a value as JSON has it; dates and other values become text."""
-    if isinstance(value, dict):
+    if isinstance(value, dict | pd.Series):
         return {str(key): plain(inner) for key, inner in value.items()}
     if isinstance(value, list | tuple):
         return [plain(inner) for inner in value]

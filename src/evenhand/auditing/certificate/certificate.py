@@ -141,19 +141,11 @@ class Certificate:
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain Python, with None for NaN."""
-        found = {name: _as_dict(getattr(self, name)) for name in ("worst", "flip")}
-        rest = ("label", "groups", "ranges", "tolerance", "seconds", "boxes", "radius")
-        return {**found, **{name: plain(getattr(self, name)) for name in rest}}
+        found: dict[str, Any] = plain({**vars(self), "worst": vars(self.worst), "flip": vars(self.flip)})
+        return found
 
     def __repr__(self) -> str:
         return f"<Certificate for {listed(self.groups, most=5)}>\n{self.summary()}"
-
-
-def _as_dict(worst: Worst) -> dict[str, Any]:
-    people = {
-        name: None if (row := getattr(worst, name)) is None else row.to_dict() for name in ("person", "near")
-    }
-    return {name: plain(value) for name, value in {**vars(worst), **people}.items()}
 
 
 def _changed(worst: Worst) -> str:
