@@ -4,11 +4,9 @@ import numpy as np
 import pytest
 
 from evenhand import metrics
-from evenhand.bandits.policy import expected_logit_gradient
 from evenhand.metrics.answers import Answers
 from evenhand.metrics.group_table import group_rows, share
 from evenhand.metrics.measures import SHOWN, measure, value_of
-from evenhand.protocol.theorem import published_reward
 
 
 def _said(n=200, groups=3, actions=2, seed=0):
@@ -70,22 +68,6 @@ def test_nobody_flipping_among_few_is_not_certain_but_one_policy_for_all_is():
 def test_one_label_has_no_auc():
     said, own, labels, _ = _said()
     assert "auc" not in measure(_answers(["l0"] * len(own), said, own, labels))
-
-
-def test_the_published_push_is_zero_and_the_cure_is_the_gradient_of_the_divergence():
-    said, own, _, _ = _said(n=50, groups=2, actions=3)
-    found = published_reward(_answers(None, said, own, np.array(list("abc"))))
-    assert found["published_push"] < 1e-15
-    pushes, noises = [], []
-    for person, group in enumerate(own):
-        mine, other = said[person, group], said[person, 1 - group]
-        ratio = np.log(mine / other)
-        pushes.append(np.linalg.norm(expected_logit_gradient(mine, ratio)))
-        kl = mine @ ratio
-        steps = [np.sum((kl * (np.eye(3)[a] - mine)) ** 2) for a in range(3)]
-        noises.append(np.sqrt(mine @ steps))
-    assert found["log_ratio_push"] == pytest.approx(np.mean(pushes))
-    assert found["published_noise"] == pytest.approx(np.mean(noises))
 
 
 def test_groups_are_counted():

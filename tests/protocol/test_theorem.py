@@ -6,13 +6,15 @@ import numpy as np
 import pytest
 
 from evenhand import CooperativeBandits
-from evenhand.bandits.policy import log_probabilities, probabilities
+from evenhand.bandits.policy import expected_logit_gradient, log_probabilities, probabilities
+from evenhand.metrics import Answers
 from evenhand.network import Network
 from evenhand.protocol.selection import CRITERIA
 from evenhand.protocol.theorem import (
     GradientWatch,
     against_steps,
     expected_gradient,
+    published_reward,
     squared_norms,
     theorem_methods,
 )
@@ -130,3 +132,20 @@ def test_watching_changes_nothing_and_is_kept_in_the_trial(dataset: Any) -> None
     curve = train_and_select(prepared, published, point, 0, CRITERIA)["curve"]
     assert len(curve["step"]) == len(curve["squared_gradient"]) >= 50
     assert min(curve["squared_gradient"]) > 0
+
+
+def test_the_published_push_is_zero_and_the_cure_is_the_gradient_of_the_divergence() -> None:
+    rng = np.random.default_rng(0)
+    said, own = rng.dirichlet(np.ones(3), size=(50, 2)), rng.integers(2, size=50)
+    found = published_reward(Answers(list("abc"), [0, 1], own, said))
+    assert found["published_push"] < 1e-15
+    pushes, noises = [], []
+    for person, group in enumerate(own):
+        mine, other = said[person, group], said[person, 1 - group]
+        ratio = np.log(mine / other)
+        pushes.append(np.linalg.norm(expected_logit_gradient(mine, ratio)))
+        kl = mine @ ratio
+        steps = [np.sum((kl * (np.eye(3)[a] - mine)) ** 2) for a in range(3)]
+        noises.append(np.sqrt(mine @ steps))
+    assert found["log_ratio_push"] == pytest.approx(np.mean(pushes))
+    assert found["published_noise"] == pytest.approx(np.mean(noises))
