@@ -4,11 +4,9 @@ import os
 
 # So that scikit-learn's array-API check runs rather than skips.
 os.environ.setdefault("SCIPY_ARRAY_API", "1")
-if "PYTEST_XDIST_WORKER" in os.environ:
-    # Workers share the cores: more threads in each would only wait for one another.
-    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    os.environ.setdefault("OMP_NUM_THREADS", "1")
-
+# Small arrays, and tests that share the cores: more threads would only wait for one another, at full speed.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import hypothesis
 import pytest

@@ -2,14 +2,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from threadpoolctl import threadpool_limits
-
-
-@pytest.fixture(autouse=True)
-def _one_thread():
-    """Small matrices: BLAS threads only get in each other's way."""
-    with threadpool_limits(limits=1):
-        yield
 
 
 @pytest.fixture(scope="package")

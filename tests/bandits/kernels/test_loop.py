@@ -225,7 +225,7 @@ def train_in_chunks(chunk):
     for first in range(0, 60, chunk):
         kernels.train(
             training.policies, training.moments, rows, people, terms, training.rates,
-            options(batch_size=8, adam=True), first, min(chunk, 60 - first), np.zeros((9, 3)),
+            options(batch_size=8, adam=True), first, min(chunk, 60 - first), np.zeros((9, 3)), None,
         )  # fmt: skip
     return training.policies.W1
 

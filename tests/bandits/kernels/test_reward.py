@@ -39,7 +39,7 @@ def mean_gradient(reward, *, seed, expected=False, mutual=False, n_draws=DRAWS):
     )  # fmt: skip
     kernels.train(
         training.policies, training.moments, rows, people, terms, training.rates, options,
-        0, n_draws, np.zeros((1, 3)),
+        0, n_draws, np.zeros((1, 3)), None,
     )  # fmt: skip
     flat = [
         np.concatenate(
