@@ -1,14 +1,17 @@
-# make reproduce: the main job on real data.  make test: the tests.  make check: style, types, layering.
+# make reproduce: the main job on real data.  make test: the tests but a few slow ones.  make slow: those.
+# make check: style, types, layering.
 # make docs: the documentation, in site/.  make graph: the picture of the rooms, docs/images/rooms.svg.
 # make lowest: some tests with the lowest versions that pyproject.toml allows.  make bounds: compiled loops with every
 # index checked.  make constraints: constraints.txt, the versions that were tested.
 # Each sets up what it needs first, in .venv; PYTHON chooses the interpreter that makes it.
 PYTHON ?= python3
 BIN := .venv/bin
+# Each worker takes a row of tests, so that what neighbours share is made once, and the first to end helps the other.
+PYTEST := -m pytest -q -n auto --dist worksteal
 
-.PHONY: help setup test lowest bounds constraints check reproduce docs graph clean
+.PHONY: help setup test slow lowest bounds constraints check reproduce docs graph clean
 help:
-	@sed -n 's/^# //p' Makefile
+	@sed -n '/^#/!q; s/^# //p' Makefile
 
 .venv/.ready: pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
@@ -18,7 +21,12 @@ help:
 setup: .venv/.ready
 
 test: setup
-	$(BIN)/python -m pytest -q -n auto
+	$(BIN)/python $(PYTEST) -m "not slow"
+	@echo "A few slow tests are left out: make slow runs them."
+
+# Only the files that have such tests are read.
+slow: setup
+	$(BIN)/python $(PYTEST) -m slow $$(grep -rl --include='*.py' 'mark\.slow' tests)
 
 .venv-lowest/.ready: pyproject.toml
 	test -x .venv-lowest/bin/python || $(PYTHON) -m venv .venv-lowest
@@ -32,13 +40,13 @@ test: setup
 
 # Old libraries warn in newer ones that they use: warnings are no errors here.
 lowest: .venv-lowest/.ready
-	NUMBA_CACHE_DIR=.venv-lowest/numba .venv-lowest/bin/python -m pytest -q -n auto -W default -p no:cacheprovider \
+	NUMBA_CACHE_DIR=.venv-lowest/numba .venv-lowest/bin/python $(PYTEST) -W default -p no:cacheprovider \
 	  tests/tables tests/cli/test_far_dates.py tests/cli/test_predict.py tests/workflow/test_deployed.py \
 	  tests/test_jit.py tests/test_atomic.py
 
 # Machine code of its own: the usual one has no checks.
 bounds: setup
-	NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=.venv/numba-bounds $(BIN)/python -m pytest -q -n auto \
+	NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=.venv/numba-bounds $(BIN)/python $(PYTEST) \
 	  tests/rewards tests/bandits/kernels tests/boosting/test_ascent.py tests/boosting/test_trees.py \
 	  tests/metrics/test_gower.py tests/baselines/test_prototypes.py \
 	  tests/baselines/test_chaining.py tests/baselines/test_adversarial.py

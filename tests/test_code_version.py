@@ -18,17 +18,28 @@ def copy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return root
 
 
+READ: dict[bytes, tuple[str, tuple[str, ...]]] = {}
+
+
+@pytest.fixture(autouse=True)
+def _read_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a file's code says is read once for all tests: every copy has the same files but one."""
+    real = versions._read.__wrapped__
+
+    def read(path: Path) -> tuple[str, tuple[str, ...]]:
+        code = path.read_bytes()
+        if code not in READ:
+            READ[code] = real(path)
+        return READ[code]
+
+    monkeypatch.setattr(versions, "_read", read)
+
+
 TRAINS = ("evenhand.protocol.trial", "evenhand.protocol.theorem", "evenhand.workflow.candidates")
 
 
 def current(*modules: str) -> str:
-    for cached in (versions.code_version, versions._read):
-        cached.cache_clear()
-    try:
-        return versions.code_version(*(modules or TRAINS))
-    finally:
-        for cached in (versions.code_version, versions._read):
-            cached.cache_clear()
+    return versions.code_version.__wrapped__(*(modules or TRAINS))
 
 
 def changed(file: Path, old: str, new: str) -> None:

@@ -29,7 +29,7 @@ from evenhand.cli import app
 
 ROOT = Path(__file__).parents[1]
 PAGES = sorted((ROOT / "docs").glob("*.md"))
-NEEDS_DATA = {"start.md"}
+MARKS = {"start.md": [pytest.mark.data], "own-data.md": [pytest.mark.slow]}
 BLOCK = re.compile(r"(?P<skip><!-- skip -->\n+)?^```(?P<kind>\w+)[^\n]*\n(?P<text>.*?)^```$", re.M | re.S)
 NUMBER = re.compile(r"-?\d[\d,]*\.?\d*(?:e-?\d+)?")
 
@@ -110,10 +110,7 @@ def run_page(page: Path) -> Iterator[tuple[Block, str]]:
 
 @pytest.mark.parametrize(
     "page",
-    [
-        pytest.param(page, id=page.stem, marks=[pytest.mark.data] if page.name in NEEDS_DATA else [])
-        for page in PAGES
-    ],
+    [pytest.param(page, id=page.stem, marks=MARKS.get(page.name, [])) for page in PAGES],
 )
 def test_blocks_run_and_print_what_the_page_shows(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)

@@ -20,6 +20,7 @@ PROMISES = {
 NEEDS_DATA = {"fit_and_audit.py", "own_method.py"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name",
     [pytest.param(name, marks=[pytest.mark.data] if name in NEEDS_DATA else []) for name in PROMISES],

@@ -37,6 +37,7 @@ def test_no_generated_page_is_a_placeholder(page):
     assert "Not generated yet" not in page.read_text(encoding="utf-8")
 
 
+@pytest.mark.slow
 def test_the_code_and_the_commands_run(tmp_path, monkeypatch):
     """In order, in a folder with people whose income depends on their years and a little on their sex."""
     monkeypatch.chdir(tmp_path)

@@ -63,6 +63,7 @@ def test_outcomes_come_later_and_only_after_yes(story, tmp_path):
         assert loop.replay().same
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGTERM])
 def test_the_command_decides_earns_and_cleans_up(end, tmp_path):
     with socket.socket() as free:

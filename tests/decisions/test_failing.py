@@ -18,6 +18,7 @@ from evenhand.decisions.commits import GroupCommit
 from evenhand.decisions.schema import decisions
 
 
+@pytest.mark.slow
 def test_nothing_acknowledged_is_lost_by_sigkill(where):
     found = kill_deciders(2, seed=1, where=where, longest=1.0)
     assert all(name.startswith("nothing lost") for name in found), found

@@ -30,6 +30,7 @@ def ids_in(loop):
     return sorted(row[0] for row in loop._log.all(select(decisions.c.id)))
 
 
+@pytest.mark.slow
 def test_nothing_that_a_killed_service_answered_is_lost():
     found = kill_services(2, seed=1, longest=1.0)
     assert all(name.startswith("nothing lost") for name in found), found

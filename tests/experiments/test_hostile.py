@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hostile
 import numpy as np
+import pytest
 import reliability
 
 GOOD = {hostile.WORKED, hostile.REFUSED}
@@ -15,6 +16,7 @@ def test_sparse_parts_that_do_not_fit_are_refused() -> None:
     assert found.total() == 1500
 
 
+@pytest.mark.slow
 def test_damaged_models_are_refused_or_decide_by_numbers() -> None:
     found = reliability.try_models(100, seed=0)
     assert set(found) == GOOD, found

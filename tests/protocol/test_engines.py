@@ -82,6 +82,7 @@ def mortal(folder: Path, *, always: bool = False) -> Trial:
     return Trial(f"mortal, always={always}", "d", "people", 0, method, point, CRITERIA)
 
 
+@pytest.mark.slow
 def test_processes_give_the_same_bits_and_a_death_costs_a_retry_and_nothing_else(
     data: dict[str, Prepared], expected: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -93,6 +94,7 @@ def test_processes_give_the_same_bits_and_a_death_costs_a_retry_and_nothing_else
     assert same(trained(found), expected)
 
 
+@pytest.mark.slow
 def test_a_dask_cluster_of_two_workers_gives_the_same_bits_and_a_death_costs_a_retry_and_nothing_else(
     data: dict[str, Prepared], expected: dict[str, Any], tmp_path: Path
 ) -> None:
@@ -106,6 +108,7 @@ def test_a_dask_cluster_of_two_workers_gives_the_same_bits_and_a_death_costs_a_r
     assert same(trained(found), expected)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("default::FutureWarning", "default::UserWarning")
 def test_a_local_ray_gives_the_same_bits_and_a_death_costs_a_retry_and_nothing_else(
     data: dict[str, Prepared], expected: dict[str, Any], tmp_path: Path

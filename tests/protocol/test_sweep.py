@@ -184,6 +184,7 @@ def finished(folder: Path) -> int:
         connection.close()
 
 
+@pytest.mark.slow
 def test_killed_and_run_again_it_loses_and_doubles_nothing(tmp_path: Path) -> None:
     undisturbed, disturbed = tmp_path / "a", tmp_path / "b"
     undisturbed.mkdir()
@@ -207,6 +208,7 @@ def test_killed_and_run_again_it_loses_and_doubles_nothing(tmp_path: Path) -> No
     assert (disturbed / "out.csv").read_bytes() == (undisturbed / "out.csv").read_bytes()
 
 
+@pytest.mark.slow
 def test_two_runs_on_one_store_at_a_time_do_no_harm(tmp_path: Path) -> None:
     runs = [start(tmp_path, out=f"{name}.csv") for name in ("a", "b")]
     assert [run.wait() for run in runs] == [0, 0]

@@ -218,6 +218,7 @@ def test_stopped_it_goes_on_where_it_stopped(frontier, people, tmp_path, monkeyp
     assert len(trained) == 8
 
 
+@pytest.mark.slow
 def test_killed_it_goes_on_where_it_was_killed(frontier, people, tmp_path, monkeypatch):
     people.to_csv(tmp_path / "p.csv", index=False)
     script = textwrap.dedent(f"""

@@ -113,7 +113,7 @@ class Scratch(NamedTuple):
 @jit(fastmath=FAST, _nrt=False)
 def train(
     policies: Any, moments: Any, scratch: Any, rows: Any, people: Any, terms: Any, state: Any, options: Any,
-    first_step: int, n_steps: int, history: Any, told: Any = None, pair: Any = None,
+    first_step: int, n_steps: int, history: Any, told: Any, pair: Any,
 ) -> int:  # fmt: skip
     """Take `n_steps` steps from `first_step` on; return how many were taken before a reward was not finite.
 
