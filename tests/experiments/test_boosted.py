@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 
 from evenhand.datasets import Dataset
+from factories import make_arrays
 
 boosted = importlib.import_module("boosted")
 boosted_elsewhere = importlib.import_module("boosted_elsewhere")
@@ -34,12 +35,9 @@ class FairGBMClassifier:
 
 @pytest.fixture(scope="module")
 def people():
-    rng = np.random.default_rng(0)
-    sexes = rng.choice(["f", "m"], 300)
-    features = pd.DataFrame(rng.normal(size=(300, 3)), columns=list("abc"))
-    features["a"] += sexes == "m"
-    labels = pd.Series(np.where(features.a + features.b > 0.5, "yes", "no"), name="hired")
-    return Dataset("german", features, labels, pd.DataFrame({"sex": sexes}), pos_label="yes")
+    X, y, s = make_arrays(300, 3)
+    features = pd.DataFrame(X, columns=list("abc"))
+    return Dataset("german", features, pd.Series(y, name="hired"), pd.DataFrame({"sex": s}), pos_label="yes")
 
 
 @pytest.fixture(scope="module")
