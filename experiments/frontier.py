@@ -519,6 +519,8 @@ def run(datasets: Sequence[str], seeds: Sequence[int], out: Path, only: str | No
     for name in datasets:
         for at, seed in enumerate(seeds):  # one at a time: a run that is stopped has whole splits
             some = [method for method in chosen_methods if at < splits_of(method.name, name, len(seeds))]
+            if not some:
+                break
             sweep = MeasuredSweep(some, [people_of(name)], [seed], CRITERIA, "random", store)
             sweep.run(progress=to_stderr())
             done.append(trials(sweep, store))
