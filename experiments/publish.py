@@ -19,6 +19,7 @@
     python experiments/certificates.py --policies both trees --time-limit 300
     python experiments/search_strategies.py
     evenhand reproduce
+    evenhand reproduce --full --seeds 100 --out results/hundred …    # the command that reproduction-100.md names
     python experiments/publish.py
 
 A block of README.md begins with `<!-- generated: NAME -->` and ends with `<!-- end -->`; it holds docs/generated/NAME.md.
@@ -175,10 +176,10 @@ def decays() -> str:
     return f"{markdown(table)}\n\n{ELSEWHERE}"
 
 
-def reproduction() -> str:
+def reproduction(folder: str = "") -> str:
     """The tables that `evenhand reproduce` wrote, one heading deeper."""
-    text = (RESULTS / "tables.md").read_text().strip()
-    made = json.loads((RESULTS / "summary.json").read_text())["made"]
+    text = (RESULTS / folder / "tables.md").read_text().strip()
+    made = json.loads((RESULTS / folder / "summary.json").read_text())["made"]
     return text.replace("## ", "### ") + f"\n\nCommand: `{made['command']}`."
 
 
@@ -545,6 +546,7 @@ PAGES: dict[str, Callable[[], str]] = {
     "defaults": defaults,
     "tried": tried,
     "reproduction": reproduction,
+    "reproduction-100": lambda: reproduction("hundred"),
     "ends": ends,
     "part-way": part_way,
     "sceptic": sceptic,
