@@ -21,7 +21,15 @@ from evenhand.checks import integer
 from evenhand.cuda import check_engine
 from evenhand.frames import as_pandas
 from evenhand.metrics import gower_kernel as kernel
-from evenhand.metrics.gower_coarse import coarsen, lay_out, places_of, similar_first, span_of, together_of
+from evenhand.metrics.gower_coarse import (
+    coarsen,
+    lay_out,
+    on_cache_lines,
+    places_of,
+    similar_first,
+    span_of,
+    together_of,
+)
 from evenhand.metrics.gower_cuda import on_gpu
 from evenhand.metrics.gower_features import Features, features_of, scales_of
 
@@ -100,7 +108,7 @@ def _on_cpu(features: Features, scales: Floats, asked: Codes, k: int, threads: i
     span = span_of(features, scales, k)
     coarse, costs, margin = coarsen(features, scales, span)
     order = similar_first(coarse, costs, len(scales), kernel.BLOCK)
-    blocks, low, high = lay_out(coarse, order, kernel.BLOCK)
+    blocks, low, high = (on_cache_lines(part) for part in lay_out(coarse, order, kernel.BLOCK))
     together = together_of(coarse, costs, len(scales))
     del coarse
     places = places_of(order, asked)

@@ -101,6 +101,15 @@ def lay_out(coarse: Any, order: Any, block: int, group: int = 1, xp: Any = np) -
     return xp.ascontiguousarray(blocks.swapaxes(0, 1)), blocks.min(axis=2), blocks.max(axis=2)
 
 
+def on_cache_lines(array: Any) -> Any:
+    """Return a copy that begins where a cache line does: vectors that straddle two take a fifth longer."""
+    room = np.empty(array.nbytes + 64, np.uint8)
+    first = -room.ctypes.data % 64
+    copy = room[first : first + array.nbytes].view(array.dtype).reshape(array.shape)
+    copy[...] = array
+    return copy
+
+
 def together_of(coarse: Any, costs: Any, n_numbers: int) -> Flags:
     """Return from which features on four can be added at once: one kind, none missing, no overflow."""
     whole = (coarse != kernel.MISSING).all(axis=1)
