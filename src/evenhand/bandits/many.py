@@ -90,9 +90,8 @@ def _at_once(models: list[Any], X: Any, y: Any, given: dict[str, Any]) -> list[A
     ready = ready_together(models, X, y, given)
     train_all([run for run, _ in ready])
     looks = (joblib.delayed(model._looked_at)(run) for model, (run, _) in zip(models, ready, strict=True))
-    seen = joblib.Parallel(n_jobs=-1, prefer="threads")(
-        looks
-    )  # warnings, though, come from the user's own call
+    seen = joblib.Parallel(n_jobs=-1, prefer="threads")(looks)
+    # Not in threads: warnings come from the user's own call.
     for model, (run, scaling), own in zip(models, ready, seen, strict=True):
         has_run_on_gpu(model, run, scaling, own)
     return models

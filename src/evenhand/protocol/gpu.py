@@ -38,7 +38,7 @@ class Underway(NamedTuple):
     positive: int
 
 
-class Chosen(NamedTuple):
+class Watched(NamedTuple):
     """What became of a trial: its best checkpoint by each criterion, how many there were, or its error."""
 
     best: dict[str, Best[Any]]
@@ -67,17 +67,17 @@ def on_gpu(
         underway = list(_underway(networks, data))
         by_training = {id(one.run.training): one for one in underway}
 
-        def trained(fleet: Fleet) -> list[tuple[Underway, Chosen]]:
+        def trained(fleet: Fleet) -> list[tuple[Underway, Watched]]:
             mine = [by_training[id(run.training)] for run in fleet.runs]
             return list(zip(mine, _watched(fleet, mine), strict=True))
 
-        def told(one: Underway, chosen: Chosen) -> tuple[Trial, Result]:
+        def told(one: Underway, watched: Watched) -> tuple[Trial, Result]:
             seconds = (time.perf_counter() - start) / len(underway)
             try:
-                if chosen.error is not None:
-                    raise chosen.error
+                if watched.error is not None:
+                    raise watched.error
                 has_run_on_gpu(one.model, one.run, one.scaling)
-                found = told_of(chosen.best, chosen.checkpoints, one.model, data[one.trial.data])
+                found = told_of(watched.best, watched.checkpoints, one.model, data[one.trial.data])
                 return one.trial, Result(found, None, seconds)
             except Exception:  # as in `Trial.run`: the other trials go on
                 return one.trial, Result(None, traceback.format_exc(), seconds)
@@ -119,7 +119,7 @@ def _judged(validation: Judged, scaling: Scaling | None) -> tuple[Any, People]:
     return canonical(rows, X.shape[1]), People(people.own.astype(np.int64), labels)
 
 
-def _watched(fleet: Fleet, mine: Sequence[Underway]) -> list[Chosen]:
+def _watched(fleet: Fleet, mine: Sequence[Underway]) -> list[Watched]:
     """Train from checkpoint to checkpoint; return each model's best by every criterion."""
     every = np.array([one.run.options.interval for one in mine])
     positive = np.array([one.positive for one in mine])
@@ -144,7 +144,7 @@ def _watched(fleet: Fleet, mine: Sequence[Underway]) -> list[Chosen]:
     frozen = [
         _frozen(best[at], {name: kept[name][at] for name in best[at]}, one) for at, one in enumerate(mine)
     ]
-    return [Chosen(*each) for each in zip(frozen, checkpoints.tolist(), errors, strict=True)]
+    return [Watched(*each) for each in zip(frozen, checkpoints.tolist(), errors, strict=True)]
 
 
 def _frozen(best: dict[str, Best[Any]], kept: dict[str, Network], one: Underway) -> dict[str, Best[Any]]:

@@ -169,10 +169,9 @@ class Fleet:
     def keep(self, name: str, which: Any) -> None:
         """Keep some models' policies as they are now, in place of what was kept under this name."""
         with self.stream:
-            kept = self._kept.setdefault(
-                name, {one: self.on_device[one].copy() for one in ("policies", "state")}
-            )
-            for one, array in kept.items():
+            if name not in self._kept:
+                self._kept[name] = {one: self.on_device[one].copy() for one in ("policies", "state")}
+            for one, array in self._kept[name].items():
                 array[which] = self.on_device[one][which]
 
     def kept(self, name: str) -> list[Network]:
