@@ -13,7 +13,8 @@ from scipy import sparse
 from sqlalchemy import select
 
 from evenhand.decisions.budget import DAY, Budget
-from evenhand.decisions.errors import LogUnavailableError
+from evenhand.decisions.deciding import ask
+from evenhand.decisions.errors import ConflictError, LogUnavailableError
 from evenhand.decisions.exploration import Novelty, draw, with_floor
 from evenhand.decisions.policy import Policy
 from evenhand.decisions.schema import decisions
@@ -51,7 +52,7 @@ def test_it_is_never_exceeded_and_looks_only_at_those_before(batch, left, seed):
     said, groups = np.stack([chance, 1 - chance], 1), rng.choice(["f", "m"], n).tolist()
 
     def floors(numbers, upto=n):
-        people = [str(at) for at in range(upto)], [day * DAY for day in batch[:upto]], groups[:upto]
+        people = [day * DAY for day in batch[:upto]], groups[:upto]
         asked = a_budget(dict(enumerate(left)))
         return asked.floors(people, features[:upto], said[:upto], numbers[:upto])
 
@@ -73,7 +74,7 @@ def test_the_probabilities_are_those_with_which_actions_are_drawn():
     rng, times, n = np.random.default_rng(0), 3000, 6
     features, chance = rng.normal(size=(n, 2)), rng.uniform(0.1, 0.9, n)
     said, weights = np.stack([chance, 1 - chance], 1), np.zeros((n, 2))
-    people = [str(at) for at in range(n)], [0.0] * n, ["f", "m"] * (n // 2)
+    people = [0.0] * n, ["f", "m"] * (n // 2)
     for _ in range(times):
         numbers = rng.random(n)
         after = with_floor(said, a_budget({0.0: 1}).floors(people, features, said, numbers))
@@ -96,12 +97,37 @@ def test_every_group_has_the_same_floor_on_average(groups, scale, explore, seed)
         own = [groups[one] for one in at]
         floors = spending.floors(features[at], said[at], own)
         assert (floors >= explore / WIDEST - 1e-12).all()
-        assert (floors <= min(explore * WIDEST, 0.5) + 1e-12).all()
-        spending.note(features[at], rng.integers(2, size=len(at)), own, floors)
+        assert (floors <= min(explore * WIDEST, 0.5)).all()
+        spending.give(own, floors)
+        spending.learn(features[at], rng.integers(2, size=len(at)))
         for group, floor in zip(own, floors, strict=True):
             people[group] += 1
             sums[group] += floor
             assert abs(sums[group] - explore * people[group]) <= OWED * explore * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("actions", [2, 3, 5, 7])
+def test_a_group_that_is_as_far_behind_as_may_be_has_floors_that_a_policy_can_have(actions):
+    rng, explore, said = np.random.default_rng(0), 1 / actions, np.full((1, actions), 1 / actions)
+    spending = Spending(explore, np.arange(actions) == 0, 1)
+    for size in np.geomspace(1, 1e-6, 300):  # each teaches less than is usual: the group falls behind
+        floors = spending.floors(rng.uniform(0.5, 1, (1, 1)) * size, said, ["f"])
+        assert explore / WIDEST <= floors[0] <= explore
+        spending.give(["f"], floors)
+    assert spending._owed["f"] == pytest.approx(OWED * explore)
+
+
+def test_who_comes_when_a_day_is_used_up_owes_nothing_on_another_day():
+    n, explore = 400, 0.2
+    days, groups = [0.0] * (n // 2) + [DAY] * (n // 2), ["f"] * n
+    # After the first, the day is used up; its others would fall behind, and the next day's catch up with them.
+    sizes = np.concatenate([np.geomspace(1, 1e-3, n // 2), np.geomspace(1e-3, 1, n // 2)])
+    features, said = np.stack([sizes, sizes], 1), np.tile([0.0, 1.0], (n, 1))
+    numbers = np.where(np.arange(n) == 0, 0.0, 0.99)
+    found = a_budget({0.0: 1, 1.0: 1}).floors((days, groups), features, said, numbers)
+    assert np.flatnonzero(found).tolist() == [0, *range(n // 2, n)]
+    given = found[found > 0]
+    assert abs(np.cumsum(given - explore)).max() <= OWED * explore * (1 + 1e-9)
 
 
 @pytest.mark.parametrize("width", [3, 400])
@@ -111,7 +137,7 @@ def test_many_features_gaps_and_sparse_ones_have_floors_too(width):
     said, groups = np.full((50, 2), 0.5), ["f"] * 50
     dense, thin = (Spending(0.1, np.array([True, True]), width) for _ in range(2))
     for spending, features in ((dense, X), (thin, sparse.csr_array(X))):
-        spending.note(features, [0, 1] * 25, groups, [0.1] * 50)
+        spending.learn(features, [0, 1] * 25)
     found = dense.floors(X, said, groups)
     np.testing.assert_allclose(thin.floors(sparse.csr_array(X), said, groups), found)
     assert np.ptp(found) > 0.05
@@ -201,6 +227,37 @@ def test_all_who_share_a_log_share_its_budget(where, begin, crowd):
     assert other.replay().same
 
 
+def test_whoever_is_known_or_refused_takes_no_part_in_it(begin, crowd, tmp_path):
+    options = {"explore": 0.3, "explore_per_day": 16, "clock": Clock()}
+    alone, among = (begin(tmp_path / name, **options) for name in ("alone", "among"))
+    known, new = crowd[:150], crowd[150:300]
+    for loop in (alone, among):
+        loop.decide_many(known)
+    alone.decide_many(new)
+    assert spent(alone) == {0: 16}
+    clash = (known[0][0], [9.0, 9.0, 9.0], "f")  # its job is refused, and everybody else in it
+    jobs = [[*crowd[300:350], clash], [*known[:75], *new[:75], *new[:10]], [*known[75:], *new[70:]]]
+    found = among._decide([ask(among.policy, *zip(*job, strict=True), at=0.0) for job in jobs])
+    assert rows_of(among) == rows_of(alone)
+    assert isinstance(found[0], ConflictError)
+    wrote = {row.id: row.floor for row in rows_of(among)}
+    assert [(row.id, row.floor) for rows in found[1:] for row in rows] == [
+        (id, wrote[id]) for job in jobs[1:] for id, _, _ in job
+    ]
+
+
+def test_asking_again_about_those_who_are_known_leaves_every_group_its_part(begin, crowd, tmp_path):
+    loop, explore = begin(tmp_path / "log.db", explore=0.45, explore_per_day=10_000, clock=Clock()), 0.45
+    people = [(id, context, "f") for id, context, _ in crowd]
+    loop.decide_many(people[:50])
+    rest = [(id, [0.01 * value for value in context], "f") for id, context, _ in crowd[50:450]]
+    for at in range(0, 400, 10):  # who teaches little comes with those who have been told already
+        loop.decide_many([*people[:50], *rest[at : at + 10]])
+    ahead = np.cumsum([row.floor - explore for row in rows_of(loop)])
+    assert abs(ahead).max() <= OWED * explore * (1 + 1e-9)
+    assert loop.replay().same
+
+
 def test_a_restart_or_a_failed_write_renews_nothing(begin, crowd, tmp_path, monkeypatch):
     clock = Clock()
     for at in range(3):
@@ -257,4 +314,5 @@ def test_people_of_any_size_can_be_explored(size):
     for _ in range(3):
         floors = spending.floors(X, said, groups)
         assert ((floors >= 0.1 / WIDEST) & (floors <= 0.1 * WIDEST)).all()
-        spending.note(X, [0, 1] * 200, groups, floors)
+        spending.give(groups, floors)
+        spending.learn(X, [0, 1] * 200)

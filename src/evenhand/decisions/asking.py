@@ -10,7 +10,8 @@ from typing import Any
 from evenhand import checks
 from evenhand.decisions.budget import Budget
 from evenhand.decisions.contexts import check_id
-from evenhand.decisions.deciding import Asked, Decision, Row, Told, as_decisions, ask, decide, take_outcomes
+from evenhand.decisions.deciding import Asked, Decision, Row, as_decisions, ask, decide
+from evenhand.decisions.hearing import Told, take_outcomes
 from evenhand.decisions.log import Log
 from evenhand.decisions.policy import Policy
 from evenhand.decisions.rules import Rules

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import groupby
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,6 @@ from evenhand.decisions.schema import decisions, settings
 from evenhand.decisions.spending import Spending
 
 DAY = 86_400.0  # seconds; days begin at midnight, UTC
-_NOTED = ("action", "group", "floor")
 _LAST = 20_000  # decisions of a log from which it is known who would teach little
 
 
@@ -51,7 +51,7 @@ class Budget:
             if last:
                 contexts, groups, actions = zip(*last, strict=True)
                 features = policy.read(contexts, groups).features
-                self._spending.note(features, self._codes(actions), groups, [0.0] * len(last))
+                self._spending.learn(features, self._codes(actions))
 
     def open(self, connection: Connection, times: Sequence[float]) -> None:
         """Look up what is left; until the transaction ends, nobody else spends any of it."""
@@ -66,35 +66,48 @@ class Budget:
             self._left[day] = self._per_day - int(spent)
 
     def floors(self, people: Sequence[Any], features: Any, said: Floats, numbers: Floats) -> Floats:
-        """Return floors for people (ids, times, groups), given what their policies say, and their draws."""
-        ids, times, groups = people
-        self._asked = {id: at for at, id in enumerate(ids)}, features
-        if max(self._left.values(), default=0) <= 0:
-            return np.zeros(len(said))
-        floors = self._spending.floors(features, said, groups)
-        differs = explored(with_floor(said, 0.0), with_floor(said, floors), numbers)
-        days = np.array(times) // DAY
-        for day, left in self._left.items():
-            here = differs[days == day]
-            floors[days == day] *= here.cumsum() - here < left
-        return floors
+        """Return floors for people (times, groups), given what their policies say, and their draws.
+
+        They count on all those before them having theirs. If some of these people are not written, such as
+        those whom the log knows already, ask again without them.
+        """
+        times, groups = people
+        self._features, self._draft = features, self._spending.draft()
+        left, found = self._left.copy(), np.zeros(len(said))
+        for day, one in _stretches(times):
+            if left[day] <= 0:  # these have none; whoever follows on another day owes nothing for them
+                continue
+            floors = self._draft.floors(features[one], said[one], groups[one])
+            differs = explored(with_floor(said[one], 0.0), with_floor(said[one], floors), numbers[one])
+            floors *= differs.cumsum() - differs < left[day]
+            left[day] -= int(differs[floors > 0].sum())
+            self._draft.give(groups[one], floors)
+            found[one] = floors
+        return found
 
     def spend(self, connection: Connection, written: Sequence[Any]) -> None:
-        """Count what is written of the people whose floors were asked for last."""
+        """Count the people whose floors were asked for last, as they are written."""
         for day, times in Counter(row.at // DAY for row in written if row.explored).items():
             spent = self._per_day - self._left[day] + times
             named = settings.c.name == _name(day)
             connection.execute(update(settings).where(named).values(value=str(spent)))
 
     def note(self, written: Sequence[Any]) -> None:
-        """Learn whom the log knows now, once they are on disk."""
-        place, features = self._asked
-        rows = np.array([place[row.id] for row in written], dtype=np.int64)
-        actions, groups, floors = ([getattr(row, name) for row in written] for name in _NOTED)
-        self._spending.note(features[rows], self._codes(actions), groups, floors)
+        """Learn about the people whose floors were asked for last, once they are on disk."""
+        self._spending = self._draft
+        self._spending.learn(self._features, self._codes([row.action for row in written]))
 
     def _codes(self, actions: Sequence[str]) -> list[int]:
         return [self._place[action] for action in actions]
+
+
+def _stretches(times: Sequence[float]) -> Iterator[tuple[float, slice]]:
+    """Return each day, and the people of it who come one after another."""
+    start = 0
+    for day, own in groupby(at // DAY for at in times):
+        end = start + sum(1 for _ in own)
+        yield day, slice(start, end)
+        start = end
 
 
 def _name(day: float) -> str:

@@ -1,16 +1,15 @@
-"""Decisions and outcomes as the log takes them: each id once, several people in one transaction."""
+"""Decisions as the log takes them: each id once, several people in one transaction."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, chain, pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
 from sqlalchemy import Connection, Dialect, func, insert, select
-from sqlalchemy.exc import IntegrityError
 
 from evenhand.arrays import Floats
 from evenhand.decisions.budget import Budget
@@ -20,10 +19,8 @@ from evenhand.decisions.exploration import draw, with_floor
 from evenhand.decisions.log import Log
 from evenhand.decisions.policy import Policy
 from evenhand.decisions.rules import Rules
-from evenhand.decisions.schema import contradictions, decisions, outcomes, promotions
-from evenhand.decisions.writing import rows_of, sql, write
-
-_TRIES = 5  # another decider may write the same id between our look and our write
+from evenhand.decisions.schema import decisions, promotions
+from evenhand.decisions.writing import rows_of, sql, write, written_once
 
 
 @dataclass(frozen=True)
@@ -85,20 +82,8 @@ class Row(NamedTuple):
 
 
 COLUMNS = [decisions.c[name] for name in Row._fields]
-_ASKED = [decisions.c.id, decisions.c.at, decisions.c.revealed]
-_KEPT = [outcomes.c.id, outcomes.c.reward, outcomes.c.label]
-_DECIDED, _HEARD = insert(decisions).inline(), insert(outcomes).inline()
+_DECIDED = insert(decisions).inline()
 _NEWEST = select(func.max(promotions.c.number))
-
-
-class Told(NamedTuple):
-    """An outcome, as the log writes it."""
-
-    id: str
-    at: float
-    received: float
-    reward: float | None
-    label: str | None
 
 
 def ask(
@@ -142,7 +127,7 @@ def answers(
     plain = policy.probabilities(read.features)
     own = (np.arange(len(good)), read.groups)
     if isinstance(floors, Budget):
-        floor = floors.floors(columns[:3], read.features, plain[own], numbers)
+        floor = floors.floors(columns[1:3], read.features, plain[own], numbers)
     else:
         floor = np.broadcast_to(floors, len(read.reasons))[good]
     said = with_floor(plain, floor)
@@ -180,40 +165,26 @@ def decide(
         made = plain
         if budget.limited:
             budget.open(connection, people.times)
-            made = answers(policy, rules, people, budget)
+            made = answers(policy, rules, people, budget if once else rules.explore)
         results: list[Any] = [made[start:end] for start, end in pairwise(ends)]
         new: Any = made
         if not once or any(type(row) is str for row in made):
             known, added = rows_of(connection, COLUMNS, people.ids), dict[str, Row]()
             results = [_settle(people, range(*job), made, known, added) for job in pairwise(ends)]
             new = [*added.values()]
+            if budget.limited and new:  # only now is it known who is to have a part in it
+                new = answers(policy, rules, ask_again(new), budget)
+                results = _replaced(results, new)
         if new:
             write(connection, _DECIDED, _typed(new, connection.dialect))
         if budget.limited:
             budget.spend(connection, new)
         return results, new, connection.exec_driver_sql(sql(_NEWEST, connection.dialect)).scalar() or 0
 
-    results, new, newest = _written(log, people.ids, work)
-    if budget.limited:
+    results, new, newest = written_once(log, people.ids, work)
+    if budget.limited and new:
         budget.note(new)
     return results, newest
-
-
-def _written(log: Log, ids: Sequence[str], work: Callable[[Connection, bool], Any]) -> Any:
-    """Return what work in a transaction returns; it is told whether to take all ids for new, once each.
-
-    Most are. Where one is known, the database refuses the write, and the work is done again.
-    """
-    once = len({*ids}) == len(ids)
-    for left in reversed(range(_TRIES)):
-        try:
-            with log.write() as connection:
-                return work(connection, once)
-        except IntegrityError:
-            if not left:
-                raise
-            once = False
-    raise AssertionError
 
 
 def _typed(rows: Sequence[Row], dialect: Dialect) -> Sequence[Row]:
@@ -249,48 +220,7 @@ def _settle(
     return found
 
 
-def take_outcomes(log: Log, rules: Rules, jobs: Sequence[Sequence[Told]]) -> list[list[str] | Exception]:
-    """Write each job's outcomes; return what became of each (see `DecisionLoop.outcome`)."""
-    told = [one for job in jobs for one in job]
-    ids = [one.id for one in told]
-
-    def work(connection: Connection, once: bool) -> list[str]:
-        known = {} if once else rows_of(connection, _KEPT, ids)
-        made = rows_of(connection, _ASKED, ids)
-        new, against, status = [], [], []
-        for one in told:
-            before = known.setdefault(one.id, one)
-            if before is one:
-                new.append(one)
-                status.append(_standing(rules, one, made.get(one.id)))
-            elif (before.reward, before.label) == (one.reward, one.label):
-                status.append("repeated")
-            else:
-                against.append(one)
-                status.append("contradicting")
-        if new:
-            write(connection, _HEARD, new)
-        _keep_contradictions(connection, against)
-        return status
-
-    found = iter(_written(log, ids, work))
-    return [[next(found) for _ in job] for job in jobs]
-
-
-def _standing(rules: Rules, told: Told, decision: Any) -> str:
-    if decision is None:
-        return "early"
-    if not decision.revealed:
-        return "unrevealed"
-    return "accepted" if rules.in_time(decision.at, told.at) else "late"
-
-
-def _keep_contradictions(connection: Connection, against: list[Told]) -> None:
-    if not against:
-        return
-    query = select(contradictions).where(contradictions.c.id.in_({one.id for one in against}))
-    kept = {(row.id, row.reward, row.label) for row in connection.execute(query)}
-    new = {(one.id, one.reward, one.label): one._asdict() for one in against}
-    rows = [row for key, row in new.items() if key not in kept]
-    if rows:
-        connection.execute(insert(contradictions), rows)
+def _replaced(results: Sequence[Any], rows: Sequence[Any]) -> list[Any]:
+    """Return the results of jobs with these rows in place of those that have the same ids."""
+    by_id = {row.id: row for row in rows}
+    return [job if isinstance(job, Exception) else [by_id.get(row.id, row) for row in job] for job in results]

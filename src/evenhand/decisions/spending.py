@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -47,8 +48,14 @@ class Spending:
         self._usual: dict[str, tuple[int, float]] = {}  # by group: what an outcome would teach, lately
         self._owed: dict[str, float] = defaultdict(float)  # by group: how far it is behind the mean
 
+    def draft(self) -> Spending:
+        """Return one that owes as much and knows the same people, for floors that may not be given."""
+        made = copy(self)
+        made._usual, made._owed = self._usual.copy(), self._owed.copy()
+        return made
+
     def floors(self, features: Any, said: Floats, groups: Sequence[str]) -> Floats:
-        """Return floors for people of whom the policy said this; `note` tells which were given."""
+        """Return floors for people of whom the policy said this; `give` tells which were given."""
         rows, worth = self._rows(features), np.zeros(len(said))
         for action, known in zip(self._shows, self._known, strict=True):
             worth += (1 - said[:, action]) * known.novelty(rows)
@@ -61,23 +68,25 @@ class Spending:
             due = self._mean + owed[group]
             floor = self._mean * teaches / usual if usual > 0 else self._mean
             floor *= 2 ** (owed[group] / self._mean / _DOUBLED)
-            # The mean itself is within both limits, so that the second stays within the first.
-            floor = min(max(floor, self._low), self._high)
+            # The mean itself is within both limits, so that the second stays within the first, except for
+            # rounding: the one that no policy can go beyond comes last.
             floor = min(max(floor, due - OWED * self._mean), due + OWED * self._mean)
-            owed[group] = due - floor
+            floor = min(max(floor, self._low), self._high)
+            owed[group] += self._mean - floor
             found.append(floor)
         return np.array(found)
 
-    def note(
-        self, features: Any, taken: Sequence[int], groups: Sequence[str], floors: Sequence[float]
-    ) -> None:
-        """Take in people who were decided about: the action, and the floor; 0 is none, and owes nothing."""
+    def give(self, groups: Sequence[str], floors: Floats) -> None:
+        """Take in which floors people were given; 0 is none, and owes nothing."""
+        for group, floor in zip(groups, floors.tolist(), strict=True):
+            if floor > 0:
+                self._owed[group] += self._mean - floor
+
+    def learn(self, features: Any, taken: Sequence[int]) -> None:
+        """Take in people who were decided about, and the actions."""
         rows, actions = self._rows(features), np.array(taken)
         for action, known in zip(self._shows, self._known, strict=True):
             known.learn(rows[actions == action])
-        for group, floor in zip(groups, floors, strict=True):
-            if floor > 0:
-                self._owed[group] += self._mean - floor
 
     def _rows(self, features: Any) -> Floats:
         rows = np.nan_to_num(features) if isinstance(features, np.ndarray) else features

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 from itertools import chain
 from operator import itemgetter
 from typing import Any
 
 from sqlalchemy import Connection, Dialect, Insert, select
+from sqlalchemy.exc import IntegrityError
+
+from evenhand.decisions.log import Log
 
 _AT_ONCE = 10_000  # ids in one question to the database
 # Rows that SQLite takes in one step, in which other threads go on. Some of it take no more than 999 values.
 _TOGETHER = 50
+_TRIES = 5  # another decider may write the same id between our look and our write
 
 
 def rows_of(connection: Connection, columns: list[Any], ids: Sequence[str]) -> dict[str, Any]:
@@ -49,3 +53,20 @@ def _several(statement: str) -> str:
 def sql(statement: Any, dialect: Dialect, columns: Sequence[str] = ()) -> str:
     """Return what the driver reads: SQLAlchemy looks at each value, which takes longer than to write it."""
     return str(statement.compile(dialect=dialect, column_keys=columns))
+
+
+def written_once(log: Log, ids: Sequence[str], work: Callable[[Connection, bool], Any]) -> Any:
+    """Return what work in a transaction returns; it is told whether to take all ids for new, once each.
+
+    Most are. Where one is known, the database refuses the write, and the work is done again.
+    """
+    once = len({*ids}) == len(ids)
+    for left in reversed(range(_TRIES)):
+        try:
+            with log.write() as connection:
+                return work(connection, once)
+        except IntegrityError:
+            if not left:
+                raise
+            once = False
+    raise AssertionError
