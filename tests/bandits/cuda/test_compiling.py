@@ -9,6 +9,8 @@ PLAIN = Spec(G=2, K=2, H=40, U=2, S=1, NNZ=14, PLACED=3, BLOCKS=6, GAINS=1, KLD=
 PULLS = {"LOG_RATIO": 1, "AGREEMENT": 1, "JENSEN_SHANNON": 1}
 CHANGES = [
     {},
+    {"U": 1, "TAIL": 8, "NNZ": 13, "MATES": 7, "BLOCKS": 1},
+    {"U": 1, "TAIL": 8, "NNZ": 13, "OPT": 3, "WARPS": 2, "EXPECTED": 1, "LISTENS": 1, "LOG_RATIO": 1},
     {"H": 10, "U": 1, "S": 2, "LIKELIHOOD": 1, "EXPECTED": 1, "KLD": 0},
     {
         "OPT": 3,

@@ -7,14 +7,14 @@ from sklearn.linear_model import LogisticRegression
 
 from evenhand import Correctness, Custom, GradientBandit, Parity, fit_many
 from evenhand.bandits.cuda import fleet, packing
-from evenhand.bandits.cuda.spec import GRADIENT, NOWHERE, POLICIES, layout, spec_of
+from evenhand.bandits.cuda.spec import GRADIENT, NOWHERE, POLICIES, RESERVED, layout, spec_of
 from evenhand.bandits.kernels.structs import Options, People, Rows
 from evenhand.bandits.training import Training
 from evenhand.rewards import as_reward, pack_terms
 from factories import make_arrays
 
 PLAIN = Options(True, True, True, 0.4, 0.1, 1, 60, 60, 8, 0.0, 0, 0, 5.0, 20, np.uint64(3))
-ROOM = 231_424
+ROOM = 232_448
 
 
 def spec(
@@ -78,12 +78,26 @@ def test_rows_have_every_column_once_and_are_filled_up():
 
 
 @pytest.mark.parametrize(
-    ("n_hidden", "shared_out"), [(5, (1, 4, 16)), (10, (1, 2, 14)), (20, (2, 2, 14)), (40, (2, 1, 14))]
+    ("n_hidden", "shared_out"),
+    [(5, (1, 4, 16, 0)), (10, (1, 2, 14, 0)), (20, (2, 2, 14, 0)), (40, (1, 1, 13, 8)), (41, (2, 1, 13, 0))],
 )
 def test_units_and_columns_are_shared_out(n_hidden, shared_out):
     found = layout(2, n_hidden, 13)
-    assert (found["U"], found["S"], found["NNZ"]) == shared_out
+    assert (found["U"], found["S"], found["NNZ"], found["TAIL"]) == shared_out
     assert layout(2, n_hidden, 65)["NNZ"] == layout(9, 40, 60)["NNZ"] == 0  # longer than can be kept
+
+
+def test_models_share_a_block_where_more_of_them_fit_so():
+    def side_by_side(options, n_hidden):
+        made, _ = spec("correctness + kl", n_features=102, n_hidden=n_hidden, columns=13, options=options)
+        return made.MATES, made.BLOCKS, made.shared_bytes(102)
+
+    direct = PLAIN._replace(batch_size=1, adam=False, apart=0.0, weight_decay=0.0)
+    mates, blocks, each = side_by_side(direct, 40)
+    assert (mates, blocks) == (7, 1)
+    assert 7 * each <= ROOM < 7 * (each + RESERVED)
+    assert side_by_side(direct, 20)[:2] == (1, 13)
+    assert side_by_side(PLAIN, 40)[0] == 1  # warps of a block wait for one another
 
 
 def test_what_does_not_fit_shared_memory_lies_outside():

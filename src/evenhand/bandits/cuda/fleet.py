@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from evenhand.bandits.cuda import packing
-from evenhand.bandits.cuda.spec import RESERVED, Spec, spec_of
+from evenhand.bandits.cuda.spec import Spec, spec_of
 from evenhand.bandits.kernels.structs import People, Rows
 from evenhand.bandits.training import Run, diverged
 from evenhand.cuda import cupy
@@ -110,7 +110,7 @@ class Fleet:
             models[name] = array.data.ptr + np.arange(len(self.runs)) * array.strides[0]
         for model, run in zip(models, self.runs, strict=True):
             opts, terms, d = run.options, run.terms, run.training.policies.W1.shape[1]
-            table = self.tables.table(self.tables.matrix(run.rows, d), self.spec.NNZ)
+            table = self.tables.table(self.tables.matrix(run.rows, d), self.spec.pitch)
             who, counts = self.tables.people(run.people)
             told: dict[str, Any] = {
                 "rows": table.pairs.data.ptr, "starts": table.starts.data.ptr, "who": who.data.ptr,
@@ -135,7 +135,10 @@ class Fleet:
         kernel = compiled("train", self.spec)
         with self.stream:
             self._told = _sent(models.view(np.uint8))  # kept until the kernel has read it
-            kernel((len(going),), (32 * self.spec.WARPS,), (self._told,), shared_mem=self._shared)
+            mates = min(self.spec.MATES, -(-len(going) // _multiprocessors()))
+            blocks, threads = -(-len(going) // mates), 32 * self.spec.WARPS * mates
+            told = self._told, np.int32(len(going)), np.int32(self._shared // 4)
+            kernel((blocks,), (threads,), told, shared_mem=mates * self._shared)
         self.steps[going] = stops[going]
 
     def judges(self, judged: Sequence[tuple[Any, Any]]) -> Callable[[Any], Any]:
@@ -151,7 +154,7 @@ class Fleet:
         asked["policies"] = self._models["policies"]
         asked["counts"] = counts.data.ptr + np.arange(len(self.runs)) * counts.strides[0]
         for one, (matrix, people) in zip(asked, judged, strict=True):
-            table, (who, _) = self.tables.table(matrix, spec.NNZ), self.tables.people(people)
+            table, (who, _) = self.tables.table(matrix, spec.pitch), self.tables.people(people)
             one["rows"], one["starts"], one["who"] = table.pairs.data.ptr, table.starts.data.ptr, who.data.ptr
             one["n"], one["d"] = len(people.labels), matrix.shape[1]
         kernel = compiled("judge", spec.for_judging())
@@ -216,7 +219,7 @@ def fleets_of(runs: Sequence[Run], beside: Sequence[Any] = ()) -> Iterator[Fleet
     `beside` has, for each run, the rows that its models will be asked about, if any.
     """
     tables, cp = Tables(), cupy()
-    room = cp.cuda.Device().attributes["MaxSharedMemoryPerBlockOptin"] - RESERVED
+    room = cp.cuda.Device().attributes["MaxSharedMemoryPerBlockOptin"]
     found = []
     for at, run in enumerate(runs):
         options, policies = run.options, run.training.policies
@@ -245,6 +248,11 @@ def train_all(runs: Sequence[Run]) -> None:
     for error in (error for fleet in fleets for error in fleet.finish()):
         if error is not None:
             raise error
+
+
+@cache
+def _multiprocessors() -> int:
+    return int(cupy().cuda.Device().attributes["MultiProcessorCount"])
 
 
 def _sent(array: Any) -> Any:

@@ -16,11 +16,11 @@ extern "C" __global__ void __launch_bounds__(256) judge(const Judged* all) {
 #if PLACED >= 1
   float* W = shared + (cells + 3) / 4 * 4;
   copy(W, m.policies, size, threadIdx.x, blockDim.x);
-  const unsigned base = (unsigned)__cvta_generic_to_shared(W) + me.first(m.d);
+  const Base base = me.base((unsigned)__cvta_generic_to_shared(W), m.d);
   const Weights policies = {W, 0, true};
 #else
   float* W = (float*)m.policies;
-  const unsigned base = me.first(m.d);
+  const Base base = me.base(0, m.d);
   const Weights policies = {W, 0, false};
 #endif
   __syncthreads();
@@ -30,11 +30,11 @@ extern "C" __global__ void __launch_bounds__(256) judge(const Judged* all) {
   for (i64 person = mine; person < m.n; person += warps) {
 #if NNZ > 0
     Columns columns;
-    open(columns, m.rows + person * NNZ, base, me);
+    open(columns, m.rows + person * PITCH, base, me);
 #else
     Columns columns = {m.rows + m.starts[person], (int)(m.starts[person + 1] - m.starts[person])};
 #endif
-    float hidden[N], logits[M];
+    float hidden[SLOTS], logits[M];
     forward(policies, small, columns, me, hidden, logits);
     const unsigned is = m.who[person];
     const int group = is & 0xffff, label = is >> 16;

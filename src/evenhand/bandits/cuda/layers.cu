@@ -1,35 +1,64 @@
 // What a lane is: its units begin at `unit`, and it takes every S-th column, beginning with `part`. An idle lane finds the
-// row of zeros, whatever the column (`stride` 0), and leaves it as it is: no lane has to go another way.
+// row of zeros, whatever the column (`stride` 0), and leaves it as it is: no lane has to go another way. Of the tail, a
+// lane has the `dealt`-th weight of every second column, beginning with its `half`.
+struct Base { unsigned first, tail; };
 struct Lane {
   int lane, part, unit; bool alive; unsigned stride;
+  int half, dealt; bool in_tail; unsigned tail_stride;
 
-  // Where this lane finds the first column, in bytes behind the policies.
-  __device__ __forceinline__ unsigned first(i64 d) const { return alive ? unit * (G * 4) : (unsigned)d * (ROW * 4); }
+  // Where this lane finds the weights of the first column; the policies begin at `lies`.
+  __device__ __forceinline__ Base base(unsigned lies, i64 d) const {
+    const unsigned zeros = (unsigned)d * (ROW * 4);
+    return {lies + (alive ? unit * (G * 4) : zeros), lies + (in_tail ? (32 * G + dealt) * 4 : zeros)};
+  }
 };
 __device__ __forceinline__ Lane this_lane() {
   int lane;
   asm volatile("mov.u32 %0, %%laneid;" : "=r"(lane));  // kept: to look it up again at every step takes longer
   const int l = lane % LANES;
-  const bool alive = l * U < HP;
-  return {lane, S == 1 ? 0 : lane / LANES, alive ? l * U : 0, alive, alive ? ROW * 4u : 0u};
+  const bool alive = l * U < HP, in_tail = lane % 16 < TAIL * G;
+  return {lane, S == 1 ? 0 : lane / LANES, alive ? l * U : 0, alive, alive ? ROW * 4u : 0u,
+          lane / 16, in_tail ? lane % 16 : 0, in_tail, in_tail ? ROW * 4u : 0u};
 }
 
 // A row's columns, as this lane reads them: where its weights lie, in bytes, and the values. Short rows are kept in
 // registers. `base` is where this lane finds the first: its address in shared memory, or the bytes behind the policies.
 #if NNZ > 0
-struct Columns { unsigned at[COLUMNS]; float value[COLUMNS], w[COLUMNS][N]; };
-__device__ __forceinline__ void open(Columns& columns, const int2* row, unsigned base, const Lane& me) {
+#define PAIRS (TAIL ? PITCH / 2 : 0)
+struct Columns {
+  unsigned at[COLUMNS + PAIRS]; float value[COLUMNS + PAIRS], w[COLUMNS][N], tail[PAIRS + 1];
+};
+__device__ __forceinline__ void open(Columns& columns, const int2* row, const Base& base, const Lane& me) {
+#if S == 1
+  #pragma unroll
+  for (int k = 0; k < PITCH; k += 2) {
+    const int4 two = *(const int4*)(row + k);
+    columns.at[k] = two.x * me.stride + base.first;
+    columns.value[k] = __int_as_float(two.y);
+    if (k + 1 < NNZ) {
+      columns.at[k + 1] = two.z * me.stride + base.first;
+      columns.value[k + 1] = __int_as_float(two.w);
+    }
+#if TAIL
+    columns.at[COLUMNS + k / 2] = (me.half ? two.z : two.x) * me.tail_stride + base.tail;
+    columns.value[COLUMNS + k / 2] = __int_as_float(me.half ? two.w : two.y);
+#endif
+  }
+#else
   #pragma unroll
   for (int k = 0; k < COLUMNS; k++) {
     const int2 e = row[k * S + me.part];
-    columns.at[k] = e.x * me.stride + base;
+    columns.at[k] = e.x * me.stride + base.first;
     columns.value[k] = __int_as_float(e.y);
   }
+#endif
 }
 // All loads come before any store: the compiler can't know that columns differ.
 __device__ __forceinline__ void fetch(Columns& columns, const Weights& from) {
   #pragma unroll
-  for (int k = 0; k < COLUMNS; k++) from.load(columns.at[k], columns.w[k]);
+  for (int k = 0; k < PAIRS; k++) from.load<1>(columns.at[COLUMNS + k], columns.tail + k);
+  #pragma unroll
+  for (int k = 0; k < COLUMNS; k++) from.load<N>(columns.at[k], columns.w[k]);
 }
 #else
 struct Columns { const int2* row; int count; };
@@ -55,9 +84,13 @@ __device__ __forceinline__ void add(Columns& columns, const Weights& into, const
   for (int k = 0; k < COLUMNS; k++) {
     #pragma unroll
     for (int i = 0; i < N; i++) columns.w[k][i] = fmaf(columns.value[k], back[i], columns.w[k][i]);
+    into.store<N>(columns.at[k], columns.w[k]);
   }
   #pragma unroll
-  for (int k = 0; k < COLUMNS; k++) into.store(columns.at[k], columns.w[k]);
+  for (int k = 0; k < PAIRS; k++) {
+    columns.tail[k] = fmaf(columns.value[COLUMNS + k], back[SLOTS - 1], columns.tail[k]);
+    into.store<1>(columns.at[COLUMNS + k], columns.tail + k);
+  }
 #else
   each_column(columns, me, [&](i64 at, float value) {
     float w[N];
@@ -69,14 +102,21 @@ __device__ __forceinline__ void add(Columns& columns, const Weights& into, const
 #endif
 }
 
-// Hidden units of all groups for a row, and their logits on every lane. Units of idle lanes are zero.
-struct Small { float b1[N], w2[U * M], b2[M]; };
+// Hidden units of all groups for a row, and their logits on every lane. Units of idle lanes are zero. Behind the others
+// comes the weight of the tail: `tail[k]` takes its unit to label k of its own group.
+struct Small { float b1[SLOTS], w2[U * M], b2[M], tail[KL]; };
 __device__ __forceinline__ void forward(const Weights& W, const Small& small, Columns& columns, const Lane& me,
                                         float* hidden, float* logits) {
   #pragma unroll
   for (int i = 0; i < N; i++) hidden[i] = me.part == 0 ? small.b1[i] : 0.f;
 #if NNZ > 0
   fetch(columns, W);
+#if TAIL
+  float tail = me.half == 0 ? small.b1[N] : 0.f;
+  #pragma unroll
+  for (int k = 0; k < PAIRS; k++) tail = fmaf(columns.value[COLUMNS + k], columns.tail[k], tail);
+  hidden[N] = fmaxf(tail + __shfl_xor_sync(FULL, tail, 16), 0.f);
+#endif
   float second[N] = {};
   #pragma unroll
   for (int k = 0; k < COLUMNS; k++) {
@@ -106,6 +146,9 @@ __device__ __forceinline__ void forward(const Weights& W, const Small& small, Co
   #pragma unroll
   for (int i = 0; i < M; i++) {
     logits[i] = 0.f;
+#if TAIL
+    logits[i] = me.half == 0 && me.lane % G == i % G ? hidden[N] * small.tail[i / G] : 0.f;
+#endif
     #pragma unroll
     for (int u = 0; u < U; u++) logits[i] = fmaf(hidden[u * G + i % G], small.w2[u * M + i], logits[i]);
   }
@@ -130,6 +173,12 @@ __device__ __forceinline__ void load_small(const float* W, i64 d, const Lane& me
     for (int i = 0; i < N; i++) small.w2[(i / G) * M + k * G + i % G] = me.alive ? w[i] : 0.f;
   }
   for (int i = 0; i < M; i++) small.b2[i] = b1[(1 + KL) * ROW + i];
+#if TAIL
+  const float* tail = b1 + 32 * G + me.dealt;
+  small.b1[N] = me.in_tail ? tail[0] : 0.f;
+  #pragma unroll
+  for (int k = 0; k < KL; k++) small.tail[k] = me.in_tail ? tail[(1 + k) * ROW] : 0.f;
+#endif
 }
 __device__ __forceinline__ void store_small(float* W, i64 d, const Lane& me, const Small& small) {
   float* b1 = W + (d + 1) * ROW;
@@ -144,37 +193,35 @@ __device__ __forceinline__ void store_small(float* W, i64 d, const Lane& me, con
     }
   }
   if (me.lane == 0) for (int i = 0; i < M; i++) b1[(1 + KL) * ROW + i] = small.b2[i];
+#if TAIL
+  if (me.in_tail && me.half == 0) {
+    float* tail = b1 + 32 * G + me.dealt;
+    tail[0] = small.b1[N];
+    #pragma unroll
+    for (int k = 0; k < KL; k++) tail[(1 + k) * ROW] = small.tail[k];
+  }
+#endif
 }
 __device__ __forceinline__ i64 elements(i64 d) { return (d + 2 + KL) * HP + KL; }
 
-// Probabilities and their logarithms by group.
+// One policy's probabilities and their logarithms.
 __device__ __forceinline__ void softmax(const float* logits, float* said, float* logs) {
+  float top = logits[0], total = 0.f;
   #pragma unroll
-  for (int g = 0; g < G; g++) {
-    if constexpr (K == 2) {
-      const float z = 2.f * logits[g], e = __expf(-fabsf(z)), large = __fdividef(1.f, 1.f + e), small = e * large;
-      const float log_large = -__logf(1.f + e), log_small = log_large - fabsf(z);
-      said[g * K] = z > 0 ? small : large; said[g * K + 1] = z > 0 ? large : small;
-      logs[g * K] = z > 0 ? log_small : log_large; logs[g * K + 1] = z > 0 ? log_large : log_small;
-    } else {
-      float top = logits[g], total = 0.f;
-      #pragma unroll
-      for (int k = 1; k < KL; k++) top = fmaxf(top, logits[k * G + g]);
-      #pragma unroll
-      for (int k = 0; k < KL; k++) { said[g * K + k] = __expf(logits[k * G + g] - top); total += said[g * K + k]; }
-      const float log_total = __logf(total), share = __fdividef(1.f, total);
-      #pragma unroll
-      for (int k = 0; k < KL; k++) { logs[g * K + k] = logits[k * G + g] - top - log_total; said[g * K + k] *= share; }
-    }
-  }
+  for (int k = 1; k < K; k++) top = fmaxf(top, logits[k]);
+  #pragma unroll
+  for (int k = 0; k < K; k++) { said[k] = __expf(logits[k] - top); total += said[k]; }
+  const float log_total = __logf(total), share = __fdividef(1.f, total);
+  #pragma unroll
+  for (int k = 0; k < K; k++) { logs[k] = logits[k] - top - log_total; said[k] *= share; }
 }
 __device__ __forceinline__ int draw(const float* said, float u) {
   int action = K - 1;
   #pragma unroll
   for (int k = K - 2; k >= 0; k--) {
-    float upto = 0.f;
+    float upto = said[0];
     #pragma unroll
-    for (int j = 0; j <= k; j++) upto += said[j];
+    for (int j = 1; j <= k; j++) upto += said[j];
     if (u < upto) action = k;
   }
   return action;

@@ -1,16 +1,18 @@
 // One warp trains one model: the loop of `kernels/loop.py`, on the same random numbers, in single precision.
 //
-// A lane holds U hidden units of every group; of a narrow layer, S parts of the warp share a row's columns. Weights lie
-// feature by feature, unit by unit, group fastest, so that one load brings a unit's weights of all groups. Below the
-// features come a row of zeros that short rows are filled up with, b1, and W2. Of two labels only half the difference
-// of their weights is kept: the gradients of two logits are opposite, and the mean of the weights never learns.
+// A lane holds U hidden units of every group; of a narrow layer, S parts of the warp share a row's columns. Of a layer a
+// little wider than the warp, the last TAIL units are dealt out one weight a lane, to two halves of the warp that take
+// turns with the columns. Weights lie feature by feature, unit by unit, group fastest, so that one load brings a unit's
+// weights of all groups. Below the features come a row of zeros that short rows are filled up with, b1, and W2. Of two
+// labels only half the difference of their weights is kept: the gradients of two logits are opposite, and the mean of the
+// weights never learns.
 //
 // Compiled for G groups, K labels, H units, NNZ columns a row (0: any number), and the terms and optimiser in use.
 typedef unsigned long long u64;
 typedef long long i64;
 
-#define N (U * G)              // weights of a lane in one row
-#define WIDE (N % 4 == 0 ? 4 : N % 2 == 0 ? 2 : 1)  // of them that one instruction reads
+#define N (U * G)              // weights of a lane in one row, without the tail's
+#define SLOTS (N + (TAIL > 0))
 #define LANES (32 / S)
 #define HP ((H + U - 1) / U * U)
 #define ROW (HP * G)
@@ -19,11 +21,12 @@ typedef long long i64;
 #define O (G - 1)              // other groups
 #define OTHERS (O > 0 ? O : 1)
 #define COLUMNS (NNZ / S)
-#define AHEAD (OPT > 0 || COLUMNS * N >= 48)  // whether the next row is read early: worth its registers if long
+#define PITCH ((NNZ + 1) / 2 * 2)  // pairs from row to row, of which two are copied at once
+#define REACH (AHEAD ? 2 : 3)  // rows under way
+#define RING (REACH + 1 - AHEAD)  // of them and those that are being read
 #define ITEMS (T * (K + 1) * K)
 #define TURNS ((ITEMS + 31) / 32)
 #define FD (G == 2 ? 1 : G)    // differences of the groups' moments that are kept
-#define DEPTH 4                // rows under way
 #define FULL 0xffffffffu
 #define TINY 1e-37f
 
@@ -45,25 +48,33 @@ __device__ __forceinline__ u64 scramble(u64 seed, u64 counter) {
 __device__ __forceinline__ double uniform(u64 key, i64 step) {
   return (double)(scramble(key, step) >> 11) * (1.0 / 9007199254740992.0);
 }
-__device__ i64 person_at(const Model& m, i64 step) {
-  const i64 met = step - m.origin;
-  if (m.order == 1) return met % m.n;
-  if (m.order == 2) return (i64)(uniform(scramble(m.seed, 0), step) * (double)m.n);
-  const u64 key = scramble(m.seed, m.origin + met / m.n);
-  int width = 1;
-  while ((1LL << width) < m.n) width++;
-  const unsigned mask = (1U << width) - 1U, shift = (width + 1) / 2;  // fewer than 2^31 people
-  unsigned x = (unsigned)(met % m.n);
-  do {
-    for (int turn = 0; turn < 4; turn++) {
-      const u64 bits = scramble(key, turn);
-      x = (x ^ (unsigned)bits) & mask;
-      x = (x * (unsigned)((bits >> 30) | 1ULL)) & mask;
-      x ^= x >> shift;
-    }
-  } while (x >= (unsigned)m.n);
-  return x;
-}
+// Whom a lane meets next: how often everybody has been met, and how many since.
+struct Place {
+  unsigned pass, met;
+
+  __device__ __forceinline__ void on(const Model& m, int people) {
+    met += people;
+    while (met >= (unsigned)m.n) { met -= (unsigned)m.n; pass++; }  // a division takes longer
+  }
+  __device__ __forceinline__ int person(const Model& m, i64 step) const {
+    if (m.order == 1) return (int)met;
+    if (m.order == 2) return (int)(uniform(scramble(m.seed, 0), step) * (double)m.n);
+    const u64 key = scramble(m.seed, m.origin + pass);
+    int width = 1;
+    while ((1LL << width) < m.n) width++;
+    const unsigned mask = (1U << width) - 1U, shift = (width + 1) / 2;  // fewer than 2^31 people
+    unsigned x = met;
+    do {
+      for (int turn = 0; turn < 4; turn++) {
+        const u64 bits = scramble(key, turn);
+        x = (x ^ (unsigned)bits) & mask;
+        x = (x * (unsigned)((bits >> 30) | 1ULL)) & mask;
+        x ^= x >> shift;
+      }
+    } while (x >= (unsigned)m.n);
+    return (int)x;
+  }
+};
 __device__ double schedule_at(const Model& m, i64 step) {
   if (m.schedule == 3) return 1.0 / sqrt(1.0 + step / 10000.0);
   if (m.schedule == 0 || m.horizon == 0) return 1.0;
@@ -103,29 +114,31 @@ template <int C> __device__ __forceinline__ void put(float* to, const float* fro
 struct Weights {
   float* first; unsigned apart; bool shared;  // `apart`: bytes between the policies and these
 
-  __device__ __forceinline__ void load(unsigned at, float* to) const {
-    if (!shared) { get<N>((const float*)((const char*)first + at), to); return; }
+  template <int C> __device__ __forceinline__ void load(unsigned at, float* to) const {
+    if (!shared) { get<C>((const float*)((const char*)first + at), to); return; }
+    constexpr int wide = C % 4 == 0 ? 4 : C % 2 == 0 ? 2 : 1;
     #pragma unroll
-    for (int i = 0; i < N; i += WIDE) {
+    for (int i = 0; i < C; i += wide) {
       const unsigned from = at + apart + 4 * i;
-      if constexpr (WIDE == 4)
+      if constexpr (wide == 4)
         asm volatile("ld.shared.v4.f32 {%0, %1, %2, %3}, [%4];"
                      : "=f"(to[i]), "=f"(to[i + 1]), "=f"(to[i + 2]), "=f"(to[i + 3]) : "r"(from));
-      else if constexpr (WIDE == 2)
+      else if constexpr (wide == 2)
         asm volatile("ld.shared.v2.f32 {%0, %1}, [%2];" : "=f"(to[i]), "=f"(to[i + 1]) : "r"(from));
       else
         asm volatile("ld.shared.f32 %0, [%1];" : "=f"(to[i]) : "r"(from));
     }
   }
-  __device__ __forceinline__ void store(unsigned at, const float* from) const {
-    if (!shared) { put<N>((float*)((char*)first + at), from); return; }
+  template <int C> __device__ __forceinline__ void store(unsigned at, const float* from) const {
+    if (!shared) { put<C>((float*)((char*)first + at), from); return; }
+    constexpr int wide = C % 4 == 0 ? 4 : C % 2 == 0 ? 2 : 1;
     #pragma unroll
-    for (int i = 0; i < N; i += WIDE) {
+    for (int i = 0; i < C; i += wide) {
       const unsigned to = at + apart + 4 * i;
-      if constexpr (WIDE == 4)
+      if constexpr (wide == 4)
         asm volatile("st.shared.v4.f32 [%0], {%1, %2, %3, %4};"
                      ::"r"(to), "f"(from[i]), "f"(from[i + 1]), "f"(from[i + 2]), "f"(from[i + 3]));
-      else if constexpr (WIDE == 2)
+      else if constexpr (wide == 2)
         asm volatile("st.shared.v2.f32 [%0], {%1, %2};" ::"r"(to), "f"(from[i]), "f"(from[i + 1]));
       else
         asm volatile("st.shared.f32 [%0], %1;" ::"r"(to), "f"(from[i]));

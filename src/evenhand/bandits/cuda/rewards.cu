@@ -1,24 +1,45 @@
 // The acting policy beside the others.
-struct Seen { float p[K], lp[K], q[OTHERS * K], lq[OTHERS * K]; };
-__device__ __forceinline__ void look(const float* said, const float* logs, int group, Seen& seen) {
+struct Seen { float p[K], lp[K], q[OTHERS * K], lq[OTHERS * K], z, zq[OTHERS]; };
+// One of two labels by the difference of their logits and e to the minus its size.
+__device__ __forceinline__ void of_two(float z, float e, float* said, float* logs) {
+  const float total = __logf(1.f + e), large = __fdividef(1.f, 1.f + e), small = e * large;
+  said[0] = z > 0 ? small : large; said[1] = z > 0 ? large : small;
+  logs[0] = -total - fmaxf(z, 0.f); logs[1] = -total - fmaxf(-z, 0.f);
+}
+__device__ __forceinline__ void look(const float* logits, int group, Seen& seen) {
+#if K == 2
+  // Exponentials before it is sorted out whose they are: so they begin side by side, and training waits for them.
+  float z[G], e[G];
   #pragma unroll
-  for (int k = 0; k < K; k++) {
-    float column[G], log_column[G];
-    #pragma unroll
-    for (int g = 0; g < G; g++) { column[g] = said[g * K + k]; log_column[g] = logs[g * K + k]; }
-    seen.p[k] = pick<G>(column, group);
-    seen.lp[k] = pick<G>(log_column, group);
-    #pragma unroll
-    for (int o = 0; o < O; o++) {
-      seen.q[o * K + k] = o >= group ? said[(o + 1) * K + k] : said[o * K + k];
-      seen.lq[o * K + k] = o >= group ? logs[(o + 1) * K + k] : logs[o * K + k];
-    }
+  for (int g = 0; g < G; g++) { z[g] = 2.f * logits[g]; e[g] = exp2f(-2.8853900817779268f * fabsf(logits[g])); }
+  seen.z = pick<G>(z, group);
+  of_two(seen.z, pick<G>(e, group), seen.p, seen.lp);
+  #pragma unroll
+  for (int o = 0; o < O; o++) {
+    seen.zq[o] = o >= group ? z[o + 1] : z[o];
+    of_two(seen.zq[o], o >= group ? e[o + 1] : e[o], seen.q + o * K, seen.lq + o * K);
   }
+#else
+  float chosen[K];
+  #pragma unroll
+  for (int k = 0; k < K; k++) chosen[k] = pick<G>(logits + k * G, group);
+  softmax(chosen, seen.p, seen.lp);
+  #pragma unroll
+  for (int o = 0; o < O; o++) {
+    #pragma unroll
+    for (int k = 0; k < K; k++) chosen[k] = o >= group ? logits[k * G + o + 1] : logits[k * G + o];
+    softmax(chosen, seen.q + o * K, seen.lq + o * K);
+  }
+#endif
 }
 template <int KIND> __device__ __forceinline__ float mean_divergence(const Seen& seen) {
   float mean = 0.f;
   #pragma unroll
   for (int o = 0; o < O; o++) {
+    if constexpr (KIND == 0 && K == 2) {  // shorter, and what training waits for
+      mean = (o ? mean : -0.f) + fmaf(seen.p[1], seen.z - seen.zq[o], seen.lp[0] - seen.lq[o * K]);
+      continue;
+    }
     float total = 0.f;
     #pragma unroll
     for (int k = 0; k < K; k++) {
@@ -39,7 +60,7 @@ template <int KIND> __device__ __forceinline__ float mean_divergence(const Seen&
 // What one action earns; p and the like are those of the action.
 __device__ __forceinline__ float reward_of(const Model& m, int k, int label, float p, float lp, const float* q,
                                            const float* lq, const int* draws, float note, float price) {
-  float reward = -price;
+  float reward = T > 0 ? -price : -0.f;  // adding to minus nothing needs no instruction
 #if GAINS == 1
   reward += k == label ? 1.f : 0.f;
 #elif GAINS == 2

@@ -24,8 +24,10 @@ KNOWN = (
 PARTS = ("memory", "layers", "rates", "rewards", "optimisers")
 MOST_COLUMNS = 64  # of a row that is fetched ahead; longer ones are read as they come
 MOST_WEIGHTS = 128  # of such a row that a lane keeps in registers
+MOST_DEALT = 16  # weights of a tail, which half a warp takes
 NOWHERE, POLICIES, GRADIENT, MOMENTS = range(4)  # what lies in shared memory, each with those before it
 RESERVED = 1024  # bytes of shared memory that the driver keeps of each block
+OWN = 1024  # bytes, at most, that variables of a kernel take that moves weights batch by batch
 REGISTERS = 65_536  # of a multiprocessor
 LARGE = 8  # people in a batch from which on two warps are enough to move the weights
 MOST_HELD = 32  # groups that can be held to a bound: one bit each
@@ -41,7 +43,9 @@ class Spec(NamedTuple):
     S: int  # parts of a warp among which a row is shared out
     NNZ: int  # columns of a row; 0: any number
     PLACED: int
-    WARPS: int = 1  # of a block; all but one only help to move the weights
+    TAIL: int = 0  # units beyond the warp's lanes that are dealt out one weight a lane
+    WARPS: int = 1  # of a model; all but one only help to move the weights
+    MATES: int = 1  # models that share a block, at most
     BLOCKS: int = 1  # that a multiprocessor is to have room for: what is left of its registers is a block's
     EXPECTED: int = 0
     LISTENS: int = 0
@@ -67,6 +71,16 @@ class Spec(NamedTuple):
         """Hidden units with those that fill the last lane."""
         return -(-self.H // self.U) * self.U
 
+    @property
+    def pitch(self) -> int:
+        """Pairs from one row to the next: an even number, since two are copied at once."""
+        return self.NNZ + self.NNZ % 2
+
+    @property
+    def ahead(self) -> bool:
+        """Whether a row is read into registers one person early: worth them if the row is long."""
+        return self.OPT > 0 or self.TAIL > 0 or self.NNZ // self.S * self.U * self.G >= 48
+
     def elements(self, n_features: int) -> int:
         """Return how many weights a group's policy has here."""
         return (n_features + 2 + self.kept) * self.width + self.kept
@@ -83,14 +97,16 @@ class Spec(NamedTuple):
     def shared_bytes(self, n_features: int) -> int:
         """Return the shared memory of one model in training."""
         size, batches = self.policies(n_features), self.OPT > 0
-        numbers = 2 * 4 * self.NNZ  # a ring of four rows, of a column number and a value each
-        numbers += size * (self.PLACED >= POLICIES) + batches * size * (self.PLACED >= GRADIENT)
+        near = size if batches else _fours((n_features + 1) * self.width * self.G)
+        numbers = 2 * self.pitch * (2 if self.ahead else 4)  # a ring of rows: column numbers and values
+        numbers += near * (self.PLACED >= POLICIES) + batches * size * (self.PLACED >= GRADIENT)
         numbers += batches * self.moments(n_features) * (self.PLACED >= MOMENTS)
         return 4 * numbers
 
     def source(self, kernel: str) -> str:
         """Return the source of a kernel, 'train' or 'judge', with these numbers."""
-        return "".join(f"#define {name} {value}\n" for name, value in self._asdict().items()) + _text(kernel)
+        numbers = self._asdict() | {"AHEAD": int(self.ahead)}
+        return "".join(f"#define {name} {value}\n" for name, value in numbers.items()) + _text(kernel)
 
     def for_judging(self) -> Spec:
         """Return what a kernel that only decides depends on."""
@@ -110,18 +126,18 @@ def _fours(count: int) -> int:
 def layout(n_groups: int, n_hidden: int, most_columns: int) -> dict[str, int]:
     """Return how a warp shares out hidden units and the columns of rows that have at most so many."""
     parts = 1 if n_hidden > 32 else 2 if n_hidden > 8 else 4
-    units = math.ceil(n_hidden * parts / 32)
-    step = max(2, parts)
-    columns = -(-most_columns // step) * step
+    tail = n_hidden - 32 if 0 < (n_hidden - 32) * n_groups <= MOST_DEALT else 0
+    units = math.ceil((n_hidden - tail) * parts / 32)
+    columns = -(-most_columns // parts) * parts
     if 0 < columns <= MOST_COLUMNS and columns // parts * units * n_groups <= MOST_WEIGHTS:
-        return {"H": n_hidden, "U": units, "S": parts, "NNZ": columns}
-    return {"H": n_hidden, "U": math.ceil(n_hidden / 32), "S": 1, "NNZ": 0}
+        return {"H": n_hidden, "U": units, "S": parts, "TAIL": tail, "NNZ": columns}
+    return {"H": n_hidden, "U": math.ceil(n_hidden / 32), "S": 1, "TAIL": 0, "NNZ": 0}
 
 
 def spec_of(
     policies: Any, people: People, terms: Any, options: Options, *, most_columns: int, room: int
 ) -> Spec:
-    """Return the spec of one training run; `room` is the shared memory that one model may take.
+    """Return the spec of one training run; `room` is the shared memory that a block may take.
 
     Raises
     ------
@@ -166,10 +182,14 @@ def spec_of(
         OVERALL=sum(1 << t for t in range(n_bounded) if mask[t, -1].any()),
     )
     n_features = policies.W1.shape[1]
+    own = 0 if direct else OWN
     # Moments are read once a batch: more models side by side are worth more than having them near.
-    while spec.PLACED and spec.shared_bytes(n_features) > room:
+    while spec.PLACED and spec.shared_bytes(n_features) + own > room:
         spec = spec._replace(PLACED=spec.PLACED - 1)
-    side_by_side = room // (spec.shared_bytes(n_features) + RESERVED)
     needed = 255 if n_groups * n_actions > 4 else 96 if direct else 160
     most = REGISTERS // (32 * spec.WARPS * needed)
-    return spec._replace(BLOCKS=max(1, min(side_by_side, most // 4 * 4 if most > 4 and direct else most)))
+    most = most // 4 * 4 if most > 4 and direct else most
+    each = spec.shared_bytes(n_features) + own
+    blocks = max(1, min((room + RESERVED) // (each + RESERVED), most))
+    mates = min(room // each, most) if direct and each else 1
+    return spec._replace(BLOCKS=blocks) if mates <= blocks else spec._replace(MATES=mates)

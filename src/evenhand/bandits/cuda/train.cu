@@ -1,30 +1,40 @@
-extern "C" __global__ void __launch_bounds__(32 * WARPS, BLOCKS) train(const Model* models) {
+// A block trains one model with WARPS warps, or, person by person, as many models as it has warps, each in `room` floats
+// of shared memory: the driver keeps some of it from every block, and so one block with all models has place for more.
+extern "C" __global__ void __launch_bounds__(32 * WARPS * MATES, BLOCKS)
+train(const Model* models, const int count, const int room_each) {
   extern __shared__ __align__(16) float shared[];
-  const Model m = models[blockIdx.x];
+#if OPT == 0
+  const int mate = threadIdx.x / 32, which = blockIdx.x * (blockDim.x / 32) + mate, thread = threadIdx.x % 32;
+  if (which >= count) return;
+#else
+  const int mate = 0, which = blockIdx.x, thread = threadIdx.x;
+#endif
+  const Model m = models[which];
   const Lane me = this_lane();
   const i64 d = m.d, size = padded(elements(d) * G);
-  float* room = shared;
+  float* room = shared + mate * room_each;
 #if NNZ > 0
   int2* ring = (int2*)room;
-  room += DEPTH * NNZ * 2;
+  room += RING * PITCH * 2;
 #endif
 #if PLACED >= 1
-  float* W = room; room += size;
-  copy(W, m.policies, size, threadIdx.x, 32 * WARPS);
+  const i64 near = OPT == 0 ? padded((d + 1) * ROW) : size;  // person by person, all but the first layer is kept in registers
+  float* W = room; room += near;
+  copy(W, m.policies, near, thread, 32 * WARPS);
 #else
   float* W = m.policies;
 #endif
 #if OPT > 0
 #if PLACED >= 2
   float* gradient = room; room += size;
-  copy(gradient, m.gradient, size, threadIdx.x, 32 * WARPS);
+  copy(gradient, m.gradient, size, thread, 32 * WARPS);
 #else
   float* gradient = m.gradient;
 #endif
 #if PLACED >= 3
   float* moments = room;
   const i64 memory = OPT == 3 ? padded(elements(d) * (FD + 3)) : OPT == 2 ? 2 * elements(d) * G : 0;
-  copy(moments, m.moments, memory, threadIdx.x, 32 * WARPS);
+  copy(moments, m.moments, memory, thread, 32 * WARPS);
 #else
   float* moments = m.moments;
 #endif
@@ -36,7 +46,7 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS, BLOCKS) train(const Mod
   const unsigned lies = 0;
   const Weights policies = {W, 0, false};
 #endif
-  const unsigned base = lies + me.first(d);
+  const Base base = me.base(lies, d);
 #if OPT == 0
   const Weights& moved = policies;
 #elif PLACED >= 2
@@ -44,8 +54,10 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS, BLOCKS) train(const Mod
 #else
   const Weights moved = {(float*)((char*)gradient - (NNZ > 0 ? lies : 0)), 0, false};
 #endif
+#if OPT == 0
+  __syncwarp();
+#else
   __syncthreads();
-#if OPT > 0
   __shared__ Move how;
   if (threadIdx.x >= 32) {  // a warp that helps to move the weights, and rests otherwise
     for (;;) {
@@ -58,7 +70,7 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS, BLOCKS) train(const Mod
   i64 pending = (m.first - m.origin) % m.batch;
 #endif
   Small small;
-  load_small(W, d, me, small);
+  load_small(OPT == 0 ? m.policies : W, d, me, small);
 #if OPT > 0
   Batch batch;
   batch.load(m.state);
@@ -73,7 +85,9 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS, BLOCKS) train(const Mod
   i64 step = m.first, left = m.interval - (m.first - m.origin) % m.interval, broken = 0;
   double* history = m.history + 2 * ((m.first - m.origin) / m.interval);
   double rewarded = 0.0, parted = 0.0;
-  int person = (int)person_at(m, step + me.lane);
+  Place place = {(unsigned)((m.first - m.origin) / m.n), (unsigned)((m.first - m.origin) % m.n)};
+  place.on(m, me.lane);
+  int person = place.person(m, step + me.lane);
   unsigned who = m.who[person];
   unsigned slot = 0;
 #if NNZ > 0
@@ -82,28 +96,33 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS, BLOCKS) train(const Mod
   #define SEND(whom, into)                                                                              \
     do {                                                                                                \
       u64 from;                                                                                         \
-      asm("mad.wide.u32 %0, %1, %2, %3;" : "=l"(from) : "r"(whom), "n"(NNZ * 8), "l"(row_at));          \
-      if (me.lane < NNZ / 2)                                                                            \
-        asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(ring_at + (into) * (NNZ * 8)),   \
+      asm("mad.wide.u32 %0, %1, %2, %3;" : "=l"(from) : "r"(whom), "n"(PITCH * 8), "l"(row_at));        \
+      if (me.lane < PITCH / 2)                                                                          \
+        asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(ring_at + (into) * (PITCH * 8)), \
                      "l"(from));                                                                        \
       asm volatile("cp.async.commit_group;");                                                           \
     } while (0)
-  for (int i = 0; i < DEPTH - 1; i++) {
+  for (int i = 0; i < REACH; i++) {
     const int whom = __shfl_sync(FULL, person, i);
     SEND(whom, i);
   }
-  #define ARRIVED asm volatile("cp.async.wait_group %0;" ::"n"(DEPTH - 1 - AHEAD)); __syncwarp()
+  // Waits for the row that the next step opens, at the end of a step: the step itself need not stop for it.
+  #define ARRIVE asm volatile("cp.async.wait_group %0;" ::"n"(REACH - 1 - AHEAD))
+  ARRIVE;
+  __syncwarp();
 #if AHEAD
   Columns columns;
-  ARRIVED;
   open(columns, ring, base, me);
 #endif
+#else
+  #define ARRIVE
 #endif
   while (step < m.stop) {
     // The next people, as many as there are lanes, are looked up at once, one turn before they are met.
     const i64 most = m.stop - step < left ? m.stop - step : left;
     const int here = most < 32 ? (int)most : 32;
-    const int person_next = (int)person_at(m, step + here + me.lane);
+    place.on(m, here);
+    const int person_next = place.person(m, step + here + me.lane);
     const unsigned who_next = m.who[person_next];
 #if OPT == 0 || T > 0
     const float scheduled = (float)schedule_at(m, step + me.lane);
@@ -119,33 +138,30 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS, BLOCKS) train(const Mod
     for (int i = 0; i < here; i++) {
 #if NNZ > 0
       {
-        const int ahead = i + DEPTH - 1;
+        const int ahead = i + REACH;
         const bool now = ahead < here;
         const int whom = __shfl_sync(FULL, now ? person : person_next, now ? ahead : ahead - here);
-        SEND(whom, (slot + DEPTH - 1) % DEPTH);
+        SEND(whom, (slot + REACH) % RING);
       }
-      slot = (slot + 1) % DEPTH;
+      slot = (slot + 1) % RING;
 #else
       const i64 whom = __shfl_sync(FULL, person, i), from = m.starts[whom];
       Columns columns = {m.rows + from, (int)(m.starts[whom + 1] - from)};
 #endif
       const unsigned is = __shfl_sync(FULL, who, i);
       const int group = is & 0xffff, label = is >> 16;
-      float hidden[N], logits[M], said[G * K], logs[G * K];
+      float hidden[SLOTS], logits[M];
 #if NNZ > 0 && !AHEAD
       Columns columns;
-      ARRIVED;
-      open(columns, ring + (slot + DEPTH - 1) % DEPTH * NNZ, base, me);
+      open(columns, ring + (slot + RING - 1) % RING * PITCH, base, me);
 #endif
       forward(policies, small, columns, me, hidden, logits);
 #if NNZ > 0 && AHEAD
       Columns next;  // is on its way while this person is dealt with
-      ARRIVED;
-      open(next, ring + slot * NNZ, base, me);
+      open(next, ring + slot * PITCH, base, me);
 #endif
-      softmax(logits, said, logs);
       Seen seen;
-      look(said, logs, group, seen);
+      look(logits, group, seen);
 #if OPT == 0 || T > 0
       const float share = __shfl_sync(FULL, scheduled, i);
 #endif
@@ -173,7 +189,8 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS, BLOCKS) train(const Mod
 #if KLD > 1
       note = mean_divergence<KLD - 1>(seen);
 #endif
-      float reward = 0.f, acting[KL];
+      // The acting policy's logit gradient is `gain` times `acting`.
+      float reward = 0.f, gain = 1.f, acting[KL];
 #if EXPECTED
       float earned[K];
       #pragma unroll
@@ -201,17 +218,16 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS, BLOCKS) train(const Mod
         price = rates.price_of(action, label);
 #endif
         const float p = pick<K>(seen.p, action), lp = pick<K>(seen.lp, action);
-        reward = reward_of(m, action, label, p, lp, q, lq, draws, note, price);
+        gain = reward = reward_of(m, action, label, p, lp, q, lq, draws, note, price);
         #pragma unroll
-        for (int k = 0; k < KL; k++)
-          acting[k] = reward * ((action == k + K - KL ? 1.f : 0.f) - seen.p[k + K - KL]);
+        for (int k = 0; k < KL; k++) acting[k] = (action == k + K - KL ? 1.f : 0.f) - seen.p[k + K - KL];
       }
 #endif
       reward_sum += reward;
       apart_sum += apart;
 
-      // Every group's logit gradient: the acting one's, what listeners hear, or nothing.
-      float moves[M];
+      // Every group's logit gradient: the acting one's, what listeners hear, or nothing; each times its `gains`.
+      float moves[M], gains[G];
 #if LISTENS
       float heard[OTHERS * KL];
       #pragma unroll
@@ -222,6 +238,7 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS, BLOCKS) train(const Mod
 #endif
       #pragma unroll
       for (int g = 0; g < G; g++) {
+        gains[g] = !LISTENS || g == group ? gain : 1.f;
         #pragma unroll
         for (int k = 0; k < KL; k++) {
           float other = 0.f;
@@ -231,34 +248,35 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS, BLOCKS) train(const Mod
           moves[k * G + g] = scale * (g == group ? acting[k] : other);
         }
       }
-      float back[N];
-      #pragma unroll
-      for (int j = 0; j < N; j++) {
-        float sum = 0.f;
-        #pragma unroll
-        for (int k = 0; k < KL; k++) sum = fmaf(moves[k * G + j % G], small.w2[(j / G) * M + k * G + j % G], sum);
-        back[j] = hidden[j] > 0.f ? (K == 2 ? 2.f * sum : sum) : 0.f;
-      }
 #if OPT == 0
       Small& target = small;
 #else
       Small& target = summed;
 #endif
+      // Gains come last: a sampled reward is known later than all else.
+      float back[SLOTS];
       #pragma unroll
-      for (int j = 0; j < N; j++) {
-        target.b1[j] += back[j];
+      for (int j = 0; j < SLOTS; j++) {
+        const float mine = j < N ? gains[j % G] : pick<G>(gains, me.lane % G);
+        back[j] = 0.f;
         #pragma unroll
         for (int k = 0; k < KL; k++) {
           const int at = (j / G) * M + k * G + j % G;
-          target.w2[at] = fmaf(moves[k * G + j % G], hidden[j], target.w2[at]);
+          const float move = j < N ? moves[k * G + j % G] : pick<G>(moves + k * G, me.lane % G);
+          const float weight = j < N ? small.w2[at] : small.tail[k];
+          back[j] = fmaf(move, hidden[j] > 0.f ? (K == 2 ? 2.f : 1.f) * weight : 0.f, back[j]);
+          float& moved_too = j < N ? target.w2[at] : target.tail[k];
+          moved_too = fmaf(mine, move * hidden[j], moved_too);
         }
+        back[j] *= mine;
+        target.b1[j] += back[j];
       }
       #pragma unroll
-      for (int j = 0; j < M; j++) target.b2[j] += moves[j];
+      for (int j = 0; j < M; j++) target.b2[j] = fmaf(gains[j % G], moves[j], target.b2[j]);
       add(columns, moved, back, me);
 #if NNZ > 0 && AHEAD
       #pragma unroll
-      for (int k = 0; k < COLUMNS; k++) { columns.at[k] = next.at[k]; columns.value[k] = next.value[k]; }
+      for (int k = 0; k < COLUMNS + PAIRS; k++) { columns.at[k] = next.at[k]; columns.value[k] = next.value[k]; }
 #endif
 #if OPT > 0
       pending++;
@@ -275,6 +293,7 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS, BLOCKS) train(const Mod
         load_small(gradient, d, me, summed);
       }
 #endif
+      ARRIVE;
       __syncwarp();
     }
     // No early exit: a warp that might part here would have to come together again at every shuffle.
@@ -294,8 +313,8 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS, BLOCKS) train(const Mod
   asm volatile("cp.async.wait_all;");
 #endif
   if (me.lane == 0 && broken && m.done[0] == 0) m.done[0] = -broken;
-  store_small(W, d, me, small);
 #if OPT > 0
+  store_small(W, d, me, small);
   store_small(gradient, d, me, summed);
   if (me.lane == 0) { batch.store(m.state); how.more = false; }
   __syncthreads();
@@ -305,7 +324,11 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS, BLOCKS) train(const Mod
 #endif
   __syncwarp();
 #if PLACED >= 1
-  copy(m.policies, W, size, me.lane, 32);
+  copy(m.policies, W, near, me.lane, 32);
+#endif
+#if OPT == 0
+  __syncwarp();
+  store_small(m.policies, d, me, small);
 #endif
 #if OPT > 0 && PLACED >= 2
   copy(m.gradient, gradient, size, me.lane, 32);
