@@ -4,6 +4,7 @@ import json
 import sqlite3
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -51,6 +52,28 @@ def test_a_success_is_final_and_a_failure_is_tried_again() -> None:
     assert store.read(["k"])["k"].trained == 1
     assert len(store) == 1
     store.close()
+
+
+def test_results_that_come_quickly_are_all_there_in_the_end(tmp_path: Path) -> None:
+    path = tmp_path / "s.sqlite"
+    with Store(path) as store, suppress(KeyboardInterrupt), store.writing() as write:
+        for at in range(300):
+            write(str(at), {}, Result(None, "Traceback", 0) if at == 7 else done(at))
+        raise KeyboardInterrupt
+    with Store(path) as store:
+        assert {key: found.trained for key, found in store.read(map(str, range(300))).items()} == {
+            str(at): None if at == 7 else at for at in range(300)
+        }
+        assert store.errors(["6", "7", "300"]) == {"6": None, "7": "Traceback"}
+
+
+def test_a_result_that_can_not_be_written_is_an_error() -> None:
+    with (
+        Store(None) as store,
+        pytest.raises(TypeError, match="not JSON serializable"),
+        store.writing() as write,
+    ):
+        write("k", {}, done(object()))
 
 
 @pytest.mark.parametrize(

@@ -80,7 +80,7 @@ def test_finished_trials_are_not_repeated(
         raise AssertionError("nothing is left to do")
 
     monkeypatch.setattr(sweep_module, "run_trials", refuse)
-    monkeypatch.setattr(sweep_module, "make_ready", refuse)
+    monkeypatch.setattr(sweep_module, "all_ready", refuse)
     again = Sweep([TREE, LOGISTIC], [dataset], store=tmp_path / "s.sqlite").run()
     pd.testing.assert_frame_equal(first, again, check_exact=True)
 

@@ -13,7 +13,7 @@ from evenhand import CooperativeBandits
 from evenhand import metrics as m
 from evenhand.datasets import Dataset
 from evenhand.protocol.grids import Method
-from evenhand.protocol.measuring import measured, submodels
+from evenhand.protocol.measuring import measured
 from evenhand.protocol.selection import CRITERIA
 from evenhand.protocol.sweep import Sweep
 from evenhand.protocol.trial import Trial, make_ready, train_and_select
@@ -45,7 +45,7 @@ def test_metrics_on_the_test_part_equal_the_library_s(dataset: Dataset) -> None:
         "auc": m.auc(y, by_group[np.arange(len(y)), own], pos_label="yes"),
         "gap": m.metric_free_gap(by_group, own).mean,
     }
-    found = measured(prepared.test.ask(model), prepared.neighbours)
+    found = measured(prepared.test.ask(model), prepared.neighbours).metrics
     assert found == pytest.approx(expected, abs=1e-6)
 
 
@@ -55,7 +55,7 @@ def test_submodels_are_those_of_the_estimator(dataset: Dataset) -> None:
     model = CooperativeBandits(0.0, epochs=5, shared_start=False, random_state=0)
     model.fit(prepared.X, prepared.y, sensitive_features=prepared.s)
     y, s = test.people.y, np.array(test.people.groups)[test.people.own]
-    found = submodels(test.ask(model), prepared.neighbours)
+    found = measured(test.ask(model), prepared.neighbours).submodels
     ways = {
         "Model 0": model.compress("f").predict(test.X),
         "Model 1": model.compress("m").predict(test.X),

@@ -18,6 +18,8 @@ from evenhand.metrics.divergence import divergence as divergence_named
 from evenhand.metrics.gower import Neighbours, gower_neighbours
 from evenhand.metrics.weights import check_weights
 
+NEARLY, SLACK = 1e-4, 1e-9  # by which probabilities may miss one in sum, and be below zero
+
 
 class Gap(NamedTuple):
     """The metric-free gap over all people: mean, 95th percentile, maximum, and the share at ε or above."""
@@ -193,7 +195,7 @@ def check_distributions(values: Any, name: str, n_axes: int) -> Floats:
         wanted = "(people, groups, actions)" if n_axes == 3 else "(people, actions)"
         raise ValueError(f"Got {name} of shape {array.shape}, but expected {wanted}.")
     totals = array.sum(axis=-1)
-    wrong = ~(np.abs(totals - 1) <= 1e-4) | ~((array >= -1e-9) & (array <= 1 + 1e-4)).all(axis=-1)
+    wrong = ~(np.abs(totals - 1) <= NEARLY) | ~((array >= -SLACK) & (array <= 1 + NEARLY)).all(axis=-1)
     if wrong.any():
         where = tuple(int(at[0]) for at in np.nonzero(wrong))
         raise ValueError(f"Got {name}[{where}] = {array[where]}, but expected probabilities that sum to one.")

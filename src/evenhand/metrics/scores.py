@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from scipy.stats import rankdata
 
 from evenhand.arrays import Array, Codes
 from evenhand.checks import integer
+from evenhand.jit import jit
 from evenhand.metrics.counts import encode_labels, positive_label
 from evenhand.metrics.of_table import columns_of
 from evenhand.metrics.rates import divide
@@ -131,8 +131,23 @@ def rank_auc(positive: Array, scores: Array, weights: Array | None = None) -> fl
     n_negative = len(positive) - n_positive
     if n_positive == 0 or n_negative == 0:
         return float("nan")
-    above = rankdata(scores)[positive].sum() - n_positive * (n_positive + 1) / 2
+    order = np.argsort(scores)
+    above = _ranks_of(positive[order], scores[order]) - n_positive * (n_positive + 1) / 2
     return float(above / (n_positive * n_negative))
+
+
+@jit()
+def _ranks_of(positive: Array, scores: Array) -> float:
+    """Return the sum of the positives' ranks among scores in order; equal ones share their mean rank."""
+    total, start = 0.0, 0
+    while start < len(scores):
+        end, hits = start, 0
+        while end < len(scores) and scores[end] == scores[start]:
+            hits += positive[end]
+            end += 1
+        total += hits * (start + 1 + end) / 2
+        start = end
+    return total
 
 
 def area(tables: Array) -> Array:

@@ -16,7 +16,7 @@ from evenhand.progress import Progress
 from evenhand.protocol import findings
 from evenhand.protocol.compare import THEIRS, GradientCurve, Results, RewardCurve, beside, by_major
 from evenhand.protocol.grids import Method, authors_methods, our_methods, paper_methods
-from evenhand.protocol.measuring import PUBLISHED_METRICS
+from evenhand.protocol.measuring import STUDIED
 from evenhand.protocol.store import Store
 from evenhand.protocol.sweep import Sweep
 from evenhand.protocol.theorem import CURED, PUBLISHED, against_steps, theorem_methods
@@ -29,7 +29,6 @@ CRITERION_TABLES = {
 }
 EDUCATION_TABLES = {"gender": "table5_education_gender", "race": "table6_education_race"}
 SMALL_MAJORS = ("CEIE", "ECE")
-_SUBMODEL_METRICS = (*PUBLISHED_METRICS, "positive_rate")
 
 
 def reproduce(
@@ -172,7 +171,7 @@ def tables_of(best: pd.DataFrame, sweep: Sweep) -> dict[str, pd.DataFrame]:
     ]
     if rows:
         name = "table3_submodels"
-        tables[name] = beside(pd.DataFrame(rows), name, metrics=_SUBMODEL_METRICS, **which)
+        tables[name] = beside(pd.DataFrame(rows), name, metrics=STUDIED, **which)
     return tables
 
 

@@ -1,4 +1,4 @@
-"""The store of finished work: SQLite, one transaction per result, safe to kill and safe to share."""
+"""The store of finished work: SQLite, written as results come, safe to kill and safe to share."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ import hashlib
 import json
 import sqlite3
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Self
@@ -28,7 +29,7 @@ _WRITE = """
 INSERT INTO results (key, what, outcome, error, seconds) VALUES (?, ?, ?, ?, ?)
 ON CONFLICT (key) DO UPDATE SET outcome = excluded.outcome, error = excluded.error, seconds = excluded.seconds
 WHERE results.error IS NOT NULL"""
-_READ = "SELECT key, outcome, error, seconds FROM results WHERE key IN (SELECT value FROM json_each(?))"
+_READ = "SELECT {columns} FROM results WHERE key IN (SELECT value FROM json_each(?))"
 _PATIENCE = 60.0  # seconds to wait while another run writes
 
 
@@ -99,8 +100,54 @@ class Store:
 
         `what`, in JSON values, says what it is the result of, to people who open the file.
         """
-        trained = None if result.error else json.dumps(result.trained)
-        self._execute("write", _WRITE, key, json.dumps(what), trained, result.error, float(result.seconds))
+        self._write_together([(key, what, result)])
+
+    @contextmanager
+    def writing(self) -> Iterator[Callable[[str, Any, Result], None]]:
+        """Give a function like `write` that returns at once; on leaving, everything is written.
+
+        Results that come while a transaction is under way go into the next one together: a disk takes some
+        hundred transactions a second, a GPU trains more models than that.
+        """
+        waiting: list[tuple[str, Any, Result]] = []
+
+        def write_what_waits() -> None:
+            now = len(waiting)
+            self._write_together(waiting[:now])
+            del waiting[:now]  # only now: what could not be written is tried again with the next
+
+        with ThreadPoolExecutor(1) as writer:
+            written: list[Future[None]] = []
+
+            def write(key: str, what: Any, result: Result) -> None:
+                waiting.append((key, what, result))
+                while written and written[0].done():
+                    written.pop(0).result()  # raises what went wrong
+                written.append(writer.submit(write_what_waits))
+
+            yield write
+        for each in written:
+            each.result()
+
+    def _write_together(self, results: Sequence[tuple[str, Any, Result]]) -> None:
+        rows = [
+            (
+                key, json.dumps(what), None if result.error else json.dumps(result.trained), result.error,
+                float(result.seconds),
+            )
+            for key, what, result in results
+        ]  # fmt: skip
+        if not rows:
+            return
+        with self._plainly("write"), self._lock:
+            self._connection.execute("BEGIN IMMEDIATE")
+            try:
+                self._connection.executemany(_WRITE, rows)
+                self._connection.execute("COMMIT")
+            except BaseException:
+                if self._connection.in_transaction:
+                    self._connection.execute("ROLLBACK")
+                raise
 
     def succeeded(self, key: str) -> bool:
         """Say whether a key is finished, by this run or another."""
@@ -108,11 +155,19 @@ class Store:
 
     def read(self, keys: Iterable[str]) -> dict[str, Result]:
         """Return what is known of the given keys."""
+        found = self._found("key, outcome, error, seconds", keys)
         with self._plainly("read"):
             return {
                 key: Result(None if trained is None else json.loads(trained), error, seconds)
-                for key, trained, error, seconds in self._execute("read", _READ, json.dumps(list(keys)))
+                for key, trained, error, seconds in found
             }
+
+    def errors(self, keys: Iterable[str]) -> dict[str, str | None]:
+        """Return the errors of those of the given keys that are here, None for a success."""
+        return dict(self._found("key, error", keys))
+
+    def _found(self, columns: str, keys: Iterable[str]) -> list[Any]:
+        return self._execute("read", _READ.format(columns=columns), json.dumps(list(keys)))
 
     def __len__(self) -> int:
         return int(self._execute("read", "SELECT count(*) FROM results")[0][0])

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
 
-import joblib
 import pandas as pd
 
 from evenhand.checks import integer, one_of
@@ -18,9 +17,10 @@ from evenhand.progress import Progress
 from evenhand.protocol.engines import run_trials
 from evenhand.protocol.grids import Method, Point
 from evenhand.protocol.measuring import METRICS
+from evenhand.protocol.readying import all_ready
 from evenhand.protocol.selection import CRITERIA, Criterion
 from evenhand.protocol.store import Store, StoreError, key_of
-from evenhand.protocol.trial import SPLITS, Prepared, Selected, Trained, Trial, make_ready
+from evenhand.protocol.trial import SPLITS, Result, Selected, Trained, Trial
 
 _LEAST_WORK = 10_000.0  # of any trial: its own overhead
 
@@ -124,25 +124,30 @@ class Sweep:
             part.
         """
         shown = progress or Progress()
-        pending = [trial for trial in self.trials if not self.store.succeeded(trial.key)]
+        known = self.store.errors(trial.key for trial in self.trials)
+        pending = [trial for trial in self.trials if known.get(trial.key, "not done") is not None]
         finished = len(self.trials) - len(pending)
         if pending:
             if finished:
                 shown.say(f"{finished} trials are in the store already and are not repeated.")
-            data = self._prepare(pending, workers, shown)
-            with shown.stage("Trials", len(pending), sum(trial.work for trial in pending)):
+            named = {dataset.name: dataset for dataset in self.datasets}
+            wanted = {trial.data: (named[trial.dataset], trial.seed) for trial in pending}
+            processes = engine in ("processes", "cuda")
+            data = all_ready(wanted, self.split, processes=processes, workers=workers, progress=shown)
+            work = sum(trial.work for trial in pending)
+            with shown.stage("Trials", len(pending), work), self.store.writing() as write:
                 running = self._not_done_meanwhile(pending, shown)
                 for trial, result in run_trials(
                     running, data, engine=engine, workers=workers, address=address
                 ):
-                    self.store.write(trial.key, trial.names | {"parameters": trial.point}, result)
+                    write(trial.key, trial.names | {"parameters": trial.point}, result)
                     shown.done(trial.label, trial.work)
             self._check_whole(pending)
         return self.best()
 
     def _check_whole(self, trials: Sequence[Trial]) -> None:
         """Raise if a trial has neither a result nor an error: tables of what is left would mislead."""
-        known = self.store.read(trial.key for trial in trials)
+        known = self.store.errors(trial.key for trial in trials)
         lost = [trial.label for trial in trials if trial.key not in known]
         if lost:
             raise StoreError(
@@ -163,9 +168,10 @@ class Sweep:
                 "validation_discrimination": best.selected["validation"]["discrimination"],
                 **best.selected["test"],
             }
-            for names in self._by_method
+            for trials in self._by_method.values()
+            for known in [self.store.read(trial.key for trial in trials)]
             for criterion in self.criteria
-            if (best := self.chosen(*names, criterion.name)) is not None
+            if (best := _chosen(trials, known, criterion.name)) is not None
         ]
         if not rows:
             names = ("dataset", "seed", "method", "criterion", "parameters", "step", "engine", *METRICS)
@@ -175,22 +181,15 @@ class Sweep:
     def chosen(self, dataset: str, seed: int, method: str, criterion: str) -> Chosen | None:
         """Return the best trial of one method by one criterion, both by name; None if all failed."""
         trials = self._by_method.get((dataset, seed, method), [])
-        known = self.store.read(trial.key for trial in trials)
-        done = [
-            Chosen(trial, trained, trained["criteria"][criterion])
-            for trial in trials
-            if trial.key in known and (trained := known[trial.key].trained)
-        ]
-        # max returns the first of equals: the earlier point of the grid.
-        return max(done, key=lambda one: tuple(one.selected["rank"]), default=None)
+        return _chosen(trials, self.store.read(trial.key for trial in trials), criterion)
 
     def failures(self) -> pd.DataFrame:
         """Return the trials that ended in an error, with it."""
-        known = self.store.read(trial.key for trial in self.trials)
+        known = self.store.errors(trial.key for trial in self.trials)
         rows = [
-            {**trial.names, "parameters": json.dumps(trial.point), "error": known[trial.key].error}
+            {**trial.names, "parameters": json.dumps(trial.point), "error": error}
             for trial in self.trials
-            if trial.key in known and known[trial.key].error
+            if (error := known.get(trial.key))
         ]
         return pd.DataFrame(rows, columns=["dataset", "seed", "method", "parameters", "error"])
 
@@ -229,18 +228,16 @@ class Sweep:
             else:
                 yield trial
 
-    def _prepare(self, pending: list[Trial], workers: int | None, progress: Progress) -> dict[str, Prepared]:
-        named = {dataset.name: dataset for dataset in self.datasets}
-        wanted = {trial.data: (named[trial.dataset], trial.seed) for trial in pending}
-        ready = joblib.Parallel(workers or -1, backend="threading", return_as="generator")(
-            joblib.delayed(make_ready)(dataset, seed, self.split) for dataset, seed in wanted.values()
-        )
-        data: dict[str, Prepared] = {}
-        with progress.stage("Data sets", len(wanted), sum(len(each) for each, _ in wanted.values())) as done:
-            for (key, (dataset, seed)), prepared in zip(wanted.items(), ready, strict=True):
-                data[key] = prepared
-                done(f"{dataset.name}, seed {seed}", len(dataset))
-        return data
+
+def _chosen(trials: Sequence[Trial], known: Mapping[str, Result], criterion: str) -> Chosen | None:
+    """Return the best of some trials by one criterion; None if all failed."""
+    done = [
+        Chosen(trial, trained, trained["criteria"][criterion])
+        for trial in trials
+        if trial.key in known and (trained := known[trial.key].trained)
+    ]
+    # max returns the first of equals: the earlier point of the grid.
+    return max(done, key=lambda one: tuple(one.selected["rank"]), default=None)
 
 
 def _distinct(what: str, names: list[str]) -> None:

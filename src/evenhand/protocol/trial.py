@@ -24,7 +24,7 @@ from evenhand.groups import codes_of, sorted_unique
 from evenhand.metrics import Answers, gower_neighbours
 from evenhand.metrics.networks import freeze
 from evenhand.protocol.grids import Method, Point
-from evenhand.protocol.measuring import curve, measured, submodels
+from evenhand.protocol.measuring import Measured, curve, measured
 from evenhand.protocol.selection import Best, Criterion, Judged, Selector
 from evenhand.tables.dataset import Dataset
 from evenhand.tables.preprocessing import Part, Parts, prepare
@@ -208,19 +208,18 @@ def train_and_select(
 
 def told_of(best_by: Mapping[str, Best[Any]], checkpoints: int, model: Any, prepared: Prepared) -> Trained:
     """Return what is kept of a trained model: its best checkpoints, with their metrics on test."""
-    tested: dict[int, tuple[dict[str, float], dict[str, dict[str, float]]]] = {}
+    found: dict[int, Measured] = {}
     for best in best_by.values():
-        if id(best.kept) not in tested:  # criteria often choose the same checkpoint
+        if id(best.kept) not in found:  # criteria often choose the same checkpoint
             answers = best.kept if isinstance(best.kept, Answers) else prepared.test.ask(best.kept)
-            neighbours = prepared.neighbours
-            tested[id(best.kept)] = measured(answers, neighbours), submodels(answers, neighbours)
+            found[id(best.kept)] = measured(answers, prepared.neighbours)
     chosen: dict[str, Selected] = {
         name: {
             "step": best.step,
             "rank": list(best.rank),
             "validation": {**best.scores._asdict(), "delta": best.scores.delta},
-            "test": tested[id(best.kept)][0],
-            "submodels": tested[id(best.kept)][1],
+            "test": found[id(best.kept)].metrics,
+            "submodels": found[id(best.kept)].submodels,
         }
         for name, best in best_by.items()
     }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -44,13 +45,21 @@ def canonical(rows: Rows, n_features: int) -> Any:
     """Return the rows as a CSR matrix that has every column of a row once."""
     n_people = len(rows.starts) - 1
     if not rows.sparse:
-        columns = np.tile(np.arange(n_features, dtype=np.int32), n_people)
-        return sparse.csr_array((rows.values, columns, rows.starts), shape=(n_people, n_features))
+        # Starts of the columns' own kind, if they fit: otherwise SciPy copies the columns.
+        columns, kind = _every_column(n_people, n_features), np.min_scalar_type(-int(rows.starts[-1]) - 1)
+        starts = rows.starts.astype(np.promote_types(kind, np.int32))
+        return sparse.csr_array((rows.values, columns, starts), shape=(n_people, n_features))
     matrix = sparse.csr_array((rows.values, rows.indices, rows.starts), shape=(n_people, n_features))
     if not matrix.has_canonical_format:
         matrix = matrix.copy()
         matrix.sum_duplicates()
     return matrix
+
+
+@lru_cache(maxsize=4)
+def _every_column(n_people: int, n_features: int) -> Array:
+    """Return the columns of full rows; splits of one data set are of one size."""
+    return np.tile(np.arange(n_features, dtype=np.int32), n_people)
 
 
 def most_columns(matrix: Any) -> int:

@@ -1,0 +1,32 @@
+"""Data sets made ready in processes are those made ready here."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from evenhand.datasets import Dataset
+from evenhand.progress import Progress
+from evenhand.protocol import readying
+
+
+def test_processes_make_the_same_of_data_sets(dataset: Dataset, monkeypatch: pytest.MonkeyPatch) -> None:
+    wanted = {f"seed {seed}": (dataset, seed) for seed in range(3)}
+
+    def made(*, processes: bool) -> dict[str, readying.Prepared]:
+        return readying.all_ready(wanted, "published", processes=processes, workers=2, progress=Progress())
+
+    expected = made(processes=True)  # so few of them are made ready here all the same
+    monkeypatch.setattr(readying, "MANY", 1)
+    monkeypatch.setattr(readying, "_in_threads", None)
+    found = made(processes=True)
+    assert list(found) == list(wanted)
+    for key, prepared in found.items():
+        for name in ("X", "y", "s", "neighbours"):
+            np.testing.assert_array_equal(getattr(prepared, name), getattr(expected[key], name))
+
+
+def test_what_a_process_refuses_is_refused_here(dataset: Dataset, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(readying, "MANY", 1)
+    with pytest.raises(ValueError, match="Got split='thirds'"):
+        readying.all_ready({"one": (dataset, 0)}, "thirds", processes=True, workers=1, progress=Progress())
