@@ -25,8 +25,9 @@ from evenhand.protocol.grids import paper_methods
 from evenhand.protocol.reproduce import DATASETS, load_public
 from evenhand.protocol.sweep import Sweep
 
-MODELS = (1, 132, 792, 1584, 3168, 6336)
+MODELS = (1, 132, 924, 1848, 3696, 7392)
 SHORT, LONG = 2_000, 20_000
+SIDE_BY_SIDE = 924  # models of 40 units that an H200 has room for
 PUBLIC = [name for name in DATASETS if name != "education"]
 
 
@@ -83,6 +84,15 @@ def steps_per_second(model: CooperativeBandits, n_models: int, X, y, s, rounds: 
     }  # fmt: skip
 
 
+def by_columns(rounds: int) -> dict[str, float]:
+    """Where the time of a step goes: nanoseconds of a model's step by the columns that a row fills."""
+    found = {}
+    for filled in (1, 7, 13, 20):
+        one = steps_per_second(algorithm_1(40), SIDE_BY_SIDE, *adult_shaped(filled=filled), rounds)
+        found[str(filled)] = 1e9 * SIDE_BY_SIDE / one["steps_per_second"]
+    return found
+
+
 def whole(n_models: int, X, y, s) -> dict[str, float]:
     """Seconds of a whole fit_many with this library's defaults, and of one model on one core of the same machine."""
     grid, plain = {"random_state": list(range(n_models))}, CooperativeBandits(steps=100_000)
@@ -113,6 +123,7 @@ def paper_grid(splits: int) -> dict[str, float]:
     (ccb,) = (method for method in paper_methods(full=True) if method.name == "CCB")
     stages = Stages()
     sweep = Sweep([ccb], [load_public(name, stages) for name in PUBLIC], splits)
+    stages.seconds.clear()
     start = time.perf_counter()
     table = sweep.run(engine="cuda", progress=stages)
     seconds = time.perf_counter() - start
@@ -140,9 +151,12 @@ def main() -> None:
             print(
                 f"{name:60}{n_models:>6} models {found['steps_per_second']:.3g} a second  {found}", flush=True
             )
+    figures["by_columns"] = by_columns(arguments.rounds)
+    print(figures["by_columns"], flush=True)
     figures["fit_many"] = whole(1000, *people)
     print(figures["fit_many"], flush=True)
     if arguments.splits:
+        paper_grid(1)  # compiles
         figures["paper_grid"] = paper_grid(arguments.splits)
         print(figures["paper_grid"], flush=True)
     options.write(figures, arguments.json)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import time
 import traceback
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import Future
+from itertools import chain
 from typing import Any, NamedTuple
 
 import joblib
@@ -22,9 +24,11 @@ from evenhand.bandits.training import Run
 from evenhand.metrics.networks import Frozen
 from evenhand.network import Network
 from evenhand.protocol.selection import Best, Judged, Scores
-from evenhand.protocol.trial import Prepared, Result, Trial, quietly, seed_of, told_of
+from evenhand.protocol.testers import pool_of_testers
+from evenhand.protocol.trial import Prepared, Result, Selected, Trial, quietly, seed_of, told
 
 SIDE_BY_SIDE = 4  # fleets: while one is being scored, the others train
+MANY = 500  # networks from which on processes that test them are worth the seconds they take to start
 
 
 class Underway(NamedTuple):
@@ -61,36 +65,33 @@ def networks_among(trials: Iterator[Trial]) -> tuple[list[tuple[Trial, Any]], li
 def on_gpu(
     networks: Sequence[tuple[Trial, Any]], data: Mapping[str, Prepared], workers: int
 ) -> Iterator[tuple[Trial, Result]]:
-    """Train networks, and yield each trial with what `Trial.run` returns; as many threads measure them."""
+    """Train networks, and yield each trial with what `Trial.run` returns; as many workers measure them."""
     start = time.perf_counter()
-    with quietly():
+    with quietly(), pool_of_testers(data, workers, processes=len(networks) >= MANY) as submit:
         underway = list(_underway(networks, data))
         by_training = {id(one.run.training): one for one in underway}
 
-        def trained(fleet: Fleet) -> list[tuple[Underway, Watched]]:
+        def trained(fleet: Fleet) -> list[tuple[Underway, Watched, Future[dict[str, Selected]]]]:
             mine = [by_training[id(run.training)] for run in fleet.runs]
-            return list(zip(mine, _watched(fleet, mine), strict=True))
+            watched = _watched(fleet, mine)
+            return [
+                (one, how, submit(one.trial.data, how.best)) for one, how in zip(mine, watched, strict=True)
+            ]
 
-        def told(one: Underway, watched: Watched) -> tuple[Trial, Result]:
+        fleets = fleets_of([one.run for one in underway], [one.judged[0] for one in underway])
+        pool = joblib.Parallel(SIDE_BY_SIDE, backend="threading", return_as="generator_unordered")
+        for one, watched, chosen in chain.from_iterable(
+            pool(joblib.delayed(trained)(fleet) for fleet in fleets)
+        ):
             seconds = (time.perf_counter() - start) / len(underway)
             try:
                 if watched.error is not None:
                     raise watched.error
                 has_run_on_gpu(one.model, one.run, one.scaling)
-                found = told_of(watched.best, watched.checkpoints, one.model, data[one.trial.data])
-                return one.trial, Result(found, None, seconds)
+                found = told(chosen.result(), watched.checkpoints, one.model)
+                yield one.trial, Result(found, None, seconds)
             except Exception:  # as in `Trial.run`: the other trials go on
-                return one.trial, Result(None, traceback.format_exc(), seconds)
-
-        fleets = fleets_of([one.run for one in underway], [one.judged[0] for one in underway])
-        for fleet in _in_threads(SIDE_BY_SIDE, trained, ((fleet,) for fleet in fleets)):
-            yield from _in_threads(workers, told, fleet)
-
-
-def _in_threads(workers: int, function: Any, given: Iterable[tuple[Any, ...]]) -> Iterator[Any]:
-    pool = joblib.Parallel(workers, backend="threading", return_as="generator_unordered")
-    found: Iterator[Any] = pool(joblib.delayed(function)(*each) for each in given)
-    return found
+                yield one.trial, Result(None, traceback.format_exc(), seconds)
 
 
 def _underway(networks: Sequence[tuple[Trial, Any]], data: Mapping[str, Prepared]) -> Iterator[Underway]:

@@ -12,6 +12,7 @@ import joblib
 from joblib.externals.loky import ProcessPoolExecutor
 
 from evenhand.progress import Progress
+from evenhand.protocol.testers import ONE_THREAD
 from evenhand.protocol.trial import Prepared, make_ready
 from evenhand.tables.dataset import Dataset
 
@@ -49,18 +50,22 @@ def _in_threads(wanted: Mapping[str, tuple[Dataset, int]], how: str, workers: in
 
 
 def _in_processes(wanted: Mapping[str, tuple[Dataset, int]], how: str, workers: int) -> Iterator[Prepared]:
-    """Hand each data set over once, in a file, however many seeds it is split with."""
+    """Send data sets and what is made of them through files: each data set once, however many its seeds."""
     with tempfile.TemporaryDirectory(prefix="evenhand-", ignore_cleanup_errors=True) as folder:
-        files = {id(dataset): Path(folder, f"{id(dataset)}.joblib") for dataset, _ in wanted.values()}
-        for dataset in {id(dataset): dataset for dataset, _ in wanted.values()}.values():
-            joblib.dump(dataset, files[id(dataset)])
-        paths, seeds = zip(*((files[id(dataset)], seed) for dataset, seed in wanted.values()), strict=True)
-        with ProcessPoolExecutor(workers) as pool:
-            yield from pool.map(functools.partial(_ready_from_file, how), paths, seeds)
+        named = {id(dataset): dataset for dataset, _ in wanted.values()}
+        for name, dataset in named.items():
+            joblib.dump(dataset, Path(folder, str(name)))
+        given = [Path(folder, str(id(dataset))) for dataset, _ in wanted.values()]
+        into = [Path(folder, key) for key in wanted]
+        with ProcessPoolExecutor(workers, env=ONE_THREAD) as pool:
+            seeds = [seed for _, seed in wanted.values()]
+            for path in pool.map(functools.partial(_ready_in_file, how), given, seeds, into):
+                yield joblib.load(path, mmap_mode="c")
 
 
-def _ready_from_file(how: str, path: Path, seed: int) -> Prepared:
-    return make_ready(_from_file(path), seed, how)
+def _ready_in_file(how: str, given: Path, seed: int, into: Path) -> Path:
+    joblib.dump(make_ready(_from_file(given), seed, how), into)
+    return into
 
 
 @functools.lru_cache(maxsize=4)

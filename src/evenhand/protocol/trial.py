@@ -208,12 +208,17 @@ def train_and_select(
 
 def told_of(best_by: Mapping[str, Best[Any]], checkpoints: int, model: Any, prepared: Prepared) -> Trained:
     """Return what is kept of a trained model: its best checkpoints, with their metrics on test."""
+    return told(tested(best_by, prepared.test, prepared.neighbours), checkpoints, model)
+
+
+def tested(best_by: Mapping[str, Best[Any]], test: Judged, neighbours: Codes) -> dict[str, Selected]:
+    """Return the best checkpoints by each criterion, with their metrics on test."""
     found: dict[int, Measured] = {}
     for best in best_by.values():
         if id(best.kept) not in found:  # criteria often choose the same checkpoint
-            answers = best.kept if isinstance(best.kept, Answers) else prepared.test.ask(best.kept)
-            found[id(best.kept)] = measured(answers, prepared.neighbours)
-    chosen: dict[str, Selected] = {
+            answers = best.kept if isinstance(best.kept, Answers) else test.ask(best.kept)
+            found[id(best.kept)] = measured(answers, neighbours)
+    return {
         name: {
             "step": best.step,
             "rank": list(best.rank),
@@ -223,6 +228,10 @@ def told_of(best_by: Mapping[str, Best[Any]], checkpoints: int, model: Any, prep
         }
         for name, best in best_by.items()
     }
+
+
+def told(chosen: dict[str, Selected], checkpoints: int, model: Any) -> Trained:
+    """Return what is kept of a trained model whose best checkpoints are tested."""
     return {
         "criteria": chosen,
         "checkpoints": checkpoints,

@@ -229,14 +229,23 @@ def fleets_of(runs: Sequence[Run], beside: Sequence[Any] = ()) -> Iterator[Fleet
         found.append(
             (spec_of(policies, run.people, run.terms, options, most_columns=columns, room=room), run)
         )
-    for spec, each in itertools.groupby(sorted(found, key=lambda one: one[0]), key=lambda one: one[0]):
-        alike = [run for _, run in each]
+    groups = [
+        (spec, [run for _, run in each])
+        for spec, each in itertools.groupby(sorted(found, key=lambda one: one[0]), key=lambda one: one[0])
+    ]
+    # Those that take longest begin first: no long one is left alone in the end.
+    groups.sort(key=lambda group: -max(map(_work, group[1])))
+    for spec, alike in groups:
         d = max(run.training.policies.W1.shape[1] for run in alike)
         copies = 1 + (spec.OPT > 0) + (KEPT if beside else 0)
         numbers = copies * spec.policies(d) + spec.moments(d)
         most = max(1, int(MEMORY_SHARE * cp.cuda.Device().mem_info[0] / (4 * numbers)))
         for start in range(0, len(alike), most):
             yield Fleet(spec, alike[start : start + most], tables)
+
+
+def _work(run: Run) -> int:
+    return int((run.options.end - run.training.step) * run.training.policies.W1[0].size)
 
 
 def train_all(runs: Sequence[Run]) -> None:

@@ -32,7 +32,8 @@ extern "C" __global__ void __launch_bounds__(256) judge(const Judged* all) {
     Columns columns;
     open(columns, m.rows + person * PITCH, base, me);
 #else
-    Columns columns = {m.rows + m.starts[person], (int)(m.starts[person + 1] - m.starts[person])};
+    const i64 from = m.starts[person];
+    Columns columns = {m.rows + from, (int)(m.starts[person + 1] - from), (int)m.d, base};
 #endif
     float hidden[SLOTS], logits[M];
     forward(policies, small, columns, me, hidden, logits);

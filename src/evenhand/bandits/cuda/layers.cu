@@ -1,14 +1,14 @@
 // What a lane is: its units begin at `unit`, and it takes every S-th column, beginning with `part`. An idle lane finds the
 // row of zeros, whatever the column (`stride` 0), and leaves it as it is: no lane has to go another way. Of the tail, a
 // lane has the `dealt`-th weight of every second column, beginning with its `half`.
-struct Base { unsigned first, tail; };
+struct Base { Offset first, tail; };
 struct Lane {
   int lane, part, unit; bool alive; unsigned stride;
   int half, dealt; bool in_tail; unsigned tail_stride;
 
   // Where this lane finds the weights of the first column; the policies begin at `lies`.
   __device__ __forceinline__ Base base(unsigned lies, i64 d) const {
-    const unsigned zeros = (unsigned)d * (ROW * 4);
+    const Offset zeros = (Offset)d * (ROW * 4);
     return {lies + (alive ? unit * (G * 4) : zeros), lies + (in_tail ? (32 * G + dealt) * 4 : zeros)};
   }
 };
@@ -61,15 +61,25 @@ __device__ __forceinline__ void fetch(Columns& columns, const Weights& from) {
   for (int k = 0; k < COLUMNS; k++) from.load<N>(columns.at[k], columns.w[k]);
 }
 #else
-struct Columns { const int2* row; int count; };
-// Calls use(offset, value) for each column.
-template <class F> __device__ __forceinline__ void each_column(const Columns& columns, const Lane& me, F use) {
+#define FEW (N <= 4 ? 8 : N <= 8 ? 4 : N <= 16 ? 2 : 1)  // columns whose weights are under way at a time
+struct Columns { const int2* row; int count, none; Base base; };  // `none`: the column of the row of zeros
+// Calls use(where, values) for every few columns of a row; the last are filled up with the row of zeros.
+template <class F> __device__ __forceinline__ void every_few(const Columns& columns, const Lane& me, F use) {
+  const auto pair = [&](int at) { return at < columns.count ? columns.row[at] : make_int2(columns.none, 0); };
+  int2 next = pair(me.lane);
   for (int from = 0; from < columns.count; from += 32) {
-    const int2 mine = from + me.lane < columns.count ? columns.row[from + me.lane] : make_int2(0, 0);
+    const int2 mine = next;
+    next = pair(from + 32 + me.lane);
     const int here = columns.count - from < 32 ? columns.count - from : 32;
-    for (int k = 0; k < here; k++) {
-      const i64 at = __shfl_sync(FULL, mine.x, k);
-      use(at * ROW + me.unit * G, __int_as_float(__shfl_sync(FULL, mine.y, k)));
+    for (int k = 0; k < here; k += FEW) {
+      Offset at[FEW];
+      float value[FEW];
+      #pragma unroll
+      for (int j = 0; j < FEW; j++) {
+        at[j] = (Offset)__shfl_sync(FULL, mine.x, k + j) * me.stride + columns.base.first;
+        value[j] = __int_as_float(__shfl_sync(FULL, mine.y, k + j));
+      }
+      use(at, value);
     }
   }
 }
@@ -92,12 +102,16 @@ __device__ __forceinline__ void add(Columns& columns, const Weights& into, const
     into.store<1>(columns.at[COLUMNS + k], columns.tail + k);
   }
 #else
-  each_column(columns, me, [&](i64 at, float value) {
-    float w[N];
-    get<N>(into.first + at, w);
+  every_few(columns, me, [&](const Offset* at, const float* value) {
+    float w[FEW][N];
     #pragma unroll
-    for (int i = 0; i < N; i++) w[i] = fmaf(value, back[i], w[i]);
-    if (me.alive) put<N>(into.first + at, w);
+    for (int k = 0; k < FEW; k++) into.load<N>(at[k], w[k]);
+    #pragma unroll
+    for (int k = 0; k < FEW; k++) {
+      #pragma unroll
+      for (int i = 0; i < N; i++) w[k][i] = fmaf(value[k], back[i], w[k][i]);
+      into.store<N>(at[k], w[k]);
+    }
   });
 #endif
 }
@@ -129,11 +143,15 @@ __device__ __forceinline__ void forward(const Weights& W, const Small& small, Co
   #pragma unroll
   for (int i = 0; i < N; i++) hidden[i] += second[i];
 #else
-  each_column(columns, me, [&](i64 at, float value) {
-    float w[N];
-    get<N>(W.first + at, w);
+  every_few(columns, me, [&](const Offset* at, const float* value) {
+    float w[FEW][N];
     #pragma unroll
-    for (int i = 0; i < N; i++) hidden[i] = fmaf(value, me.alive ? w[i] : 0.f, hidden[i]);
+    for (int k = 0; k < FEW; k++) W.load<N>(at[k], w[k]);
+    #pragma unroll
+    for (int k = 0; k < FEW; k++) {
+      #pragma unroll
+      for (int i = 0; i < N; i++) hidden[i] = fmaf(value[k], w[k][i], hidden[i]);
+    }
   });
 #endif
   #pragma unroll

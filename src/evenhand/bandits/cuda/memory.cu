@@ -109,17 +109,23 @@ template <int C> __device__ __forceinline__ void put(float* to, const float* fro
     for (int i = 0; i < C; i++) to[i] = from[i];
   }
 }
+// Policies too large for shared memory may be larger than 4 GB.
+#if NNZ == 0 && PLACED == 0
+typedef u64 Offset;
+#else
+typedef unsigned Offset;
+#endif
 // Policies or their gradient, read and written at so many bytes behind the policies' `base`. In shared memory by its own
 // addresses, which are short and which no sum has to be made for.
 struct Weights {
   float* first; unsigned apart; bool shared;  // `apart`: bytes between the policies and these
 
-  template <int C> __device__ __forceinline__ void load(unsigned at, float* to) const {
+  template <int C> __device__ __forceinline__ void load(Offset at, float* to) const {
     if (!shared) { get<C>((const float*)((const char*)first + at), to); return; }
     constexpr int wide = C % 4 == 0 ? 4 : C % 2 == 0 ? 2 : 1;
     #pragma unroll
     for (int i = 0; i < C; i += wide) {
-      const unsigned from = at + apart + 4 * i;
+      const unsigned from = (unsigned)at + apart + 4 * i;
       if constexpr (wide == 4)
         asm volatile("ld.shared.v4.f32 {%0, %1, %2, %3}, [%4];"
                      : "=f"(to[i]), "=f"(to[i + 1]), "=f"(to[i + 2]), "=f"(to[i + 3]) : "r"(from));
@@ -129,12 +135,12 @@ struct Weights {
         asm volatile("ld.shared.f32 %0, [%1];" : "=f"(to[i]) : "r"(from));
     }
   }
-  template <int C> __device__ __forceinline__ void store(unsigned at, const float* from) const {
+  template <int C> __device__ __forceinline__ void store(Offset at, const float* from) const {
     if (!shared) { put<C>((float*)((char*)first + at), from); return; }
     constexpr int wide = C % 4 == 0 ? 4 : C % 2 == 0 ? 2 : 1;
     #pragma unroll
     for (int i = 0; i < C; i += wide) {
-      const unsigned to = at + apart + 4 * i;
+      const unsigned to = (unsigned)at + apart + 4 * i;
       if constexpr (wide == 4)
         asm volatile("st.shared.v4.f32 [%0], {%1, %2, %3, %4};"
                      ::"r"(to), "f"(from[i]), "f"(from[i + 1]), "f"(from[i + 2]), "f"(from[i + 3]));

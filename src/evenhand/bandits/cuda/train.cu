@@ -52,7 +52,7 @@ train(const Model* models, const int count, const int room_each) {
 #elif PLACED >= 2
   const Weights moved = {gradient, (unsigned)((char*)gradient - (char*)W), true};
 #else
-  const Weights moved = {(float*)((char*)gradient - (NNZ > 0 ? lies : 0)), 0, false};
+  const Weights moved = {(float*)((char*)gradient - lies), 0, false};
 #endif
 #if OPT == 0
   __syncwarp();
@@ -146,7 +146,7 @@ train(const Model* models, const int count, const int room_each) {
       slot = (slot + 1) % RING;
 #else
       const i64 whom = __shfl_sync(FULL, person, i), from = m.starts[whom];
-      Columns columns = {m.rows + from, (int)(m.starts[whom + 1] - from)};
+      Columns columns = {m.rows + from, (int)(m.starts[whom + 1] - from), (int)d, base};
 #endif
       const unsigned is = __shfl_sync(FULL, who, i);
       const int group = is & 0xffff, label = is >> 16;
