@@ -245,8 +245,13 @@ def test_a_bandit_without_groups_and_one_that_diverges():
 
 
 @pytest.mark.parametrize(
-    "shape", [{}, {"n_groups": 3, "n_labels": 4, "n_hidden": 40}, {"filled": 0.9, "n_features": 200}]
-)
+    "shape",
+    [
+        {}, {"n_groups": 3, "n_labels": 4, "n_hidden": 40}, {"filled": 0.9, "n_features": 200},
+        {"dense": True, "n_features": 100}, {"dense": True, "n_features": 100, "n_hidden": 40},
+        {"dense": True, "n_features": 100, "n_groups": 5, "n_labels": 3, "n_hidden": 50},
+    ],
+)  # fmt: skip
 def test_decisions_about_others_are_counted(shape):
     run = run_of("likelihood + log_ratio", **shape)
     others = run_of("likelihood", n_people=700, **shape)

@@ -116,9 +116,36 @@ __device__ __forceinline__ void add(Columns& columns, const Weights& into, const
 #endif
 }
 
-// Hidden units of all groups for a row, and their logits on every lane. Units of idle lanes are zero. Behind the others
-// comes the weight of the tail: `tail[k]` takes its unit to label k of its own group.
+// What a lane has of the layers but the first. `tail[k]` takes the tail's unit to label k of its own group.
 struct Small { float b1[SLOTS], w2[U * M], b2[M], tail[KL]; };
+// From the sums of a hidden layer to its units, and to the logits on every lane.
+__device__ __forceinline__ void conclude(const Small& small, const Lane& me, float* hidden, float* logits) {
+  #pragma unroll
+  for (int apart = LANES; apart < 32; apart *= 2) {
+    #pragma unroll
+    for (int i = 0; i < N; i++) hidden[i] += __shfl_xor_sync(FULL, hidden[i], apart);
+  }
+  #pragma unroll
+  for (int i = 0; i < N; i++) hidden[i] = fmaxf(hidden[i], 0.f);
+  #pragma unroll
+  for (int i = 0; i < M; i++) {
+    logits[i] = 0.f;
+#if TAIL
+    logits[i] = me.half == 0 && me.lane % G == i % G ? hidden[N] * small.tail[i / G] : 0.f;
+#endif
+    #pragma unroll
+    for (int u = 0; u < U; u++) logits[i] = fmaf(hidden[u * G + i % G], small.w2[u * M + i], logits[i]);
+  }
+  #pragma unroll
+  for (int apart = LANES / 2; apart > 0; apart /= 2) {
+    #pragma unroll
+    for (int i = 0; i < M; i++) logits[i] += __shfl_xor_sync(FULL, logits[i], apart);
+  }
+  #pragma unroll
+  for (int i = 0; i < M; i++) logits[i] += small.b2[i];
+}
+// Hidden units of all groups for a row, and their logits on every lane. Units of idle lanes are zero. Behind the others
+// comes the tail's.
 __device__ __forceinline__ void forward(const Weights& W, const Small& small, Columns& columns, const Lane& me,
                                         float* hidden, float* logits) {
   #pragma unroll
@@ -154,29 +181,7 @@ __device__ __forceinline__ void forward(const Weights& W, const Small& small, Co
     }
   });
 #endif
-  #pragma unroll
-  for (int apart = LANES; apart < 32; apart *= 2) {
-    #pragma unroll
-    for (int i = 0; i < N; i++) hidden[i] += __shfl_xor_sync(FULL, hidden[i], apart);
-  }
-  #pragma unroll
-  for (int i = 0; i < N; i++) hidden[i] = fmaxf(hidden[i], 0.f);
-  #pragma unroll
-  for (int i = 0; i < M; i++) {
-    logits[i] = 0.f;
-#if TAIL
-    logits[i] = me.half == 0 && me.lane % G == i % G ? hidden[N] * small.tail[i / G] : 0.f;
-#endif
-    #pragma unroll
-    for (int u = 0; u < U; u++) logits[i] = fmaf(hidden[u * G + i % G], small.w2[u * M + i], logits[i]);
-  }
-  #pragma unroll
-  for (int apart = LANES / 2; apart > 0; apart /= 2) {
-    #pragma unroll
-    for (int i = 0; i < M; i++) logits[i] += __shfl_xor_sync(FULL, logits[i], apart);
-  }
-  #pragma unroll
-  for (int i = 0; i < M; i++) logits[i] += small.b2[i];
+  conclude(small, me, hidden, logits);
 }
 __device__ __forceinline__ void load_small(const float* W, i64 d, const Lane& me, Small& small) {
   const float* b1 = W + (d + 1) * ROW;

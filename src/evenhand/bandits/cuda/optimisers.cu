@@ -24,12 +24,8 @@ __device__ void move(const Move& how, float* W, float* gradient, float* moments,
       get<FD>(moments + e * FD, first[i]);
       mean_first[i] = means[e]; second[i] = seconds[e]; mean_second[i] = mean_seconds[e];
 #elif OPT == 2
-      // Group by group: person by person one group moves, and this memory is what all of it waits for.
-      #pragma unroll
-      for (int g = 0; g < G; g++) if (how.touched[g]) {
-        first[i][g] = moments[(i64)(2 * g) * all + e];
-        second[i][g] = moments[(i64)(2 * g + 1) * all + e];
-      }
+      get<G>(moments + e * G, first[i]);
+      get<G>(moments + (all + e) * G, second[i]);
 #endif
     }
     #pragma unroll
@@ -80,11 +76,8 @@ __device__ void move(const Move& how, float* W, float* gradient, float* moments,
       put<FD>(moments + e * FD, first[i]);
       means[e] = mean_first[i]; seconds[e] = second[i]; mean_seconds[e] = mean_second[i];
 #elif OPT == 2
-      #pragma unroll
-      for (int g = 0; g < G; g++) if (how.touched[g]) {
-        moments[(i64)(2 * g) * all + e] = first[i][g];
-        moments[(i64)(2 * g + 1) * all + e] = second[i][g];
-      }
+      put<G>(moments + e * G, first[i]);
+      put<G>(moments + (all + e) * G, second[i]);
 #endif
     }
   }

@@ -29,7 +29,7 @@ NOWHERE, POLICIES, GRADIENT, MOMENTS = range(4)  # what lies in shared memory, e
 RESERVED = 1024  # bytes of shared memory that the driver keeps of each block
 OWN = 1024  # bytes, at most, that variables of a kernel take that moves weights batch by batch
 REGISTERS = 65_536  # of a multiprocessor
-LARGE = 8  # people in a batch from which on two warps are enough to move the weights
+LARGE = 8  # people in a batch from which on the weights are moved seldom
 MOST_HELD = 32  # groups that can be held to a bound: one bit each
 
 
@@ -159,14 +159,15 @@ def spec_of(
             "groups there: use engine='cpu'."
         )
     direct = options.batch_size == 1 and not options.adam and options.weight_decay == 0
+    large = options.batch_size >= LARGE or not options.adam
     gains = terms.correctness.gains
     mask = terms.rates.mask
     spec = Spec(
         G=n_groups,
         K=n_actions,
         **layout(n_groups, n_hidden, most_columns),
-        PLACED=GRADIENT,
-        WARPS=1 if not options.adam else 2 if options.batch_size >= LARGE else 4,
+        PLACED=GRADIENT if large else MOMENTS,
+        WARPS=1 if not options.adam else 2 if large else 4,
         EXPECTED=int(options.expected),
         LISTENS=int(options.mutual and n_groups > 1 and terms.listens),
         OPT=3 if options.apart > 0 else 2 if options.adam else 0 if direct else 1,
@@ -183,9 +184,11 @@ def spec_of(
     )
     n_features = policies.W1.shape[1]
     own = 0 if direct else OWN
-    # Moments are read once a batch: more models side by side are worth more than having them near.
+    # Moments are read once a batch: in large ones, more models side by side are worth more than them near by.
     while spec.PLACED and spec.shared_bytes(n_features) + own > room:
         spec = spec._replace(PLACED=spec.PLACED - 1)
+    if spec.PLACED == MOMENTS and 2 * (spec.shared_bytes(n_features) + own + RESERVED) > room + RESERVED:
+        spec = spec._replace(WARPS=8)  # a model that has a multiprocessor to itself
     needed = 255 if n_groups * n_actions > 4 else 96 if direct else 160
     most = REGISTERS // (32 * spec.WARPS * needed)
     most = most // 4 * 4 if most > 4 and direct else most
