@@ -7,12 +7,12 @@ import json
 from typing import Any
 
 
-def asked(told: str | None, rounds: int, **others: int) -> argparse.Namespace:
-    """Return how many rounds to run, the file to write to, and other counts; `told` is the benchmark's docstring."""
+def asked(told: str | None, rounds: int, **others: Any) -> argparse.Namespace:
+    """Return how many rounds to run, the file to write to, and what else is named, of its default's kind; `told` is the benchmark's docstring."""
     parser = argparse.ArgumentParser(description=told, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=rounds)
     for name, default in others.items():
-        parser.add_argument(f"--{name}", type=int, default=default)
+        parser.add_argument(f"--{name}", type=type(default), default=default)
     parser.add_argument("--json", help="write the figures to this file")
     return parser.parse_args()
 
