@@ -166,6 +166,28 @@ def test_where_weights_lie_changes_nothing(placed, optimiser, monkeypatch):
     np.testing.assert_allclose(trained(), usual, atol=1e-6)
 
 
+@pytest.mark.parametrize("shape", [{"filled": 0.12}, {"dense": True}], ids=str)
+def test_a_model_that_has_a_multiprocessor_to_itself_equals_the_definition(shape):
+    run = run_of("correctness + kl", n_features=140, n_hidden=40, **OPTIMISERS["adam one by one"], **shape)
+    (squad,) = fleet.fleets_of([run])
+    assert (squad.spec.WARPS, squad.spec.PLACED) == (8, MOMENTS)
+    assert_same(run)
+
+
+def test_models_that_share_a_block_are_as_if_alone(monkeypatch):
+    def trained(seeds):
+        shape = {"n_features": 100, "n_hidden": 40, "filled": 0.1, "expected": False, "mutual": False}
+        runs = [run_of("correctness + kl", seed=np.uint64(seed), **shape) for seed in seeds]
+        assert [squad.spec.MATES for squad in fleet.fleets_of(runs)] == [7]
+        fleet.train_all(runs)
+        return [run.training.policies.W1 for run in runs]
+
+    alone = [trained([seed])[0] for seed in range(9)]
+    monkeypatch.setattr(fleet, "_multiprocessors", lambda: 1)
+    for one, other in zip(trained(range(9)), alone, strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
 def test_launches_do_not_change_the_result(monkeypatch):
     def trained():
         runs = [
