@@ -10,9 +10,9 @@
     python benchmarks/defaults.py --json results/benchmarks/defaults.json
     python benchmarks/learning.py --json results/benchmarks/learning.json
     python benchmarks/serving.py --json results/benchmarks/serving.json
-    python benchmarks/gpu.py --json results/benchmarks/gpu.json    # on a machine with a GPU, as the next
+    python benchmarks/gpu.py --splits 100 --json results/benchmarks/gpu.json    # on a machine with a GPU, as the next
     python benchmarks/gower_gpu.py --json results/benchmarks/gower-gpu.json
-    pytest -rA tests/bandits/cuda/test_device.py tests/protocol/test_gpu.py > results/benchmarks/gpu-tests.txt
+    pytest -rA -m device > results/benchmarks/gpu-tests.txt
     python experiments/boosted.py && python experiments/boosted_elsewhere.py
     python experiments/fairgbm_peer.py --python … && python benchmarks/boosting.py --json results/benchmarks/boosting.json
     python experiments/certificates.py --time-limit 300
