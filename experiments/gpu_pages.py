@@ -41,11 +41,20 @@ def gpu() -> str:
     if found := figures.get("paper_grid"):
         told += (
             f"\n\n**The paper's whole grid of CCB**, 40 models on each of {found['splits']} splits of four data sets, scored "
-            f"every 1,000 steps: {found['models']:,} models in {found['seconds']:.0f} s. Splitting and preparing the data "
-            f"took {found['Data sets']:.0f} s of this, training, scoring and testing {found['Trials']:.0f} s. Command: "
+            f"every 1,000 steps: {found['models']:,} models in {found['seconds']:.0f} s. {_before(found)}Command: "
             f"`python benchmarks/gpu.py --splits {found['splits']}`, one run, on 16 CPU cores beside the GPU."
         )
     return f"{markdown(pd.DataFrame(rows).fillna(''))}\n\n{told}"
+
+
+def _before(found: dict[str, float]) -> str:
+    """What was done before the first network trained, if anything was."""
+    if "Data sets" not in found:
+        return ""
+    return (
+        f"Splitting and preparing the data took {found['Data sets']:.0f} s of this, training, scoring and testing "
+        f"{found['Trials']:.0f} s. "
+    )
 
 
 def gpu_tests() -> str:

@@ -1,16 +1,23 @@
 """Trials on a GPU select the checkpoints, and find the numbers, that threads do."""
 
+import ctypes
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 import pytest
 
 from devices import needs_device
+from emulated import Pretended
+from evenhand.bandits.cuda import fleet, packing
 from evenhand.datasets import Dataset
+from evenhand.progress import Progress
+from evenhand.protocol import gpu
 from evenhand.protocol.engines import run_trials
 from evenhand.protocol.gpu import networks_among, scores_of
 from evenhand.protocol.grids import Method, grid, make_ccb, make_cured, make_lr
+from evenhand.protocol.selection import CRITERIA
 from evenhand.protocol.selection import scores_of as measured
 from evenhand.protocol.sweep import Sweep
 from evenhand.protocol.trial import make_ready
@@ -20,6 +27,14 @@ METHODS = [
     Method("CCB", make_ccb, grid(hidden=[5, 20], divergence_weight=[10, 50])),
     Method("CCB cured", make_cured, grid(reward=["likelihood + log_ratio + parity"], steps=[5000])),
 ]
+
+
+class Told(Progress):
+    def __init__(self):
+        self.labels = []
+
+    def done(self, label, work=None, pieces=1):
+        self.labels.append(label)
 
 
 def people(n=1500):
@@ -58,6 +73,36 @@ def test_counts_make_the_scores_that_decisions_make():
     positive = np.array([answers.labels.index("yes")])
     (found,) = scores_of(np.append(counts, flips)[None], 2, 2, positive)
     np.testing.assert_allclose(found, measured(answers.with_answers(decided=decided)))
+
+
+@pytest.mark.parametrize("many", [1, 10**6], ids=["tested in processes", "tested in threads"])
+def test_every_trial_of_a_pretended_device_has_a_result(many, monkeypatch):
+    def count_all_as_right(grid, block, told, shared_mem):
+        for judged in np.asarray(told[0]).view(packing.JUDGED):
+            ctypes.c_uint32.from_address(int(judged["counts"])).value = int(judged["n"])
+
+    order, underway = [], gpu._underway
+
+    def noted(members, data):
+        order.append(members[0][0].dataset)
+        return underway(members, data)
+
+    kernels = {"judge": count_all_as_right, "train": lambda *told, **how: None}
+    monkeypatch.setattr(fleet, "cupy", lambda: Pretended())
+    monkeypatch.setattr(fleet, "compiled", lambda name, spec: kernels[name])
+    monkeypatch.setattr(gpu, "_underway", noted)
+    monkeypatch.setattr(gpu, "MANY", many)
+    fleet._multiprocessors.cache_clear()
+    small, large = people(300), replace(people(600), name="more people")
+    told = Told()
+    sweep = Sweep(METHODS, [small, large], seeds=2)
+    found = sweep.run(engine="cuda", workers=2, progress=told)
+    fleet._multiprocessors.cache_clear()
+    assert sweep.failures().empty
+    assert len(found) == 2 * 2 * 3 * len(CRITERIA)
+    assert set(found["engine"][found["method"] != "LR"]) == {"cuda"}
+    assert order == ["more people", "people"]  # the largest first
+    assert len(told.labels) == 24
 
 
 @pytest.mark.device

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import Any
+
 import numpy as np
 import pytest
 
 from evenhand.datasets import Dataset
-from evenhand.progress import Progress
 from evenhand.protocol import readying
 
 
 def test_processes_make_the_same_of_data_sets(dataset: Dataset, monkeypatch: pytest.MonkeyPatch) -> None:
     wanted = {f"seed {seed}": (dataset, seed) for seed in range(3)}
 
-    def made(*, processes: bool) -> dict[str, readying.Prepared]:
-        return readying.all_ready(wanted, "published", processes=processes, workers=2, progress=Progress())
+    def made(*, processes: bool) -> readying.Arriving:
+        return readying.all_ready(wanted, "published", processes=processes, workers=2)
 
-    expected = made(processes=True)  # so few of them are made ready here all the same
+    expected = dict(made(processes=True))  # so few of them are made ready here all the same
     monkeypatch.setattr(readying, "MANY", 1)
     monkeypatch.setattr(readying, "_in_threads", None)
     found = made(processes=True)
@@ -26,7 +28,24 @@ def test_processes_make_the_same_of_data_sets(dataset: Dataset, monkeypatch: pyt
             np.testing.assert_array_equal(getattr(prepared, name), getattr(expected[key], name))
 
 
+def test_who_asks_for_a_data_set_waits_for_it_and_those_before_it() -> None:
+    begun: list[str] = []
+
+    def ready() -> Iterator[Any]:
+        for name in ("one", "two", "three"):
+            begun.append(name)
+            yield f"prepared {name}"
+
+    data = readying.Arriving(["one", "two", "three"], ready())
+    assert (len(data), list(data), begun) == (3, ["one", "two", "three"], [])
+    assert data["two"] == "prepared two"
+    assert data["one"] == "prepared one"
+    assert begun == ["one", "two"]
+    with pytest.raises(KeyError):
+        data["four"]
+
+
 def test_what_a_process_refuses_is_refused_here(dataset: Dataset, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(readying, "MANY", 1)
     with pytest.raises(ValueError, match="Got split='thirds'"):
-        readying.all_ready({"one": (dataset, 0)}, "thirds", processes=True, workers=1, progress=Progress())
+        readying.all_ready({"one": (dataset, 0)}, "thirds", processes=True, workers=1)["one"]

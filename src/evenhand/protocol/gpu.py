@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import time
 import traceback
-from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import Future
-from itertools import chain
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, as_completed, wait
+from itertools import chain, groupby
+from typing import Any, NamedTuple, TypeVar
 
-import joblib
 import numpy as np
 
 from evenhand.arrays import Codes
@@ -29,6 +28,8 @@ from evenhand.protocol.trial import Prepared, Result, Selected, Trial, quietly, 
 
 SIDE_BY_SIDE = 4  # fleets: while one is being scored, the others train
 MANY = 500  # networks from which on processes that test them are worth the seconds they take to start
+Given = TypeVar("Given")
+Found = TypeVar("Found")
 
 
 class Underway(NamedTuple):
@@ -65,25 +66,27 @@ def networks_among(trials: Iterator[Trial]) -> tuple[list[tuple[Trial, Any]], li
 def on_gpu(
     networks: Sequence[tuple[Trial, Any]], data: Mapping[str, Prepared], workers: int
 ) -> Iterator[tuple[Trial, Result]]:
-    """Train networks, and yield each trial with what `Trial.run` returns; as many workers measure them."""
+    """Train networks, and yield each trial with what `Trial.run` returns; as many workers test them.
+
+    Networks of one data set train while the next is made ready.
+    """
     start = time.perf_counter()
+    by_training: dict[int, Underway] = {}
+
+    def fleets() -> Iterator[Fleet]:
+        for _, members in groupby(networks, key=lambda one: one[0].dataset):
+            underway = list(_underway(list(members), data))
+            by_training.update({id(one.run.training): one for one in underway})
+            yield from fleets_of([one.run for one in underway], [one.judged[0] for one in underway])
+
+    def trained(fleet: Fleet) -> list[tuple[Underway, Watched, Future[dict[str, Selected]]]]:
+        mine = [by_training.pop(id(run.training)) for run in fleet.runs]
+        pairs = zip(mine, _watched(fleet, mine), strict=True)
+        return [(one, watched, submit(one.trial.data, watched.best)) for one, watched in pairs]
+
     with quietly(), pool_of_testers(data, workers, processes=len(networks) >= MANY) as submit:
-        underway = list(_underway(networks, data))
-        by_training = {id(one.run.training): one for one in underway}
-
-        def trained(fleet: Fleet) -> list[tuple[Underway, Watched, Future[dict[str, Selected]]]]:
-            mine = [by_training[id(run.training)] for run in fleet.runs]
-            watched = _watched(fleet, mine)
-            return [
-                (one, how, submit(one.trial.data, how.best)) for one, how in zip(mine, watched, strict=True)
-            ]
-
-        fleets = fleets_of([one.run for one in underway], [one.judged[0] for one in underway])
-        pool = joblib.Parallel(SIDE_BY_SIDE, backend="threading", return_as="generator_unordered")
-        for one, watched, chosen in chain.from_iterable(
-            pool(joblib.delayed(trained)(fleet) for fleet in fleets)
-        ):
-            seconds = (time.perf_counter() - start) / len(underway)
+        for one, watched, chosen in chain.from_iterable(_side_by_side(trained, fleets())):
+            seconds = (time.perf_counter() - start) / len(networks)
             try:
                 if watched.error is not None:
                     raise watched.error
@@ -92,6 +95,18 @@ def on_gpu(
                 yield one.trial, Result(found, None, seconds)
             except Exception:  # as in `Trial.run`: the other trials go on
                 yield one.trial, Result(None, traceback.format_exc(), seconds)
+
+
+def _side_by_side(work: Callable[[Given], Found], given: Iterable[Given]) -> Iterator[Found]:
+    """Yield what work makes of things, a few at a time, as it is done; one more is made ready meanwhile."""
+    with ThreadPoolExecutor(SIDE_BY_SIDE) as threads:
+        running: set[Future[Found]] = set()
+        for each in given:
+            running.add(threads.submit(work, each))
+            while len(running) > SIDE_BY_SIDE:
+                done, running = wait(running, return_when=FIRST_COMPLETED)
+                yield from (future.result() for future in done)
+        yield from (future.result() for future in as_completed(running))
 
 
 def _underway(networks: Sequence[tuple[Trial, Any]], data: Mapping[str, Prepared]) -> Iterator[Underway]:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import functools
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 import joblib
 from joblib.externals.loky import ProcessPoolExecutor
 
-from evenhand.progress import Progress
 from evenhand.protocol.testers import ONE_THREAD
 from evenhand.protocol.trial import Prepared, make_ready
 from evenhand.tables.dataset import Dataset
@@ -19,27 +19,39 @@ from evenhand.tables.dataset import Dataset
 MANY = 32  # from which on processes are worth the seconds they take to start
 
 
+class Arriving(Mapping[str, Prepared]):
+    """Data sets by key, made ready in the order they are wanted in; whoever asks for one waits for it."""
+
+    def __init__(self, keys: Iterable[str], ready: Iterator[Prepared]) -> None:
+        self._there: dict[str, Prepared | None] = dict.fromkeys(keys)
+        self._coming = zip(tuple(self._there), ready, strict=True)
+        self._lock = Lock()
+
+    def __getitem__(self, key: str) -> Prepared:
+        with self._lock:
+            while (found := self._there[key]) is None:
+                name, prepared = next(self._coming)
+                self._there[name] = prepared
+            return found
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._there)
+
+    def __len__(self) -> int:
+        return len(self._there)
+
+
 def all_ready(
-    wanted: Mapping[str, tuple[Dataset, int]],
-    how: str,
-    *,
-    processes: bool,
-    workers: int | None,
-    progress: Progress,
-) -> dict[str, Prepared]:
+    wanted: Mapping[str, tuple[Dataset, int]], how: str, *, processes: bool, workers: int | None
+) -> Arriving:
     """Return data sets made ready, by the keys they are wanted under, each a data set and a seed.
 
     Preprocessing holds Python's lock, so that more threads hardly help: many are made ready in processes,
     if these are wanted.
     """
     count = joblib.effective_n_jobs(-1) if workers is None else workers
-    ready = (_in_processes if processes and len(wanted) >= MANY else _in_threads)(wanted, how, count)
-    data: dict[str, Prepared] = {}
-    with progress.stage("Data sets", len(wanted), sum(len(each) for each, _ in wanted.values())) as done:
-        for (key, (dataset, seed)), prepared in zip(wanted.items(), ready, strict=True):
-            data[key] = prepared
-            done(f"{dataset.name}, seed {seed}", len(dataset))
-    return data
+    make = _in_processes if processes and len(wanted) >= MANY else _in_threads
+    return Arriving(wanted, make(wanted, how, count))
 
 
 def _in_threads(wanted: Mapping[str, tuple[Dataset, int]], how: str, workers: int) -> Iterator[Prepared]:

@@ -17,7 +17,7 @@ from evenhand.progress import Progress
 from evenhand.protocol.engines import run_trials
 from evenhand.protocol.grids import Method, Point
 from evenhand.protocol.measuring import METRICS
-from evenhand.protocol.readying import all_ready
+from evenhand.protocol.readying import Arriving, all_ready
 from evenhand.protocol.selection import CRITERIA, Criterion
 from evenhand.protocol.store import Store, StoreError, key_of
 from evenhand.protocol.trial import SPLITS, Result, Selected, Trained, Trial
@@ -130,10 +130,7 @@ class Sweep:
         if pending:
             if finished:
                 shown.say(f"{finished} trials are in the store already and are not repeated.")
-            named = {dataset.name: dataset for dataset in self.datasets}
-            wanted = {trial.data: (named[trial.dataset], trial.seed) for trial in pending}
-            processes = engine in ("processes", "cuda")
-            data = all_ready(wanted, self.split, processes=processes, workers=workers, progress=shown)
+            data = self._data(pending, engine, workers, shown)
             work = sum(trial.work for trial in pending)
             with shown.stage("Trials", len(pending), work), self.store.writing() as write:
                 running = self._not_done_meanwhile(pending, shown)
@@ -144,6 +141,22 @@ class Sweep:
                     shown.done(trial.label, trial.work)
             self._check_whole(pending)
         return self.best()
+
+    def _data(self, pending: list[Trial], engine: str, workers: int | None, shown: Progress) -> Arriving:
+        """Return the data sets of the trials; a GPU begins with those that are ready, the largest first."""
+        named = {dataset.name: dataset for dataset in self.datasets}
+        if engine == "cuda":
+            shown.say("Data sets are made ready while the first networks train.")
+            pending.sort(key=lambda trial: -len(named[trial.dataset]))
+        wanted = {trial.data: (named[trial.dataset], trial.seed) for trial in pending}
+        data = all_ready(wanted, self.split, processes=engine in ("processes", "cuda"), workers=workers)
+        if engine != "cuda":
+            people = sum(len(dataset) for dataset, _ in wanted.values())
+            with shown.stage("Data sets", len(wanted), people) as done:
+                for key, (dataset, seed) in wanted.items():
+                    data[key]
+                    done(f"{dataset.name}, seed {seed}", len(dataset))
+        return data
 
     def _check_whole(self, trials: Sequence[Trial]) -> None:
         """Raise if a trial has neither a result nor an error: tables of what is left would mislead."""

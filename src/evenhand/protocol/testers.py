@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 import joblib
@@ -35,10 +36,17 @@ def pool_of_testers(data: Mapping[str, Prepared], workers: int, *, processes: bo
             yield lambda key, best: threads.submit(tested, best, data[key].test, data[key].neighbours)
         return
     with tempfile.TemporaryDirectory(prefix="evenhand-", ignore_cleanup_errors=True) as folder:
-        for key, prepared in data.items():
-            joblib.dump((prepared.test, prepared.neighbours), Path(folder, key))
+        lock = Lock()
+
+        def file_of(key: str) -> Path:
+            path = Path(folder, key)
+            with lock:  # models are trained, and handed in, in threads
+                if not path.exists():
+                    joblib.dump((data[key].test, data[key].neighbours), path)
+            return path
+
         with ProcessPoolExecutor(workers, env=ONE_THREAD) as pool:
-            yield lambda key, best: pool.submit(_tested, Path(folder, key), best)
+            yield lambda key, best: pool.submit(_tested, file_of(key), best)
 
 
 def _tested(path: Path, best: Mapping[str, Best[Any]]) -> Chosen:
