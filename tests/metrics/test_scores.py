@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evenhand.metrics.scores import auc, calibration_error
+from evenhand.metrics.scores import auc, calibration_error, rank_auc
 
 people = st.lists(st.tuples(st.booleans(), st.integers(0, 20)), min_size=1, max_size=40)
 
@@ -84,3 +84,7 @@ def test_bad_input_says_what_came_and_what_was_wanted() -> None:
         auc(["no", "yes"], [0.1, 0.2], labels=["yes", "perhaps"])
     with pytest.raises(ValueError, match="Got bins=0"):
         calibration_error([0, 1], [0.1, 0.2], bins=0)
+
+
+def test_the_ranks_of_unknown_scores_are_unknown() -> None:
+    assert math.isnan(rank_auc(np.array([True, False, True]), np.array([0.1, math.nan, 0.3])))

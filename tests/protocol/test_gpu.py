@@ -75,6 +75,26 @@ def test_counts_make_the_scores_that_decisions_make():
     np.testing.assert_allclose(found, measured(answers.with_answers(decided=decided)))
 
 
+def test_what_runs_side_by_side_comes_as_it_is_done_and_errors_come_through():
+    assert sorted(gpu._side_by_side(lambda each: each**2, iter(range(1, 10)))) == [n**2 for n in range(1, 10)]
+    begun = []
+
+    def work(each):
+        begun.append(each)
+        return 1 / (3 - each)
+
+    with pytest.raises(ZeroDivisionError):
+        list(gpu._side_by_side(work, iter(range(1000))))
+    assert len(begun) < 100  # the rest is not begun
+
+    def given():
+        yield 1
+        raise ValueError("no more")
+
+    with pytest.raises(ValueError, match="no more"):
+        list(gpu._side_by_side(work, given()))
+
+
 @pytest.mark.parametrize("many", [1, 10**6], ids=["tested in processes", "tested in threads"])
 def test_every_trial_of_a_pretended_device_has_a_result(many, monkeypatch):
     def count_all_as_right(grid, block, told, shared_mem):

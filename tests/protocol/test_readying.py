@@ -35,6 +35,7 @@ def test_who_asks_for_a_data_set_waits_for_it_and_those_before_it() -> None:
         for name in ("one", "two", "three"):
             begun.append(name)
             yield f"prepared {name}"
+        begun.append("nobody")
 
     data = readying.Arriving(["one", "two", "three"], ready())
     assert (len(data), list(data), begun) == (3, ["one", "two", "three"], [])
@@ -43,6 +44,8 @@ def test_who_asks_for_a_data_set_waits_for_it_and_those_before_it() -> None:
     assert begun == ["one", "two"]
     with pytest.raises(KeyError):
         data["four"]
+    assert data["three"] == "prepared three"
+    assert begun[2:] == ["three", "nobody"]  # whoever makes them ready ends with the last
 
 
 def test_what_a_process_refuses_is_refused_here(dataset: Dataset, monkeypatch: pytest.MonkeyPatch) -> None:

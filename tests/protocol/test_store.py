@@ -67,6 +67,24 @@ def test_results_that_come_quickly_are_all_there_in_the_end(tmp_path: Path) -> N
         assert store.errors(["6", "7", "300"]) == {"6": None, "7": "Traceback"}
 
 
+def test_what_could_not_be_written_is_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    store, failures = Store(None), [StoreError("full"), StoreError("full")]
+    together = store._write_together
+
+    def fail_first(results: Any) -> None:
+        if failures:
+            raise failures.pop()
+        together(results)
+
+    monkeypatch.setattr(store, "_write_together", fail_first)
+    with store.writing() as write:
+        for at in range(3):
+            with suppress(StoreError):
+                write(str(at), {}, done(at))
+    assert sorted(store.read("012")) == ["0", "1", "2"]
+    store.close()
+
+
 def test_a_result_that_can_not_be_written_is_an_error() -> None:
     with (
         Store(None) as store,

@@ -131,6 +131,8 @@ def rank_auc(positive: Array, scores: Array, weights: Array | None = None) -> fl
     n_negative = len(positive) - n_positive
     if n_positive == 0 or n_negative == 0:
         return float("nan")
+    if np.isnan(scores).any():
+        return float("nan")
     order = np.argsort(scores)
     above = _ranks_of(positive[order], scores[order]) - n_positive * (n_positive + 1) / 2
     return float(above / (n_positive * n_negative))

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import time
 import traceback
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, as_completed, wait
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from contextlib import ExitStack
 from itertools import chain, groupby
+from threading import Event
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -70,7 +72,7 @@ def on_gpu(
 
     Networks of one data set train while the next is made ready.
     """
-    start = time.perf_counter()
+    start, stopped = time.perf_counter(), Event()
     by_training: dict[int, Underway] = {}
 
     def fleets() -> Iterator[Fleet]:
@@ -81,10 +83,13 @@ def on_gpu(
 
     def trained(fleet: Fleet) -> list[tuple[Underway, Watched, Future[dict[str, Selected]]]]:
         mine = [by_training.pop(id(run.training)) for run in fleet.runs]
-        pairs = zip(mine, _watched(fleet, mine), strict=True)
+        pairs = zip(mine, _watched(fleet, mine, stopped), strict=True)
         return [(one, watched, submit(one.trial.data, watched.best)) for one, watched in pairs]
 
-    with quietly(), pool_of_testers(data, workers, processes=len(networks) >= MANY) as submit:
+    with ExitStack() as stack:
+        stack.enter_context(quietly())
+        submit = stack.enter_context(pool_of_testers(data, workers, processes=len(networks) >= MANY))
+        stack.callback(stopped.set)  # first of all
         for one, watched, chosen in chain.from_iterable(_side_by_side(trained, fleets())):
             seconds = (time.perf_counter() - start) / len(networks)
             try:
@@ -97,16 +102,27 @@ def on_gpu(
                 yield one.trial, Result(None, traceback.format_exc(), seconds)
 
 
-def _side_by_side(work: Callable[[Given], Found], given: Iterable[Given]) -> Iterator[Found]:
-    """Yield what work makes of things, a few at a time, as it is done; one more is made ready meanwhile."""
-    with ThreadPoolExecutor(SIDE_BY_SIDE) as threads:
+def _side_by_side(work: Callable[[Given], Found], given: Iterator[Given]) -> Iterator[Found]:
+    """Yield what work makes of things, a few at a time, as it is done; meanwhile the next is made ready."""
+    threads, maker = ThreadPoolExecutor(SIDE_BY_SIDE), ThreadPoolExecutor(1)
+    try:
         running: set[Future[Found]] = set()
-        for each in given:
-            running.add(threads.submit(work, each))
-            while len(running) > SIDE_BY_SIDE:
-                done, running = wait(running, return_when=FIRST_COMPLETED)
-                yield from (future.result() for future in done)
-        yield from (future.result() for future in as_completed(running))
+        coming: Future[Given | None] | None = maker.submit(next, given, None)
+        while running or coming is not None:
+            takes = coming is not None and len(running) < SIDE_BY_SIDE
+            awaited: set[Future[Any]] = {*running, *([coming] if takes else ())}
+            for future in wait(awaited, return_when=FIRST_COMPLETED).done:
+                if future is not coming:
+                    running.remove(future)
+                    yield future.result()
+                elif (each := future.result()) is None:
+                    coming = None
+                else:
+                    running.add(threads.submit(work, each))
+                    coming = maker.submit(next, given, None)
+    finally:
+        for pool in (threads, maker):
+            pool.shutdown(wait=False, cancel_futures=True)
 
 
 def _underway(networks: Sequence[tuple[Trial, Any]], data: Mapping[str, Prepared]) -> Iterator[Underway]:
@@ -135,14 +151,14 @@ def _judged(validation: Judged, scaling: Scaling | None) -> tuple[Any, People]:
     return canonical(rows, X.shape[1]), People(people.own.astype(np.int64), labels)
 
 
-def _watched(fleet: Fleet, mine: Sequence[Underway]) -> list[Watched]:
+def _watched(fleet: Fleet, mine: Sequence[Underway], stopped: Event) -> list[Watched]:
     """Train from checkpoint to checkpoint; return each model's best by every criterion."""
     every = np.array([one.run.options.interval for one in mine])
     positive = np.array([one.positive for one in mine])
     judge = fleet.judges([one.judged for one in mine])
     checkpoints = np.zeros(len(mine), np.int64)
     best: list[dict[str, Best[Any]]] = [{} for _ in mine]
-    while (going := np.flatnonzero(fleet.steps < fleet.ends)).size:
+    while (going := np.flatnonzero(fleet.steps < fleet.ends)).size and not stopped.is_set():
         fleet.advance(np.minimum(fleet.steps - fleet.steps % every + every, fleet.ends))
         scored = scores_of(judge(going), fleet.spec.G, fleet.spec.K, positive[going])
         checkpoints[going] += 1

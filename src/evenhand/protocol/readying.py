@@ -24,14 +24,19 @@ class Arriving(Mapping[str, Prepared]):
 
     def __init__(self, keys: Iterable[str], ready: Iterator[Prepared]) -> None:
         self._there: dict[str, Prepared | None] = dict.fromkeys(keys)
+        self._last = next(reversed(self._there), None)
         self._coming = zip(tuple(self._there), ready, strict=True)
         self._lock = Lock()
 
     def __getitem__(self, key: str) -> Prepared:
+        if (there := self._there[key]) is not None:
+            return there
         with self._lock:
             while (found := self._there[key]) is None:
                 name, prepared = next(self._coming)
                 self._there[name] = prepared
+                if name == self._last:
+                    next(self._coming, None)  # so that whoever made them ready ends
             return found
 
     def __iter__(self) -> Iterator[str]:

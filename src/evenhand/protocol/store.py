@@ -7,7 +7,7 @@ import json
 import sqlite3
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Self
@@ -110,24 +110,27 @@ class Store:
         hundred transactions a second, a GPU trains more models than that.
         """
         waiting: list[tuple[str, Any, Result]] = []
+        problem: list[Exception] = []
 
         def write_what_waits() -> None:
             now = len(waiting)
-            self._write_together(waiting[:now])
-            del waiting[:now]  # only now: what could not be written is tried again with the next
+            try:
+                self._write_together(waiting[:now])
+                del waiting[:now]
+                problem.clear()
+            except Exception as error:  # these are tried again with the next, and when all is done
+                problem[:] = [error]
+
+        def write(key: str, what: Any, result: Result) -> None:
+            waiting.append((key, what, result))
+            writer.submit(write_what_waits)
+            if problem:
+                raise problem[0]
 
         with ThreadPoolExecutor(1) as writer:
-            written: list[Future[None]] = []
-
-            def write(key: str, what: Any, result: Result) -> None:
-                waiting.append((key, what, result))
-                while written and written[0].done():
-                    written.pop(0).result()  # raises what went wrong
-                written.append(writer.submit(write_what_waits))
-
             yield write
-        for each in written:
-            each.result()
+        if problem:
+            raise problem[0]
 
     def _write_together(self, results: Sequence[tuple[str, Any, Result]]) -> None:
         rows = [

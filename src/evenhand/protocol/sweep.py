@@ -147,7 +147,7 @@ class Sweep:
         named = {dataset.name: dataset for dataset in self.datasets}
         if engine == "cuda":
             shown.say("Data sets are made ready while the first networks train.")
-            pending.sort(key=lambda trial: -len(named[trial.dataset]))
+            pending.sort(key=lambda trial: (-len(named[trial.dataset]), trial.dataset))
         wanted = {trial.data: (named[trial.dataset], trial.seed) for trial in pending}
         data = all_ready(wanted, self.split, processes=engine in ("processes", "cuda"), workers=workers)
         if engine != "cuda":

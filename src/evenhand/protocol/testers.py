@@ -45,8 +45,11 @@ def pool_of_testers(data: Mapping[str, Prepared], workers: int, *, processes: bo
                     joblib.dump((data[key].test, data[key].neighbours), path)
             return path
 
-        with ProcessPoolExecutor(workers, env=ONE_THREAD) as pool:
+        pool = ProcessPoolExecutor(workers, env=ONE_THREAD)
+        try:
             yield lambda key, best: pool.submit(_tested, file_of(key), best)
+        finally:
+            pool.shutdown(kill_workers=True)  # what still runs, nobody waits for any more
 
 
 def _tested(path: Path, best: Mapping[str, Best[Any]]) -> Chosen:

@@ -121,7 +121,7 @@ SHAPES = [
     {"n_groups": 1}, {"n_groups": 3, "n_labels": 3}, {"n_groups": 4, "n_labels": 5, "n_hidden": 7},
     {"n_groups": 5, "n_labels": 6, "n_hidden": 40}, {"n_hidden": 5}, {"n_hidden": 10}, {"n_hidden": 40}, {"n_hidden": 70},
     {"dense": True, "n_features": 9}, {"dense": True, "n_features": 90}, {"filled": 0.9, "n_features": 200},
-    {"weighted": True}, {"n_labels": 7, "n_hidden": 3},
+    {"weighted": True}, {"n_labels": 7, "n_hidden": 3}, {"n_groups": 3, "n_hidden": 35}, {"n_groups": 5, "n_hidden": 33},
 ]  # fmt: skip
 
 
@@ -271,7 +271,8 @@ def test_a_bandit_without_groups_and_one_that_diverges():
     [
         {}, {"n_groups": 3, "n_labels": 4, "n_hidden": 40}, {"filled": 0.9, "n_features": 200},
         {"dense": True, "n_features": 100}, {"dense": True, "n_features": 100, "n_hidden": 40},
-        {"dense": True, "n_features": 100, "n_groups": 5, "n_labels": 3, "n_hidden": 50},
+        {"dense": True, "n_features": 100, "n_groups": 5, "n_labels": 3, "n_hidden": 50}, {"n_groups": 3, "n_hidden": 35},
+        {"n_features": 724, "n_hidden": 40, "filled": 0.01, "expected": False},
     ],
 )  # fmt: skip
 def test_decisions_about_others_are_counted(shape):

@@ -87,6 +87,18 @@ def test_units_and_columns_are_shared_out(n_hidden, shared_out):
     assert layout(2, n_hidden, 65)["NNZ"] == layout(9, 40, 60)["NNZ"] == 0  # longer than can be kept
 
 
+def test_policies_beyond_short_addresses_are_read_by_long_ones():
+    _, policies = spec("likelihood", n_hidden=20)
+    people, terms = (
+        People(np.zeros(4, np.int64), np.zeros(4, np.int64)),
+        pack_terms(as_reward("likelihood"), 1.0, 2),
+    )
+    for n_features, columns in ((20_000_000, 14), (30_000_000, 0)):
+        wide = policies._replace(W1=np.broadcast_to(np.float32(0), (2, n_features, 20)))
+        made = spec_of(wide, people, terms, PLAIN, most_columns=13, room=ROOM)
+        assert (made.PLACED, made.NNZ, made.pitch) == (NOWHERE, columns, columns)
+
+
 def test_models_share_a_block_where_more_of_them_fit_so():
     def side_by_side(options, n_hidden):
         made, _ = spec("correctness + kl", n_features=102, n_hidden=n_hidden, columns=13, options=options)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from evenhand.bandits.cuda import packing
-from evenhand.bandits.cuda.spec import Spec, spec_of
+from evenhand.bandits.cuda.spec import NOWHERE, Spec, spec_of
 from evenhand.bandits.kernels.structs import People, Rows
 from evenhand.bandits.training import Run, diverged
 from evenhand.cuda import cupy
@@ -157,8 +157,11 @@ class Fleet:
             table, (who, _) = self.tables.table(matrix, spec.pitch), self.tables.people(people)
             one["rows"], one["starts"], one["who"] = table.pairs.data.ptr, table.starts.data.ptr, who.data.ptr
             one["n"], one["d"] = len(people.labels), matrix.shape[1]
-        kernel = compiled("judge", spec.for_judging())
-        room = 4 * (-(-cells // 4) * 4 + self.on_device["policies"].shape[1] * (spec.PLACED > 0))
+        judging, room = spec.for_judging(), 16 * -(-cells // 4)
+        near = 4 * self.on_device["policies"].shape[1] * (spec.PLACED > 0)
+        if room + near > cp.cuda.Device().attributes["MaxSharedMemoryPerBlockOptin"]:
+            judging, near = judging._replace(PLACED=NOWHERE), 0
+        kernel, room = compiled("judge", judging), room + near
 
         def judge(which: Any) -> Any:
             with self.stream:

@@ -131,7 +131,7 @@ __device__ __forceinline__ void conclude(const Small& small, const Lane& me, flo
   for (int i = 0; i < M; i++) {
     logits[i] = 0.f;
 #if TAIL
-    logits[i] = me.half == 0 && me.lane % G == i % G ? hidden[N] * small.tail[i / G] : 0.f;
+    logits[i] = me.half == 0 && me.dealt % G == i % G ? hidden[N] * small.tail[i / G] : 0.f;
 #endif
     #pragma unroll
     for (int u = 0; u < U; u++) logits[i] = fmaf(hidden[u * G + i % G], small.w2[u * M + i], logits[i]);

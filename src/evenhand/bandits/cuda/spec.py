@@ -159,6 +159,7 @@ def spec_of(
             "groups there: use engine='cpu'."
         )
     direct = options.batch_size == 1 and not options.adam and options.weight_decay == 0
+    # Moments are read once a batch. If it is large, more models side by side are worth more.
     large = options.batch_size >= LARGE or not options.adam
     gains = terms.correctness.gains
     mask = terms.rates.mask
@@ -184,9 +185,10 @@ def spec_of(
     )
     n_features = policies.W1.shape[1]
     own = 0 if direct else OWN
-    # Moments are read once a batch: in large ones, more models side by side are worth more than them near by.
     while spec.PLACED and spec.shared_bytes(n_features) + own > room:
         spec = spec._replace(PLACED=spec.PLACED - 1)
+    if not spec.PLACED and 4 * spec.policies(n_features) >= 2**32:  # more than short addresses reach
+        spec = spec._replace(**layout(n_groups, n_hidden, MOST_COLUMNS + 1))
     if spec.PLACED == MOMENTS and 2 * (spec.shared_bytes(n_features) + own + RESERVED) > room + RESERVED:
         spec = spec._replace(WARPS=8)  # a model that has a multiprocessor to itself
     needed = 255 if n_groups * n_actions > 4 else 96 if direct else 160

@@ -113,6 +113,7 @@ train(const Model* models, const int count, const int room_each) {
 #if AHEAD
   Columns columns;
   open(columns, ring, base, me);
+  __syncwarp();  // the first row that is sent takes its place
 #endif
 #else
   #define ARRIVE
@@ -257,12 +258,12 @@ train(const Model* models, const int count, const int room_each) {
       float back[SLOTS];
       #pragma unroll
       for (int j = 0; j < SLOTS; j++) {
-        const float mine = j < N ? gains[j % G] : pick<G>(gains, me.lane % G);
+        const float mine = j < N ? gains[j % G] : pick<G>(gains, me.dealt % G);
         back[j] = 0.f;
         #pragma unroll
         for (int k = 0; k < KL; k++) {
           const int at = (j / G) * M + k * G + j % G;
-          const float move = j < N ? moves[k * G + j % G] : pick<G>(moves + k * G, me.lane % G);
+          const float move = j < N ? moves[k * G + j % G] : pick<G>(moves + k * G, me.dealt % G);
           const float weight = j < N ? small.w2[at] : small.tail[k];
           back[j] = fmaf(move, hidden[j] > 0.f ? (K == 2 ? 2.f : 1.f) * weight : 0.f, back[j]);
           float& moved_too = j < N ? target.w2[at] : target.tail[k];
