@@ -20,6 +20,7 @@
     python experiments/search_strategies.py
     evenhand reproduce
     evenhand reproduce --full --seeds 100 --out results/hundred …    # the command that reproduction-100.md names
+    evenhand reproduce --full --seeds 100 --out results/hundred-control …    # and reproduction-100-control.md
     python experiments/publish.py
 
 A block of README.md begins with `<!-- generated: NAME -->` and ends with `<!-- end -->`; it holds docs/generated/NAME.md.
@@ -546,7 +547,6 @@ PAGES: dict[str, Callable[[], str]] = {
     "defaults": defaults,
     "tried": tried,
     "reproduction": reproduction,
-    "reproduction-100": lambda: reproduction("hundred"),
     "ends": ends,
     "part-way": part_way,
     "sceptic": sceptic,
@@ -562,6 +562,7 @@ PAGES: dict[str, Callable[[], str]] = {
 def main() -> None:
     import boosted_pages  # these need this file's functions
     import gpu_pages
+    import hundred_pages
     import selective_pages
     import serving_pages
 
@@ -570,6 +571,7 @@ def main() -> None:
         **PAGES,
         **boosted_pages.PAGES,
         **gpu_pages.PAGES,
+        **hundred_pages.PAGES,
         **selective_pages.PAGES,
         **serving_pages.PAGES,
     }.items():
