@@ -30,8 +30,8 @@ def counted(
 
     Returns
     -------
-    counts : array of int, (ways, groups, labels, actions)
-        People.
+    counts : array of int, (ways, groups, labels, labels)
+        People, by their label and by what is decided.
     apart : array, (ways, people)
         The share of a person's neighbours who get another decision.
     gaps : array, (people,)
@@ -42,7 +42,7 @@ def counted(
     n, n_groups, n_actions = said.shape
     n_ways, k = n_groups + 2, neighbours.shape[1]
     decided = np.empty((n, n_ways), np.int64)
-    counts = np.zeros((n_ways, n_groups, n_labels, n_actions), np.int64)
+    counts = np.zeros((n_ways, n_groups, n_labels, n_labels), np.int64)
     gaps, flips, sound = np.zeros(n), 0, True
     for i in range(n):
         mine = own[i]

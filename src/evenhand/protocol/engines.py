@@ -11,7 +11,6 @@ and a worker that dies costs its running trials another try.
 from __future__ import annotations
 
 import contextlib
-import functools
 import importlib
 import itertools
 import tempfile
@@ -25,6 +24,7 @@ import joblib
 from joblib.externals.loky import ProcessPoolExecutor
 
 from evenhand.checks import integer, one_of
+from evenhand.protocol.testers import from_file
 from evenhand.protocol.trial import Prepared, Result, Trial, quietly
 
 TRIES = 3  # of a trial whose worker dies
@@ -74,15 +74,8 @@ def _threads(trials: Iterator[Trial], data: Data, workers: int, address: None) -
         yield from pool(joblib.delayed(run)(trial) for trial in trials)
 
 
-@functools.lru_cache(maxsize=8)
-def _from_file(path: Path) -> Prepared:
-    """Map a data set into this worker's memory, once; processes share the pages."""
-    prepared: Prepared = joblib.load(path, mmap_mode="r")
-    return prepared
-
-
 def _run_from_file(folder: Path, trial: Trial) -> Result:
-    return _run_quietly(_from_file(folder / f"{trial.data}.joblib"), trial)
+    return _run_quietly(from_file(folder / f"{trial.data}.joblib"), trial)
 
 
 def _processes(trials: Iterator[Trial], data: Data, workers: int, address: None) -> Iterator[Finished]:

@@ -7,10 +7,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from evenhand.arrays import Codes
-from evenhand.metrics import Answers
+from evenhand.metrics import Answers, rates
+from evenhand.metrics.counts import Counts
 from evenhand.metrics.divergence import SMALLEST
 from evenhand.metrics.individual import check_distributions
-from evenhand.metrics.rates import filled
 from evenhand.metrics.scores import rank_auc
 from evenhand.protocol.counting import counted
 
@@ -42,15 +42,13 @@ def measured(answers: Answers, neighbours: Codes) -> Measured:
     counts, apart, gaps, flips = counted(said, logs, own, truth, neighbours, n_labels)
     if flips < 0:
         check_distributions(said, "probabilities_by_group", 3)  # which says what is wrong
-    people, sizes = len(own), counts[0].sum(axis=(1, 2))
-    chosen, right = counts[..., positive].sum(axis=2), np.trace(counts, axis1=2, axis2=3).sum(axis=1)
-    here = sizes > 0
-    shares = np.divide(*filled(chosen[:, here, None], sizes[here, None], answers.min_group))[..., 0]
+    people, here = len(own), counts[0].any(axis=(1, 2))  # a group that has nobody here is left out
+    ways = Counts(counts[:, here], answers.groups, answers.labels, positive, answers.min_group)
     columns = (
-        right / people, shares.max(axis=1) - shares.min(axis=1), 1 - apart.mean(axis=1),
-        chosen.sum(axis=1) / people,
+        rates.accuracy(ways), rates.discrimination(ways), 1 - apart.mean(axis=1),
+        counts[..., positive].sum(axis=(1, 2)) / people,
     )  # fmt: skip
-    names = [*(f"Model {group}" for group in range(len(sizes))), "Reversed Model", "Original Model"]
+    names = [*(f"Model {group}" for group in range(len(here))), "Reversed Model", "Original Model"]
     study = [dict(zip(STUDIED, row, strict=True)) for row in np.column_stack(columns).tolist()]
     accuracy, discrimination, consistency, positive_rate = study[-1].values()
     metrics = {
@@ -60,19 +58,11 @@ def measured(answers: Answers, neighbours: Codes) -> Measured:
         "flip_rate": flips / people,
         "delta": accuracy - discrimination,
         "consistency": consistency,
-        "balanced_accuracy": _balanced_accuracy(counts[-1].sum(axis=0)),
+        "balanced_accuracy": float(rates.balanced_accuracy(ways)[-1]),
         "auc": rank_auc(truth == positive, said[np.arange(people), own, positive]),
         "gap": float(gaps.round(12).mean()),  # rounded as in `metric_free_gap`
     }
     return Measured(metrics, dict(zip(names, study, strict=True)))
-
-
-def _balanced_accuracy(joint: Codes) -> float:
-    """Return the mean, over the labels that occur, of the share of decisions that equal them."""
-    sizes = joint.sum(axis=1)
-    right = np.zeros(len(sizes))
-    right[: joint.shape[1]] = np.diagonal(joint)
-    return float(np.mean(right[sizes > 0] / sizes[sizes > 0]))
 
 
 def curve(model: Any) -> dict[str, list[float]] | None:

@@ -7,12 +7,11 @@ import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from threading import Lock
-from typing import Any
 
 import joblib
 from joblib.externals.loky import ProcessPoolExecutor
 
-from evenhand.protocol.testers import ONE_THREAD
+from evenhand.protocol.testers import ONE_THREAD, from_file
 from evenhand.protocol.trial import Prepared, make_ready
 from evenhand.tables.dataset import Dataset
 
@@ -77,14 +76,9 @@ def _in_processes(wanted: Mapping[str, tuple[Dataset, int]], how: str, workers: 
         with ProcessPoolExecutor(workers, env=ONE_THREAD) as pool:
             seeds = [seed for _, seed in wanted.values()]
             for path in pool.map(functools.partial(_ready_in_file, how), given, seeds, into):
-                yield joblib.load(path, mmap_mode="c")
+                yield joblib.load(path, mmap_mode="c")  # not kept: whoever asked keeps it
 
 
 def _ready_in_file(how: str, given: Path, seed: int, into: Path) -> Path:
-    joblib.dump(make_ready(_from_file(given), seed, how), into)
+    joblib.dump(make_ready(from_file(given), seed, how), into)
     return into
-
-
-@functools.lru_cache(maxsize=4)
-def _from_file(path: Path) -> Any:
-    return joblib.load(path)

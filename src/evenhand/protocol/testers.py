@@ -53,9 +53,10 @@ def pool_of_testers(data: Mapping[str, Prepared], workers: int, *, processes: bo
 
 
 def _tested(path: Path, best: Mapping[str, Best[Any]]) -> Chosen:
-    return tested(best, *_from_file(path))
+    return tested(best, *from_file(path))
 
 
 @functools.lru_cache(maxsize=16)
-def _from_file(path: Path) -> Any:
+def from_file(path: Path) -> Any:
+    """Map what a file holds into this worker's memory, once; processes share the pages nobody writes to."""
     return joblib.load(path, mmap_mode="c")

@@ -1,5 +1,5 @@
-// A block trains one model with WARPS warps, or, person by person, as many models as it has warps, each in `room` floats
-// of shared memory: the driver keeps some of it from every block, and so one block with all models has place for more.
+// A block trains one model with WARPS warps, or, person by person, as many models as it has warps, each in `room_each`
+// floats of shared memory: the driver keeps some of it from every block, so one block with all models has place for more.
 extern "C" __global__ void __launch_bounds__(32 * WARPS * MATES, BLOCKS)
 train(const Model* models, const int count, const int room_each) {
   extern __shared__ __align__(16) float shared[];
