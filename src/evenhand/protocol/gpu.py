@@ -7,7 +7,7 @@ import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import ExitStack
-from itertools import chain, groupby
+from itertools import chain, groupby, islice
 from threading import Event
 from typing import Any, NamedTuple, TypeVar
 
@@ -29,6 +29,7 @@ from evenhand.protocol.testers import pool_of_testers
 from evenhand.protocol.trial import Prepared, Result, Selected, Trial, quietly, seed_of, told
 
 SIDE_BY_SIDE = 4  # fleets: while one is being scored, the others train
+AT_ONCE = 1000  # networks made ready together: the first ones train while data sets of the next are prepared
 MANY = 500  # networks from which on processes that test them are worth the seconds they take to start
 Given = TypeVar("Given")
 Found = TypeVar("Found")
@@ -70,14 +71,14 @@ def on_gpu(
 ) -> Iterator[tuple[Trial, Result]]:
     """Train networks, and yield each trial with what `Trial.run` returns; as many workers test them.
 
-    Networks of one data set train while the next is made ready.
+    Some of them train while the next are made ready.
     """
     start, stopped = time.perf_counter(), Event()
     by_training: dict[int, Underway] = {}
 
     def fleets() -> Iterator[Fleet]:
-        for _, members in groupby(networks, key=lambda one: one[0].dataset):
-            underway = list(_underway(list(members), data))
+        for members in _portions(networks):
+            underway = list(_underway(members, data))
             by_training.update({id(one.run.training): one for one in underway})
             yield from fleets_of([one.run for one in underway], [one.judged[0] for one in underway])
 
@@ -100,6 +101,13 @@ def on_gpu(
                 yield one.trial, Result(found, None, seconds)
             except Exception:  # as in `Trial.run`: the other trials go on
                 yield one.trial, Result(None, traceback.format_exc(), seconds)
+
+
+def _portions(networks: Sequence[tuple[Trial, Any]]) -> Iterator[list[tuple[Trial, Any]]]:
+    """Yield networks in their order, some at a time, and those of one data set."""
+    for _, alike in groupby(networks, key=lambda one: one[0].dataset):
+        while portion := list(islice(alike, AT_ONCE)):
+            yield portion
 
 
 def _side_by_side(work: Callable[[Given], Found], given: Iterator[Given]) -> Iterator[Found]:

@@ -89,11 +89,21 @@ def make_ready(dataset: Dataset, seed: int, how: str) -> Prepared:
 
     def judged(part: Part) -> Judged:
         own = codes_of(part.s, len(part.s), groups)
-        people = Answers(labels, groups.tolist(), own, y=part.y, pos_label=parts.pos_label)
+        people = Answers(labels, groups.tolist(), own, y=_in_place(part.y), pos_label=parts.pos_label)
         return Judged(part.X, people)
 
-    train = parts.train
-    return Prepared(train.X, train.y, train.s, judged(parts.validation), judged(parts.test), neighbours)
+    X, y, s = parts.train.X, _in_place(parts.train.y), _in_place(parts.train.s)
+    return Prepared(X, y, s, judged(parts.validation), judged(parts.test), neighbours)
+
+
+def _in_place(values: Array) -> Array:
+    """Return strings beside one another, not as objects: a file of those is read one by one.
+
+    >>> [_in_place(np.array(values, dtype=object)).dtype.kind for values in (["no", "yes"], [1, "yes"])]
+    ['U', 'O']
+    """
+    beside = values.astype(str) if values.dtype == object else values
+    return beside if np.array_equal(beside, values) else values
 
 
 def _check_training(parts: Parts, where: str, how: str) -> None:
