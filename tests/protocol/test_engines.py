@@ -127,10 +127,10 @@ def test_data_is_read_once_a_worker_not_once_a_trial(
     loads = []
     real = engines.joblib.load
     monkeypatch.setattr(engines.joblib, "load", lambda *a, **k: loads.append(a) or real(*a, **k))
-    engines.joblib.dump(data["d"], tmp_path / "d.joblib")
-    trial = all_trials()[0]
+    path, trial = engines.in_file(data, "d", tmp_path), all_trials()[0]
     for _ in range(3):
-        engines._run_from_file(tmp_path, trial)
+        assert engines.in_file(data, "d", tmp_path) == path
+        engines._run_from_file(path, trial)
     assert len(loads) == 1
 
 

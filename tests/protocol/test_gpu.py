@@ -95,7 +95,7 @@ def test_what_runs_side_by_side_comes_as_it_is_done_and_errors_come_through():
         list(gpu._side_by_side(work, given()))
 
 
-@pytest.mark.parametrize("many", [1, 10**6], ids=["tested in processes", "tested in threads"])
+@pytest.mark.parametrize("many", [1, 10**6], ids=["with processes", "with threads"])
 def test_every_trial_of_a_pretended_device_has_a_result(many, monkeypatch):
     def count_all_as_right(grid, block, told, shared_mem):
         for judged in np.asarray(told[0]).view(packing.JUDGED):
@@ -103,15 +103,16 @@ def test_every_trial_of_a_pretended_device_has_a_result(many, monkeypatch):
 
     order, underway = [], gpu._underway
 
-    def noted(members, data):
-        order.append(members[0][0].dataset)
-        return underway(members, data)
+    def noted(members, *given):
+        order.append((members[0][0].dataset, len(members)))
+        return underway(members, *given)
 
     kernels = {"judge": count_all_as_right, "train": lambda *told, **how: None}
     monkeypatch.setattr(fleet, "cupy", lambda: Pretended())
     monkeypatch.setattr(fleet, "compiled", lambda name, spec: kernels[name])
     monkeypatch.setattr(gpu, "_underway", noted)
     monkeypatch.setattr(gpu, "MANY", many)
+    monkeypatch.setattr(gpu, "AT_ONCE", 7)
     fleet._multiprocessors.cache_clear()
     small, large = people(300), replace(people(600), name="more people")
     told = Told()
@@ -121,7 +122,8 @@ def test_every_trial_of_a_pretended_device_has_a_result(many, monkeypatch):
     assert sweep.failures().empty
     assert len(found) == 2 * 2 * 3 * len(CRITERIA)
     assert set(found["engine"][found["method"] != "LR"]) == {"cuda"}
-    assert order == ["more people", "people"]  # the largest first
+    # The largest first, and some at a time.
+    assert order == [("more people", 7), ("more people", 3), ("people", 7), ("people", 3)]
     assert len(told.labels) == 24
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,9 @@ from evenhand.datasets import Dataset
 from evenhand.protocol import readying
 
 
-def test_processes_make_the_same_of_data_sets(dataset: Dataset, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_processes_make_the_same_of_data_sets(
+    dataset: Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     wanted = {f"seed {seed}": (dataset, seed) for seed in range(3)}
 
     def made(*, processes: bool) -> readying.Arriving:
@@ -26,6 +29,11 @@ def test_processes_make_the_same_of_data_sets(dataset: Dataset, monkeypatch: pyt
     for key, prepared in found.items():
         for name in ("X", "y", "s", "neighbours"):
             np.testing.assert_array_equal(getattr(prepared, name), getattr(expected[key], name))
+    path = readying.in_file(found, "seed 1", tmp_path)
+    assert path.exists()  # the file that it came in
+    assert not list(tmp_path.iterdir())
+    del found
+    assert not path.exists()
 
 
 def test_who_asks_for_a_data_set_waits_for_it_and_those_before_it() -> None:

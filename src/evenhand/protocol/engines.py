@@ -24,7 +24,7 @@ import joblib
 from joblib.externals.loky import ProcessPoolExecutor
 
 from evenhand.checks import integer, one_of
-from evenhand.protocol.testers import from_file
+from evenhand.protocol.readying import from_file, in_file
 from evenhand.protocol.trial import Prepared, Result, Trial, quietly
 
 TRIES = 3  # of a trial whose worker dies
@@ -74,8 +74,8 @@ def _threads(trials: Iterator[Trial], data: Data, workers: int, address: None) -
         yield from pool(joblib.delayed(run)(trial) for trial in trials)
 
 
-def _run_from_file(folder: Path, trial: Trial) -> Result:
-    return _run_quietly(from_file(folder / f"{trial.data}.joblib"), trial)
+def _run_from_file(path: Path, trial: Trial) -> Result:
+    return _run_quietly(from_file(path), trial)
 
 
 def _processes(trials: Iterator[Trial], data: Data, workers: int, address: None) -> Iterator[Finished]:
@@ -87,10 +87,7 @@ def _processes(trials: Iterator[Trial], data: Data, workers: int, address: None)
     tries: Counter[str] = Counter()
     again: deque[Trial] = deque()
     running: dict[Any, Trial] = {}
-    with tempfile.TemporaryDirectory(prefix="evenhand-", ignore_cleanup_errors=True) as name:
-        folder = Path(name)
-        for key, prepared in data.items():
-            joblib.dump(prepared, folder / f"{key}.joblib")
+    with tempfile.TemporaryDirectory(prefix="evenhand-", ignore_cleanup_errors=True) as folder:
         pool = ProcessPoolExecutor(workers)
         try:
             while True:
@@ -98,7 +95,7 @@ def _processes(trials: Iterator[Trial], data: Data, workers: int, address: None)
                     trial = again.popleft() if again else next(trials, None)
                     if trial is None:
                         break
-                    running[_submitted(pool, folder, trial)] = trial
+                    running[_submitted(pool, in_file(data, trial.data, folder), trial)] = trial
                 if not running:
                     return
                 dead = []
@@ -118,25 +115,25 @@ def _processes(trials: Iterator[Trial], data: Data, workers: int, address: None)
                     if tries[trial.key] < TRIES:
                         again.append(trial)
                     else:
-                        yield trial, _alone(folder, trial)
+                        yield trial, _alone(in_file(data, trial.data, folder), trial)
         finally:
             pool.shutdown(kill_workers=True)
 
 
-def _submitted(pool: ProcessPoolExecutor, folder: Path, trial: Trial) -> Future[Result]:
+def _submitted(pool: ProcessPoolExecutor, path: Path, trial: Trial) -> Future[Result]:
     """Hand a trial out; if the pool has died meanwhile, the future says so, as if it died a moment later."""
     try:
-        future: Future[Result] = pool.submit(_run_from_file, folder, trial)
+        future: Future[Result] = pool.submit(_run_from_file, path, trial)
     except BrokenExecutor as error:
         future = Future()
         future.set_exception(error)
     return future
 
 
-def _alone(folder: Path, trial: Trial) -> Result:
+def _alone(path: Path, trial: Trial) -> Result:
     pool = ProcessPoolExecutor(1)
     try:
-        return _submitted(pool, folder, trial).result()
+        return _submitted(pool, path, trial).result()
     except BrokenExecutor as error:
         return died(str(error).splitlines()[0])
     finally:

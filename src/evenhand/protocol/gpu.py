@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import pickle
+import tempfile
 import time
 import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import ExitStack
 from itertools import chain, groupby, islice
+from pathlib import Path
 from threading import Event
 from typing import Any, NamedTuple, TypeVar
 
@@ -25,20 +28,21 @@ from evenhand.bandits.training import Run
 from evenhand.metrics.networks import Frozen
 from evenhand.network import Network
 from evenhand.protocol.selection import Best, Judged, Scores
-from evenhand.protocol.testers import pool_of_testers
-from evenhand.protocol.trial import Prepared, Result, Selected, Trial, quietly, seed_of, told
+from evenhand.protocol.trial import Prepared, Result, Selected, Trial, quietly, seed_of, tested, told
+from evenhand.protocol.workers import Submit, pool_of_workers
 
-SIDE_BY_SIDE = 4  # fleets: while one is being scored, the others train
-AT_ONCE = 1000  # networks made ready together: the first ones train while data sets of the next are prepared
-MANY = 500  # networks from which on processes that test them are worth the seconds they take to start
+SIDE_BY_SIDE = 12  # fleets: while one is being scored, the others train
+AT_ONCE = 600  # networks made ready together: the first ones train while data sets of the next are prepared
+MANY = (
+    500  # networks from which on processes that ready and test them are worth the seconds they take to start
+)
 Given = TypeVar("Given")
 Found = TypeVar("Found")
 
 
 class Underway(NamedTuple):
-    """A trial in training, and the people that its checkpoints are scored on, as the kernels read them."""
+    """A model in training, and the people that its checkpoints are scored on, as the kernels read them."""
 
-    trial: Trial
     model: Any
     run: Run
     scaling: Scaling | None
@@ -69,38 +73,42 @@ def networks_among(trials: Iterator[Trial]) -> tuple[list[tuple[Trial, Any]], li
 def on_gpu(
     networks: Sequence[tuple[Trial, Any]], data: Mapping[str, Prepared], workers: int
 ) -> Iterator[tuple[Trial, Result]]:
-    """Train networks, and yield each trial with what `Trial.run` returns; as many workers test them.
+    """Train networks, and yield each trial with what `Trial.run` returns.
 
-    Some of them train while the next are made ready.
+    Some of them train while as many workers make the next ready, and test those that are done.
     """
     start, stopped = time.perf_counter(), Event()
-    by_training: dict[int, Underway] = {}
+    by_training: dict[int, tuple[Trial, Underway]] = {}
 
     def fleets() -> Iterator[Fleet]:
         for members in _portions(networks):
-            underway = list(_underway(members, data))
-            by_training.update({id(one.run.training): one for one in underway})
-            yield from fleets_of([one.run for one in underway], [one.judged[0] for one in underway])
+            underway = list(_underway(members, submit, folder))
+            by_training.update({id(one.run.training): (trial, one) for trial, one in underway})
+            yield from fleets_of([one.run for _, one in underway], [one.judged[0] for _, one in underway])
 
-    def trained(fleet: Fleet) -> list[tuple[Underway, Watched, Future[dict[str, Selected]]]]:
+    def trained(fleet: Fleet) -> list[tuple[Trial, Underway, Watched, Future[dict[str, Selected]]]]:
         mine = [by_training.pop(id(run.training)) for run in fleet.runs]
         pairs = zip(mine, _watched(fleet, mine, stopped), strict=True)
-        return [(one, watched, submit(one.trial.data, watched.best)) for one, watched in pairs]
+        return [(*each, watched, submit(_tested, each[0].data, watched.best)) for each, watched in pairs]
 
     with ExitStack() as stack:
         stack.enter_context(quietly())
-        submit = stack.enter_context(pool_of_testers(data, workers, processes=len(networks) >= MANY))
+        many, folder = len(networks) >= MANY, None
+        if many:
+            own = tempfile.TemporaryDirectory(prefix="evenhand-", ignore_cleanup_errors=True)
+            folder = stack.enter_context(own)
+        submit = stack.enter_context(pool_of_workers(data, workers, processes=many))
         stack.callback(stopped.set)  # first of all
-        for one, watched, chosen in chain.from_iterable(_side_by_side(trained, fleets())):
+        for trial, one, watched, chosen in chain.from_iterable(_side_by_side(trained, fleets())):
             seconds = (time.perf_counter() - start) / len(networks)
             try:
                 if watched.error is not None:
                     raise watched.error
                 has_run_on_gpu(one.model, one.run, one.scaling)
                 found = told(chosen.result(), watched.checkpoints, one.model)
-                yield one.trial, Result(found, None, seconds)
+                yield trial, Result(found, None, seconds)
             except Exception:  # as in `Trial.run`: the other trials go on
-                yield one.trial, Result(None, traceback.format_exc(), seconds)
+                yield trial, Result(None, traceback.format_exc(), seconds)
 
 
 def _portions(networks: Sequence[tuple[Trial, Any]]) -> Iterator[list[tuple[Trial, Any]]]:
@@ -133,22 +141,60 @@ def _side_by_side(work: Callable[[Given], Found], given: Iterator[Given]) -> Ite
             pool.shutdown(wait=False, cancel_futures=True)
 
 
-def _underway(networks: Sequence[tuple[Trial, Any]], data: Mapping[str, Prepared]) -> Iterator[Underway]:
-    """Make every trial ready; people of one split are checked and sent once."""
+def _underway(
+    networks: Sequence[tuple[Trial, Any]], submit: Submit, folder: str | None
+) -> Iterator[tuple[Trial, Underway]]:
+    """Have every model made ready; people of one split are checked and sent once.
+
+    From workers in other processes they come as files in the folder.
+    """
     alike: dict[tuple[str, int | None], list[tuple[Trial, Any]]] = {}
     for trial, model in networks:
         alike.setdefault((trial.data, trial.method.most_people), []).append((trial, model))
-    for (key, most_people), members in alike.items():
-        prepared, people = data[key], slice(most_people)
-        given = {"sensitive_features": prepared.s[people]}
-        models = [model for _, model in members]
-        ready = ready_together(models, prepared.X[people], prepared.y[people], given)
-        scaled: dict[int, tuple[Any, People]] = {}
-        for (trial, model), (run, scaling) in zip(members, ready, strict=True):
-            if id(scaling) not in scaled:
-                scaled[id(scaling)] = _judged(prepared.validation, scaling)
-            positive = prepared.validation.people.labels.index(prepared.validation.people.pos_label)
-            yield Underway(trial, model, run, scaling, scaled[id(scaling)], positive)
+    ready = [
+        submit(_ready, key, [model for _, model in members], most_people)
+        if folder is None
+        else submit(_ready_in_file, key, folder, [model for _, model in members], most_people)
+        for (key, most_people), members in alike.items()
+    ]
+    for members, future in zip(alike.values(), ready, strict=True):
+        underway = future.result() if folder is None else _from_file(future.result())
+        yield from zip([trial for trial, _ in members], underway, strict=True)
+
+
+def _ready(prepared: Prepared, models: list[Any], most_people: int | None) -> list[Underway]:
+    """Return models of one split ready to be trained."""
+    people, validation = slice(most_people), prepared.validation
+    given = {"sensitive_features": prepared.s[people]}
+    ready = ready_together(models, prepared.X[people], prepared.y[people], given)
+    scaled = {id(scaling): _judged(validation, scaling) for _, scaling in ready}
+    positive = validation.people.labels.index(validation.people.pos_label)
+    pairs = zip(models, ready, strict=True)
+    return [Underway(model, run, scaling, scaled[id(scaling)], positive) for model, (run, scaling) in pairs]
+
+
+def _ready_in_file(prepared: Prepared, folder: str, *given: Any) -> Path:
+    """Write what `_ready` returns into a file of the folder: pipes are slow with so much of it."""
+    ready = [one._replace(run=_sendable(one.run)) for one in _ready(prepared, *given)]
+    descriptor, path = tempfile.mkstemp(dir=folder)
+    with open(descriptor, "wb") as file:
+        pickle.dump(ready, file, pickle.HIGHEST_PROTOCOL)
+    return Path(path)
+
+
+def _sendable(run: Run) -> Run:
+    """Return a run without the function of `Custom`, which is compiled here, and which no GPU calls."""
+    return run._replace(terms=run.terms._replace(custom=run.terms.custom._replace(function=None)))
+
+
+def _from_file(path: Path) -> list[Underway]:
+    found: list[Underway] = pickle.loads(path.read_bytes())  # our own worker's, in a folder of our own
+    path.unlink()
+    return found
+
+
+def _tested(prepared: Prepared, best: Mapping[str, Best[Any]]) -> dict[str, Selected]:
+    return tested(best, prepared.test, prepared.neighbours)
 
 
 def _judged(validation: Judged, scaling: Scaling | None) -> tuple[Any, People]:
@@ -159,31 +205,36 @@ def _judged(validation: Judged, scaling: Scaling | None) -> tuple[Any, People]:
     return canonical(rows, X.shape[1]), People(people.own.astype(np.int64), labels)
 
 
-def _watched(fleet: Fleet, mine: Sequence[Underway], stopped: Event) -> list[Watched]:
+def _watched(fleet: Fleet, mine: Sequence[tuple[Trial, Underway]], stopped: Event) -> list[Watched]:
     """Train from checkpoint to checkpoint; return each model's best by every criterion."""
-    every = np.array([one.run.options.interval for one in mine])
-    positive = np.array([one.positive for one in mine])
-    judge = fleet.judges([one.judged for one in mine])
+    criteria, underway = (
+        mine[0][0].criteria,
+        [one for _, one in mine],
+    )  # of a sweep, which has one set of them
+    every = np.array([one.run.options.interval for one in underway])
+    positive = np.array([one.positive for one in underway])
+    judge = fleet.judges([one.judged for one in underway])
     checkpoints = np.zeros(len(mine), np.int64)
-    best: list[dict[str, Best[Any]]] = [{} for _ in mine]
+    best: list[list[Best[Any] | None]] = [[None] * len(criteria) for _ in mine]
     while (going := np.flatnonzero(fleet.steps < fleet.ends)).size and not stopped.is_set():
         fleet.advance(np.minimum(fleet.steps - fleet.steps % every + every, fleet.ends))
         scored = scores_of(judge(going), fleet.spec.G, fleet.spec.K, positive[going])
         checkpoints[going] += 1
-        better: dict[str, list[int]] = {}
+        better = np.zeros((len(criteria), len(mine)), bool)
         for at, scores in zip(going.tolist(), scored, strict=True):
-            for criterion in mine[at].trial.criteria:
-                rank, before = criterion.rank(scores), best[at].get(criterion.name)
+            for which, criterion in enumerate(criteria):
+                rank, before = criterion.rank(scores), best[at][which]
                 if before is None or rank > before.rank:
-                    best[at][criterion.name] = Best(rank, int(fleet.steps[at]), scores, None)
-                    better.setdefault(criterion.name, []).append(at)
-        for name, which in better.items():
-            fleet.keep(name, which)
+                    best[at][which] = Best(rank, int(fleet.steps[at]), scores, None)
+                    better[which, at] = True
+        fleet.keep(better)
     errors = fleet.finish()
-    kept = {name: fleet.kept(name) for name in {name for found in best for name in found}}
-    frozen = [
-        _frozen(best[at], {name: kept[name][at] for name in best[at]}, one) for at, one in enumerate(mine)
-    ]
+    names = [criterion.name for criterion in criteria]
+    kept = dict(zip(names, fleet.kept(), strict=True))
+    frozen = []
+    for at, one in enumerate(underway):
+        found = {name: each for name, each in zip(names, best[at], strict=True) if each is not None}
+        frozen.append(_frozen(found, {name: kept[name][at] for name in found}, one))
     return [Watched(*each) for each in zip(frozen, checkpoints.tolist(), errors, strict=True)]
 
 

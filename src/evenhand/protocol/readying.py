@@ -3,31 +3,52 @@
 from __future__ import annotations
 
 import functools
+import shutil
 import tempfile
+import weakref
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from threading import Lock
+from typing import Any
 
 import joblib
 from joblib.externals.loky import ProcessPoolExecutor
 
-from evenhand.protocol.testers import ONE_THREAD, from_file
 from evenhand.protocol.trial import Prepared, make_ready
 from evenhand.tables.dataset import Dataset
 
 MANY = 32  # from which on processes are worth the seconds they take to start
+_LIMITS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "LOKY_MAX_CPU_COUNT")
+ONE_THREAD = dict.fromkeys(_LIMITS, "1")  # a worker; the others are busy, too
+_WRITING = Lock()
 
 
 class Arriving(Mapping[str, Prepared]):
-    """Data sets by key, made ready in the order they are wanted in; whoever asks for one waits for it."""
+    """Data sets by key, made ready in the order they are wanted in; whoever asks for one waits for it.
 
-    def __init__(self, keys: Iterable[str], ready: Iterator[Prepared]) -> None:
-        self._there: dict[str, Prepared | None] = dict.fromkeys(keys)
+    Where they come in files, `folder` has these, and goes with this object.
+    """
+
+    def __init__(
+        self,
+        keys: Iterable[str],
+        ready: Iterator[Prepared | Path],
+        folder: str | None = None,
+    ) -> None:
+        self._there: dict[str, Prepared | Path | None] = dict.fromkeys(keys)
         self._last = next(reversed(self._there), None)
         self._coming = zip(tuple(self._there), ready, strict=True)
         self._lock = Lock()
+        if folder is not None:
+            weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
 
     def __getitem__(self, key: str) -> Prepared:
+        found = self.arrived(key)
+        prepared: Prepared = from_file(found) if isinstance(found, Path) else found
+        return prepared
+
+    def arrived(self, key: str) -> Prepared | Path:
+        """Return a data set, or the file that it came in."""
         if (there := self._there[key]) is not None:
             return there
         with self._lock:
@@ -54,8 +75,10 @@ def all_ready(
     if these are wanted.
     """
     count = joblib.effective_n_jobs(-1) if workers is None else workers
-    make = _in_processes if processes and len(wanted) >= MANY else _in_threads
-    return Arriving(wanted, make(wanted, how, count))
+    if not processes or len(wanted) < MANY:
+        return Arriving(wanted, _in_threads(wanted, how, count))
+    folder = tempfile.mkdtemp(prefix="evenhand-")
+    return Arriving(wanted, _in_processes(wanted, how, count, Path(folder)), folder)
 
 
 def _in_threads(wanted: Mapping[str, tuple[Dataset, int]], how: str, workers: int) -> Iterator[Prepared]:
@@ -65,20 +88,37 @@ def _in_threads(wanted: Mapping[str, tuple[Dataset, int]], how: str, workers: in
     return ready
 
 
-def _in_processes(wanted: Mapping[str, tuple[Dataset, int]], how: str, workers: int) -> Iterator[Prepared]:
+def _in_processes(
+    wanted: Mapping[str, tuple[Dataset, int]], how: str, workers: int, folder: Path
+) -> Iterator[Path]:
     """Send data sets and what is made of them through files: each data set once, however many its seeds."""
-    with tempfile.TemporaryDirectory(prefix="evenhand-", ignore_cleanup_errors=True) as folder:
-        named = {id(dataset): dataset for dataset, _ in wanted.values()}
-        for name, dataset in named.items():
-            joblib.dump(dataset, Path(folder, str(name)))
-        given = [Path(folder, str(id(dataset))) for dataset, _ in wanted.values()]
-        into = [Path(folder, key) for key in wanted]
-        with ProcessPoolExecutor(workers, env=ONE_THREAD) as pool:
-            seeds = [seed for _, seed in wanted.values()]
-            for path in pool.map(functools.partial(_ready_in_file, how), given, seeds, into):
-                yield joblib.load(path, mmap_mode="c")  # not kept: whoever asked keeps it
+    named = {id(dataset): dataset for dataset, _ in wanted.values()}
+    for name, dataset in named.items():
+        joblib.dump(dataset, folder / str(name))
+    given = [folder / str(id(dataset)) for dataset, _ in wanted.values()]
+    with ProcessPoolExecutor(workers, env=ONE_THREAD) as pool:
+        seeds = [seed for _, seed in wanted.values()]
+        into = [folder / key for key in wanted]
+        yield from pool.map(functools.partial(_ready_in_file, how), given, seeds, into)
 
 
 def _ready_in_file(how: str, given: Path, seed: int, into: Path) -> Path:
     joblib.dump(make_ready(from_file(given), seed, how), into)
     return into
+
+
+def in_file(data: Mapping[str, Prepared], key: str, folder: str | Path) -> Path:
+    """Return a file that holds one of the data sets: the one it came in, or else one in the folder."""
+    if isinstance(data, Arriving) and isinstance(there := data.arrived(key), Path):
+        return there
+    path = Path(folder, key)
+    with _WRITING:  # models are trained, and handed in, in threads
+        if not path.exists():
+            joblib.dump(data[key], path)
+    return path
+
+
+@functools.lru_cache(maxsize=16)
+def from_file(path: Path) -> Any:
+    """Map what a file holds into this process's memory, once; processes share the pages nobody writes to."""
+    return joblib.load(path, mmap_mode="c")

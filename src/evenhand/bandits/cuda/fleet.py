@@ -101,7 +101,7 @@ class Fleet:
         self.ends = np.array([run.options.end for run in runs])
         self._models = self._described()
         self._shared = max(spec.shared_bytes(d) for d in features)
-        self._kept: dict[str, dict[str, Any]] = {}
+        self._kept: dict[str, Any] = {}
         self.stream = cp.cuda.Stream()  # which waits for what was sent before
 
     def _described(self) -> Any:
@@ -172,19 +172,27 @@ class Fleet:
 
         return judge
 
-    def keep(self, name: str, which: Any) -> None:
-        """Keep some models' policies as they are now, in place of what was kept under this name."""
+    def keep(self, better: Any) -> None:
+        """Keep policies as they are now, by each criterion those of models that it says are better."""
+        cp = cupy()
         with self.stream:
-            if name not in self._kept:
-                self._kept[name] = {one: self.on_device[one].copy() for one in ("policies", "state")}
-            for one, array in self._kept[name].items():
-                array[which] = self.on_device[one][which]
+            if not self._kept:
+                self._kept = {
+                    name: cp.zeros((len(better), *self.on_device[name].shape), self.on_device[name].dtype)
+                    for name in ("policies", "state")
+                }
+            self._better = _sent(better[:, :, None])  # kept until it was read
+            for name, kept in self._kept.items():
+                cp.copyto(kept, self.on_device[name][None], where=self._better)
 
-    def kept(self, name: str) -> list[Network]:
-        """Return the policies that were kept under a name, of all models."""
+    def kept(self) -> list[list[Network]]:
+        """Return what was kept: for each criterion, all models' policies."""
         with self.stream:
-            flat, state = (cupy().asnumpy(self._kept[name][one]) for one in ("policies", "state"))
-        return [self._policies(at, flat[at], state[at]) for at in range(len(self.runs))]
+            every, states = (cupy().asnumpy(self._kept[name]) for name in ("policies", "state"))
+        return [
+            [self._policies(at, *each) for at, each in enumerate(zip(flat, state, strict=True))]
+            for flat, state in zip(every, states, strict=True)
+        ]
 
     def _policies(self, at: int, flat: Any, state: Any) -> Network:
         n_groups = self.spec.G

@@ -1,4 +1,4 @@
-"""Checkpoints are tested in processes as they are in threads."""
+"""Processes do with data sets what threads do."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ import pytest
 from evenhand import CooperativeBandits
 from evenhand.datasets import Dataset
 from evenhand.metrics.networks import freeze
+from evenhand.protocol.gpu import _tested
 from evenhand.protocol.selection import Best, Scores
-from evenhand.protocol.testers import pool_of_testers
 from evenhand.protocol.trial import make_ready
+from evenhand.protocol.workers import pool_of_workers
 
 
 def test_processes_find_what_threads_find(dataset: Dataset) -> None:
@@ -20,10 +21,10 @@ def test_processes_find_what_threads_find(dataset: Dataset) -> None:
     best = {name: Best((0.5,), 500, Scores(0.8, 0.1, 0.5, 0.0), kept) for name in ("delta", "bounded")}
     found = []
     for processes in (False, True):
-        with pool_of_testers({"one": prepared}, 2, processes=processes) as submit:
-            found.append([submit("one", best).result(), submit("one", {}).result()])
+        with pool_of_workers({"one": prepared}, 2, processes=processes) as submit:
+            found.append([submit(_tested, "one", best).result(), submit(_tested, "one", {}).result()])
             with pytest.raises(AttributeError):
-                submit("one", {"delta": best["delta"]._replace(kept=object())}).result()
+                submit(_tested, "one", {"delta": best["delta"]._replace(kept=object())}).result()
     assert found[0] == found[1]
     assert found[1][0]["delta"]["test"]["accuracy"] > 0.5
     assert np.isfinite(list(found[1][0]["bounded"]["test"].values())).all()
