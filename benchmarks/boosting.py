@@ -1,6 +1,6 @@
 """CooperativeBoosting against plain LightGBM, and against a fair method around boosted trees, in one run on Adult.
 
-    python benchmarks/boosting.py
+    python benchmarks/boosting.py    # needs: pip install 'evenhand[compare]'
 
 A whole fit, with and without parity, beside LightGBM's own with the same rounds, leaves, step and regularisation, and
 beside one fit of fairlearn's ExponentiatedGradient around scikit-learn's boosted trees. Then deciding: LightGBM's trees
@@ -90,6 +90,7 @@ def deciding(X, y, rounds: int) -> dict[str, float]:
 
 def main() -> None:
     arguments = options.asked(__doc__, rounds=5)
+    options.need("pip install 'evenhand[compare]'", "fairlearn")
     X, y, s = adult()
     with threadpool_limits(1):
         seconds = fits(X, y, s, arguments.rounds)

@@ -1,6 +1,6 @@
 """The library's defaults on Adult, against the same mini-batches in PyTorch, and whole fits against others', in one run.
 
-    python benchmarks/defaults.py            # needs: pip install torch (optional)
+    python benchmarks/defaults.py            # needs: pip install 'evenhand[compare]', and torch (optional)
 
 First, people met per second: batches of 32, 20 hidden units, joint Adam, expected rewards, with and without `Parity`,
 beside a PyTorch loop of the same arithmetic, which multiplies both policies of a batch at once. Then a whole fit,
@@ -22,6 +22,7 @@ from threadpoolctl import threadpool_limits
 
 from boosting import adult, best_of
 from evenhand import CooperativeBandits, Likelihood, LogRatio, Parity
+from evenhand.bandits.kernels.subnormal import flushed_to_zero
 from evenhand.baselines import ExponentiatedGradientClassifier
 
 BATCH, HIDDEN, WEIGHT, RATE, STEPS = 32, 20, 20.0, 0.003, 320_000
@@ -120,9 +121,10 @@ def whole_fits(X, y, s, rounds: int) -> dict[str, float]:
 
 def main() -> None:
     arguments = options.asked(__doc__, rounds=5)
+    options.need("pip install 'evenhand[compare]'", "fairlearn")
     X, y, s = adult()
     y = np.unique(y, return_inverse=True)[1]
-    with threadpool_limits(1):
+    with threadpool_limits(1), flushed_to_zero():  # as our loop does for itself, so that peers have it too
         met = people_met(X, y, s, arguments.rounds)
         seconds = whole_fits(X, y, s, arguments.rounds)
     print(f"Defaults on Adult, one thread\n{'':52}{'people/s':>12}{'evenhand is':>16}")

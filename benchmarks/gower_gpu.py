@@ -108,7 +108,7 @@ def on_cpu(frame: pd.DataFrame, found: Neighbours, order: np.ndarray) -> dict[st
 
 def main() -> None:
     arguments = options.asked(__doc__, rounds=3)
-    name = cupy().cuda.runtime.getDeviceProperties(0)["name"].decode()
+    name = options.need_device().cuda.runtime.getDeviceProperties(0)["name"].decode()
     figures: dict[str, Any] = {"device": name, "k": K, "tables": []}
     gower_neighbours(adult_shaped(1000), K)  # compiles, or reads what was compiled before
     tables = [("like Adult", adult_shaped, n) for n in (10_000, 100_000, 1_000_000)]

@@ -20,6 +20,7 @@ from training import ROWS, adult_shaped
 from evenhand import CooperativeBandits, fit_many
 from evenhand.bandits.base import Later
 from evenhand.bandits.cuda import fleet
+from evenhand.bandits.cuda.waves import Plan
 from evenhand.bandits.scaling import on_one_scale
 from evenhand.progress import Progress
 from evenhand.protocol.grids import paper_methods
@@ -68,7 +69,7 @@ def runs_of(model: CooperativeBandits, n_models: int, X, y, s):
 
 def steps_per_second(model: CooperativeBandits, n_models: int, X, y, s, rounds: int) -> dict[str, float]:
     cp = fleet.cupy()
-    (squad,) = fleet.fleets_of(list(runs_of(model, n_models, X, y, s)))
+    ((squad,),) = Plan(list(runs_of(model, n_models, X, y, s))).waves()
     squad.advance(squad.steps + SHORT)
     cp.cuda.Device().synchronize()
     best = np.inf
@@ -140,7 +141,7 @@ def paper_grid(splits: int, store: str = "") -> dict[str, float]:
 
 def main() -> None:
     arguments = options.asked(__doc__, rounds=3, splits=0, store="")
-    cp = fleet.cupy()
+    cp = options.need_device()
     named = cp.cuda.runtime.getDeviceProperties(0)["name"].decode()
     figures: dict = {"device": named, "rows": ROWS, "throughput": {}}
     people = adult_shaped()

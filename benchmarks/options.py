@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import argparse
 import json
+import sys
+from importlib.util import find_spec
 from typing import Any
 
 
@@ -22,3 +24,20 @@ def write(figures: Any, path: str | None) -> None:
     if path:
         with open(path, "w") as file:
             json.dump(figures, file, indent=2)
+
+
+def need(install: str, *modules: str) -> None:
+    """End with one line that says what to install, if one of the modules is missing."""
+    missing = [name for name in modules if find_spec(name) is None]
+    if missing:
+        sys.exit(f"This benchmark needs {', '.join(missing)}: {install}")
+
+
+def need_device() -> Any:
+    """Return CuPy, or end with one line that says what is missing: CuPy or a GPU."""
+    from evenhand.cuda import cupy
+
+    try:
+        return cupy()
+    except (ImportError, RuntimeError) as error:
+        sys.exit(str(error))

@@ -1,6 +1,6 @@
 """Audits of tables from a hundred thousand to a hundred million people, beside DuckDB, fairlearn and Aequitas.
 
-    python benchmarks/scale.py
+    python benchmarks/scale.py     # needs: pip install 'evenhand[large,compare,figures]'
     python benchmarks/scale.py --rows 100000 1000000 10000000 --json scale.json   # goes on where it was stopped
 
 Made-up people with Adult's columns are written as Parquet, a million to a file; a hundred million take 1.2 GB. Every
@@ -31,6 +31,8 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
+
+import options
 
 HERE = Path(__file__).parent
 DOCS = HERE.parent / "docs"
@@ -164,6 +166,15 @@ CONTENDERS: dict[str, Callable[[list[str], str], Callable[[], object]]] = {
 }
 
 
+def has_aequitas(python: str) -> bool:
+    """Return whether Aequitas and what reads Parquet load in another Python; False where there is none."""
+    try:
+        loads = [python, "-c", "import aequitas.group, pandas, pyarrow"]
+        return subprocess.run(loads, capture_output=True, check=False).returncode == 0
+    except OSError:
+        return False
+
+
 def cap(gibibytes: float) -> None:
     """Let this process add no more memory than so much, from now on."""
     lines = Path("/proc/self/status").read_text().splitlines()
@@ -279,6 +290,13 @@ def main() -> None:
     if arguments.contender:
         print(json.dumps(measured(arguments.contender, arguments.files, arguments)))
         return
+    options.need(
+        "pip install 'evenhand[large,compare,figures]'", "duckdb", "pyarrow", "fairlearn", "matplotlib"
+    )
+    if arguments.aequitas and not has_aequitas(arguments.aequitas):
+        sys.exit(
+            f"{arguments.aequitas} has no Aequitas: {arguments.aequitas} -m pip install aequitas pyarrow"
+        )
     kept = arguments.json and arguments.json.exists()
     rows: list[dict[str, Any]] = json.loads(arguments.json.read_text())["measured"] if kept else []
     figures: dict[str, Any] = {"memory": arguments.memory, "cap": arguments.cap, "limit": arguments.limit}

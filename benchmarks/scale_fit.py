@@ -1,6 +1,6 @@
 """Fits of tables from a hundred thousand to ten million people, streamed and in memory, and what follows a fit.
 
-    python benchmarks/scale_fit.py --rows 100000 1000000 10000000
+    python benchmarks/scale_fit.py --rows 100000 1000000 10000000    # needs: pip install 'evenhand[large]'
     python benchmarks/scale_fit.py --rows 100000 1000000 10000000 --cap 30000000 --json fits.json --publish
 
 The made-up people of `scale.py`, in Parquet files of at most a million. Every contender runs in a process of its own, with
@@ -29,6 +29,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import options
 from scale import files_of
 
 HERE = Path(__file__).parent
@@ -192,6 +193,7 @@ def main() -> None:
         run = None if own else CONTENDERS[asked.contender](asked.folder)
         print(json.dumps(capped(asked.folder, asked.megabytes) if run is None else timed(run)))
         return
+    options.need("pip install 'evenhand[large]'", "duckdb", "pyarrow")
     figures: dict[str, Any] = {"measured": [], "in_pandas": {}, "capped": None}
     if asked.json and asked.json.exists():
         figures = json.loads(asked.json.read_text(encoding="utf-8"))

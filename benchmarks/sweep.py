@@ -25,9 +25,9 @@ import joblib
 import numpy as np
 
 from evenhand.datasets import load
+from evenhand.metrics.selection import CRITERIA
 from evenhand.protocol import Sweep, paper_methods
 from evenhand.protocol.engines import run_trials
-from evenhand.protocol.selection import CRITERIA
 from evenhand.protocol.store import Store, key_of
 from evenhand.protocol.trial import Prepared, Trial, make_ready
 

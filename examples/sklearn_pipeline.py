@@ -48,6 +48,8 @@ def main() -> None:
     shown = found[["mean_test_accuracy", "mean_test_discrimination", "mean_test_flip_rate"]].abs().round(3)
     print(shown.set_axis(found["param_cooperativebandits__divergence_weight"].rename("λ")))
     print("best divergence_weight:", search.best_params_["cooperativebandits__divergence_weight"])
+    decided = search.best_estimator_.predict(X, sensitive_features=s)  # `search.predict` takes X alone
+    print(f"'yes' for {np.mean(decided == 'yes'):.0%} of the people")
 
 
 if __name__ == "__main__":

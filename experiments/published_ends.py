@@ -18,7 +18,7 @@ import pandas as pd
 
 from evenhand import CooperativeBandits
 from evenhand.datasets import load
-from evenhand.protocol.selection import Judged
+from evenhand.metrics.selection import Judged
 from evenhand.protocol.trial import make_ready
 
 WAYS: dict[str, dict[str, Any]] = {

@@ -23,7 +23,7 @@ from joblib import Parallel, delayed
 from evenhand import CooperativeBandits, Correctness
 from evenhand.datasets import load
 from evenhand.metrics.networks import freeze
-from evenhand.protocol.selection import Judged
+from evenhand.metrics.selection import Judged
 from evenhand.protocol.trial import Prepared, make_ready, seed_of
 
 BEST = 50  # checkpoints looked at: as many of each split

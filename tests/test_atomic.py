@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from evenhand.atomic import replacing, write_text
+from evenhand.atomic import replacing, try_writing, write_text
 
 
 def test_a_file_appears_whole_and_nothing_else_is_left(tmp_path: Path) -> None:
@@ -63,3 +63,11 @@ def test_the_mode_is_that_of_any_new_file(tmp_path: Path) -> None:
 
 def test_the_longest_name_that_the_disk_takes_can_be_written(tmp_path: Path) -> None:
     assert write_text(tmp_path / ("ä" * 120 + ".txt"), "x").read_text() == "x"
+
+
+def test_a_folder_that_is_not_there_is_named_and_the_temporary_file_is_not(tmp_path: Path) -> None:
+    path = tmp_path / "none" / "m.skops"
+    for write in (try_writing, lambda at: write_text(at, "x")):
+        with pytest.raises(FileNotFoundError) as raised:
+            write(path)
+        assert str(raised.value) == f"Got {path} to write to, but there is no folder '{path.parent}'."

@@ -52,7 +52,7 @@ def changed(file: Path, old: str, new: str) -> None:
     "file",
     [
         "rewards/registry.py", "bandits/kernels/loop.py", "bandits/kernels/optimisers.py", "network.py", "groups.py",
-        "protocol/selection.py", "protocol/grids.py", "protocol/theorem.py", "baselines/lfr.py",
+        "metrics/selection.py", "protocol/grids.py", "protocol/theorem.py", "baselines/lfr.py",
         "metrics/group.py", "tables/splits.py", "tables/preprocessing.py", "workflow/candidates.py",
     ],
 )  # fmt: skip

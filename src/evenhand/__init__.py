@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from evenhand.version import __version__
 
-if TYPE_CHECKING:  # what type checkers and editors see; at run time, a name is loaded when it is first used
+if TYPE_CHECKING:  # for type checkers and editors; at run time, each name is loaded when it is first used
     from evenhand.auditing import Audit, Certificate, FlipSearch, Twins, audit, certify, search_flips, twins
     from evenhand.bandits import CooperativeBandits, GradientBandit, TrainingDivergedError
     from evenhand.bandits.deciding import NoGroupsWarning
@@ -121,7 +121,7 @@ __all__ = [
 
 if (
     find_spec("sqlalchemy") is None
-):  # `import *` and `dir` leave out what can't be loaded; asked for, it says why
+):  # `import *` and `dir` leave out what can't be loaded; using such a name says why
     for _name in ("Decision", "DecisionLoop", "Judgement", "Replay"):
         __all__.remove(_name)
 

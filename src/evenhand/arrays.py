@@ -1,4 +1,4 @@
-"""Names for the kinds of arrays that signatures speak of."""
+"""Short names for the array types in signatures."""
 
 from typing import Any
 
@@ -7,5 +7,5 @@ import numpy.typing as npt
 
 Array = npt.NDArray[Any]
 Floats = npt.NDArray[np.float64]
-Codes = npt.NDArray[np.int64]  # positions: of labels, groups, people
+Codes = npt.NDArray[np.int64]  # positions of labels, groups or people
 Flags = npt.NDArray[np.bool_]

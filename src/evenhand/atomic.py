@@ -11,10 +11,10 @@ from pathlib import Path
 
 @contextmanager
 def replacing(path: str | Path) -> Iterator[Path]:
-    """Give a new, empty file beside `path` to write to; when the block ends well, it takes the path's place.
+    """Yield a new, empty file next to `path`; when the block ends without an error, it replaces `path`.
 
-    The file is this call's own, whatever other files are there and whoever else writes to `path`. It is on
-    the disk before it takes its place, and gone when the block fails.
+    No other call uses this file, even if several write to `path` at once. The file is flushed to disk before
+    it replaces `path`. If the block fails, the file is removed.
     """
     partial = _new_beside(Path(path))
     try:
@@ -27,18 +27,27 @@ def replacing(path: str | Path) -> Iterator[Path]:
 
 
 def _new_beside(path: Path) -> Path:
-    # At most 255 bytes, which is what file systems take.
+    # File systems allow names of at most 255 bytes.
     stem = os.fsencode(path.stem)[:200].decode(errors="ignore")
     partial = path.with_name(f".{stem}.{secrets.token_hex(8)}{path.suffix}")
-    os.close(os.open(partial, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
+    try:
+        os.close(os.open(partial, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
+    except FileNotFoundError as error:
+        if path.parent.is_dir():
+            raise
+        raise FileNotFoundError(
+            f"Got {path} to write to, but there is no folder {str(path.parent)!r}."
+        ) from error
     return partial
 
 
 def try_writing(path: Path) -> None:
-    """Raise if no file can be made where `path` is to appear; asking for rights alone can mislead."""
+    """Raise if no file can be created next to `path`; checking permissions alone can mislead."""
     try:
         _new_beside(path).unlink()
     except OSError as error:
+        if not path.parent.is_dir():
+            raise
         why = error.strerror or str(error)
         raise OSError(f"Got {path} to write to, but no file can be made in {path.parent}: {why}.") from error
 

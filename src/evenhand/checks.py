@@ -1,4 +1,4 @@
-"""Checks at the door: every error says what came and what was wanted."""
+"""Checks of arguments: every error says what it got and what it expected."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ import numbers
 from collections.abc import Iterable
 from typing import Any
 
-MIN_GROUP = 20  # people, up to which a smaller group is filled when groups are compared
+MIN_GROUP = 20  # people; smaller groups are filled up to this number when groups are compared
 
 
 class JobFailedError(RuntimeError):
-    """The request was right, but the job could not be done; the message says why. Exit code 1."""
+    """The request was valid, but the job could not be done; the message says why. Exit code 1."""
 
 
 def number(
@@ -59,7 +59,7 @@ def one_of(name: str, value: Any, options: Iterable[str]) -> str:
 
 
 def did_you_mean(wanted: Any, known: Iterable[Any]) -> str:
-    """Return ' Did you mean 'x'?' for the known names nearest to the wanted one, or nothing."""
+    """Return ' Did you mean 'x'?' for the known names nearest to the wanted one, or ''."""
     by_text = {str(name).lower(): str(name) for name in known}
     near = [by_text[text] for text in difflib.get_close_matches(str(wanted).lower(), by_text, n=3)]
     return f" Did you mean {' or '.join(repr(name) for name in near)}?" if near else ""

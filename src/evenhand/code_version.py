@@ -1,4 +1,4 @@
-"""How a result was made: the code that can change it, the libraries that compute it, and the rest."""
+"""How a result was made: the code and the libraries behind it, the command, the seeds and the data."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ _PACKAGE, _ROOT = "evenhand", Path(__file__).parent
 
 @cache
 def code_version(*modules: str) -> str:
-    """Return a hash of the code that some modules run, and of the versions of the libraries it uses.
+    """Return a hash of the code behind some modules, and of the versions of the numerical libraries.
 
-    The code is that of the modules and of everything in evenhand that they import, directly or not.
-    Docstrings, comments and layout don't count; a module from outside evenhand adds nothing.
+    The code is that of the modules and of everything that they import from evenhand, directly or not.
+    Docstrings, comments and layout don't change the hash. Modules from outside evenhand add nothing.
 
     >>> len(code_version("evenhand.bandits.cooperative"))
     64
@@ -36,9 +36,9 @@ def code_version(*modules: str) -> str:
 
 
 def modules_behind(*modules: str) -> set[str]:
-    """Return these modules and all that they import from evenhand, directly or not.
+    """Return these modules and all modules that they import from evenhand, directly or not.
 
-    Imports for type checkers alone are left out; imports inside functions are not.
+    Imports inside functions count; imports that are only for type checkers don't.
 
     >>> behind = modules_behind("evenhand.protocol.trial")
     >>> "evenhand.metrics.group" in behind, "evenhand.report.render" in behind
@@ -78,7 +78,7 @@ class Made(TypedDict):
 
 
 def made(command: str, *, seeds: Sequence[int], data: Sequence[Source], code: str = "") -> Made:
-    """Return how a report or a model was made; `code` is a `code_version`, where it is worth telling."""
+    """Return how a report or a model was made; `code` is a `code_version`, or '' to leave it out."""
     return {
         "command": command,
         "when": datetime.now(UTC).isoformat(timespec="seconds"),
@@ -92,7 +92,7 @@ def made(command: str, *, seeds: Sequence[int], data: Sequence[Source], code: st
 
 
 def library_versions() -> dict[str, str]:
-    """Return the versions of the libraries whose arithmetic is used."""
+    """Return the versions of the numerical libraries."""
     return {name: metadata.version(name) for name in LIBRARIES}
 
 
@@ -136,7 +136,7 @@ def _home_of(module: str, name: str) -> str:
         return f"{module}.{name}"
     except ModuleNotFoundError:
         pass
-    if module == _PACKAGE:  # it offers everything: follow this one name, not all of them
+    if module == _PACKAGE:  # it exports everything: follow only this name
         for node in ast.walk(ast.parse(_file_of(module).read_bytes())):
             if isinstance(node, ast.ImportFrom) and node.module and name in {a.name for a in node.names}:
                 return _home_of(node.module, name)

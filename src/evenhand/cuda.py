@@ -1,23 +1,23 @@
-"""The door to a GPU: CuPy, or an error that says how to get it."""
+"""Access to a GPU: CuPy, or an error that says what is missing."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from evenhand.checks import one_of
+from evenhand.checks import JobFailedError, one_of
 
 ENGINES = ("cpu", "cuda")
 
 
 def check_engine(engine: str) -> str:
-    """Return the name of an engine that can be used here, or raise an error that says what is missing."""
+    """Return the engine's name if it can be used here; otherwise raise an error that says what is missing."""
     if one_of("engine", engine, ENGINES) == "cuda":
         cupy()
     return engine
 
 
 def cupy() -> Any:
-    """Return CuPy, or raise an error that says how to get it."""
+    """Return CuPy, or raise an error that says what is missing."""
     try:
         import cupy as found
 
@@ -25,5 +25,5 @@ def cupy() -> Any:
     except ImportError as error:
         raise ImportError(f"engine='cuda' needs: pip install 'evenhand[cuda]' ({error})") from error
     except Exception as error:
-        raise RuntimeError(f"engine='cuda' found no CUDA device ({error}); use engine='cpu'.") from error
+        raise JobFailedError(f"engine='cuda' found no CUDA device ({error}); use engine='cpu'.") from error
     return found

@@ -1,4 +1,4 @@
-"""Frames and columns of any library, as pandas has them: Polars, Arrow and what else narwhals knows."""
+"""Frames and columns of other libraries as pandas objects: Polars, Arrow and all that narwhals supports."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from scipy import sparse
 
 
 def as_pandas(given: Any) -> Any:
-    """Return a frame or a column of any library as one of pandas, and anything else as it is.
+    """Return a frame or column of any library as a pandas object, and anything else unchanged.
 
-    What is lazy is collected. Polars needs no pyarrow.
+    Lazy frames are collected. Polars needs no pyarrow.
 
     >>> as_pandas([1, 2]), as_pandas(pd.Series([1, 2])).tolist()
     ([1, 2], [1, 2])
@@ -20,7 +20,7 @@ def as_pandas(given: Any) -> Any:
     usual = (pd.DataFrame, pd.Series, np.ndarray, str, list, tuple, dict)
     if given is None or isinstance(given, usual) or sparse.issparse(given):
         return given
-    import narwhals as nw  # only where there is another frame
+    import narwhals as nw  # imported only for frames of other libraries
 
     given = given.to_table() if _is_data_set(given) else given
     found: Any = nw.from_native(given, pass_through=True, allow_series=True)
@@ -36,10 +36,10 @@ def as_pandas(given: Any) -> Any:
 
 
 def as_lazy(given: Any) -> Any:
-    """Return a table that is counted where it is, as a lazy frame of narwhals; None for any other.
+    """Return a table that is counted without loading it, as a narwhals LazyFrame; None for any other table.
 
-    Such are lazy frames of Polars, Dask and Spark, relations of DuckDB, and data sets of Arrow, which DuckDB
-    reads.
+    These are lazy frames of Polars, Dask and Spark, DuckDB relations, and Arrow data sets, which are read by
+    DuckDB.
     """
     if given is None or isinstance(given, (pd.DataFrame, np.ndarray, list, tuple, dict)):
         return None
@@ -56,7 +56,7 @@ def _is_data_set(given: Any) -> bool:
 
 
 def duckdb_module(what: str) -> Any:
-    """Return DuckDB, or say how to get it for this kind of table."""
+    """Return DuckDB, or raise an error that says how to install it for this kind of table."""
     try:
         import duckdb
     except ImportError as error:
@@ -65,7 +65,7 @@ def duckdb_module(what: str) -> Any:
 
 
 def _column(column: Any) -> pd.Series[Any]:
-    """Return a column of Polars, whose own conversion needs pyarrow."""
+    """Return a Polars column as a pandas Series; Polars' own conversion needs pyarrow."""
     import narwhals as nw
 
     values = (column.cast(nw.Float64) if column.dtype == nw.Decimal else column).to_numpy()

@@ -15,13 +15,13 @@ from evenhand.checks import did_you_mean
 from evenhand.frames import as_pandas
 from evenhand.wording import listed
 
-EVERYONE = "everyone"  # the one group there is without sensitive features
-JOINT = " & "  # between the values of several sensitive features without names, in the name of a group
-NAMED = ", "  # between those with names, as in 'sex=f, senior=0'
+EVERYONE = "everyone"  # the only group if there are no sensitive features
+JOINT = " & "  # joins the values of several unnamed sensitive features into a group's name
+NAMED = ", "  # joins the values of named ones, as in 'sex=f, senior=0'
 
 
 def large_enough(sizes: npt.ArrayLike, least: int) -> Flags:
-    """Return which groups count as they are: those with so many people, or all, if fewer than two have.
+    """Return which groups have at least `least` people; if fewer than two do, all that have any people.
 
     >>> large_enough([500, 400, 4], 30).tolist(), large_enough([500, 4], 30).tolist()
     ([True, True, False], [True, True])
@@ -39,9 +39,10 @@ class Groups(NamedTuple):
 
 
 def encode_groups(sensitive_features: Any, n_people: int) -> Groups:
-    """Return groups as numbers: values of one column keep their type, several columns make combinations.
+    """Return each person's group as a number, and the groups' names.
 
-    None puts everybody in one group named 'everyone'.
+    The values of one column keep their type; several columns are combined. None puts everybody in one group
+    named 'everyone'.
 
     >>> encode_groups(["f", "m", "f"], 3)
     Groups(codes=array([0, 1, 0]), names=array(['f', 'm'], dtype=object))
@@ -54,7 +55,7 @@ def encode_groups(sensitive_features: Any, n_people: int) -> Groups:
 
 
 def groups_by_name(sensitive_features: Any, X: Any) -> tuple[Any, list[str]]:
-    """Return the columns of X that were named, and their names; anything else is the groups themselves.
+    """Return the columns of X that `sensitive_features` names, and their names; anything else unchanged.
 
     >>> people = pd.DataFrame({"age": [25, 31, 47], "sex": ["f", "m", "f"]})
     >>> found, names = groups_by_name("sex", people)
@@ -94,10 +95,10 @@ def column_names(sensitive_features: Any) -> list[str] | None:
 def group_values(
     sensitive_features: Any, n_people: int, columns: list[str] | None = None, *, named: bool = True
 ) -> Array:
-    """Return one group value per person, checked: the right number of them, and none missing.
+    """Return one group value per person; raise if their number is wrong or one is missing.
 
-    `columns` are the names that `fit` saw: several columns are joined in that order, however they come, and
-    with their names if `named`.
+    `columns` are the names that `fit` saw. Several columns are joined in that order, whatever their order
+    here, and with their names if `named` is true.
     """
     if sensitive_features is None:
         return np.full(n_people, EVERYONE, dtype=object)
@@ -127,8 +128,17 @@ def missing_groups(missing: int, where: str) -> ValueError:
     )
 
 
+def no_groups(names: Array, then: str = "") -> ValueError:
+    """Return the error for groups that were not passed; `then` is more advice."""
+    return ValueError(
+        f"Got no sensitive_features, but expected each person's group, one of {listed(names)}.{then} In a "
+        "grid search or a pipeline, call sklearn.set_config(enable_metadata_routing=True), and on the "
+        "estimator set_fit_request(sensitive_features=True) and set_score_request(sensitive_features=True)."
+    )
+
+
 def join_values(columns: Sequence[Any], names: Sequence[str] | None = None) -> Any:
-    """Return the values of several columns of text as names of groups: those of one column as they are.
+    """Join the values of several text columns into group names; the values of one column stay as they are.
 
     >>> join_values([pd.Series(["f", "m"]), pd.Series(["0", "1"])]).tolist()
     ['f & 0', 'm & 1']
@@ -157,21 +167,20 @@ def _check_one_name_each(texts: list[Array], joined: Array) -> None:
 
 
 def codes_of(sensitive_features: Any, n_people: int, names: Array, columns: list[str] | None = None) -> Codes:
-    """Return groups as numbers among those that `fit` saw, called `names`; any other is an error.
+    """Return each person's group as its position in `names`, the groups that `fit` saw; others are an error.
 
     `columns` are the `column_names` that `fit` saw.
     """
-    # A model that was fitted without names, or by an earlier version, knows none.
+    # Group names hold no column names if `fit` got none, or was that of an earlier version.
     named = any("=" in str(name) for name in names)
     values = group_values(sensitive_features, n_people, columns, named=named)
     position = {name: code for code, name in enumerate(names)}
     seen, inverse = sorted_unique(values)
     unknown = [name for name in seen if name not in position]
     if unknown:
-        known = listed(names)
         if sensitive_features is None:
-            raise ValueError(f"Got no sensitive_features, but expected each person's group, one of {known}.")
-        saw = f"fit saw only {known}"
+            raise no_groups(names)
+        saw = f"fit saw only {listed(names)}"
         if list(names) == [EVERYONE]:
             saw = "the model was fitted without sensitive_features; expected none"
         raise ValueError(f"Got group {unknown[0]!r} in sensitive_features, but {saw}.")
@@ -193,7 +202,7 @@ def sorted_unique(values: Array) -> tuple[Array, Codes]:
 
 
 def as_columns(sensitive_features: Any) -> pd.DataFrame:
-    """Return sensitive features, however they come, as columns."""
+    """Return sensitive features of any type as columns of a DataFrame."""
     sensitive_features = as_pandas(sensitive_features)
     if isinstance(sensitive_features, pd.DataFrame):
         frame = sensitive_features
@@ -223,7 +232,7 @@ def _names_of_several(frame: pd.DataFrame) -> list[str] | None:
 
 
 def _in_order(frame: pd.DataFrame, columns: list[str] | None) -> pd.DataFrame:
-    """Return named columns in the order that `fit` saw; one column, and those without names, as they are."""
+    """Return named columns in the order that `fit` saw; give the same number of unnamed ones these names."""
     came = _names_of_several(frame)
     if columns is not None and came is None and frame.shape[1] == len(columns):
         return frame.set_axis(columns, axis=1)

@@ -1,6 +1,6 @@
-"""How loops are compiled: without the GIL, kept on disk, and with NumPy's rule that x / 0 is infinite.
+"""How loops are compiled: without the GIL, cached on disk, and with NumPy's rule that x / 0 is infinite.
 
-(Python's rule, an exception, would stop every loop with a division from vectorising.)
+Python's rule, an exception, would keep every loop with a division from being vectorised.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from evenhand.code_version import code_version
 
 
 def jit(**options: Any) -> Callable[[Callable[..., Any]], Any]:
-    """Return a decorator that compiles a function, and keeps its machine code if there is a folder for it."""
+    """Return a decorator that compiles a function, and caches its machine code if a folder is writable."""
     how: dict[str, Any] = {"nogil": True, "cache": True, "error_model": "numpy"} | options
 
     def compiled(function: Callable[..., Any]) -> Any:
@@ -35,10 +35,10 @@ def jit(**options: Any) -> Callable[[Callable[..., Any]], Any]:
 
 
 def _stamped(compiled: Any) -> Any:
-    """Let kept machine code be used only while all code behind it is the same.
+    """Use cached machine code only while all the code behind it is unchanged.
 
-    Numba looks at a function's own file, by its time and size. But the functions that it calls are compiled
-    into it, and the files of a wheel have the times that its builder gave them.
+    Numba checks only the time and size of the function's own file. But the functions that it calls are
+    compiled into it, and files from a wheel have the times that the wheel's builder gave them.
     """
     file: Any = getattr(getattr(compiled, "_cache", None), "_cache_file", None)
     if hasattr(file, "_source_stamp") and compiled.targetoptions.get("inline") != "always":

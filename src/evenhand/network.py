@@ -1,4 +1,4 @@
-"""One hidden ReLU layer, forward and backward, in plain NumPy: every network of the project is one."""
+"""One hidden ReLU layer, forward and backward, in plain NumPy: the only kind of network in evenhand."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def softmax(logits: Array) -> Array:
     >>> softmax(np.array([1000.0, 1000.0]))
     array([0.5, 0.5])
     """
-    if logits.shape[-1] == 2:  # NumPy takes long to reduce a short axis
+    if logits.shape[-1] == 2:  # NumPy is slow at reducing a short axis
         powers: Array = np.exp(logits - np.maximum(logits[..., :1], logits[..., 1:]))
         powers /= powers[..., :1] + powers[..., 1:]
         return powers

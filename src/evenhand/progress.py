@@ -18,7 +18,7 @@ _SECONDS_BETWEEN_LINES = 10.0
 
 
 class Progress:
-    """What a long job reports as it runs. This one shows nothing; `Bar` and `Lines` do.
+    """Receives the progress of a long job. This class shows nothing; `Bar` and `Lines` do.
 
     Examples
     --------
@@ -40,9 +40,9 @@ class Progress:
         what : str
             Its name.
         total : int, optional
-            How many pieces it has, if that is known.
+            The number of pieces, if it is known.
         work : float, optional
-            How much work the pieces are together, in any unit; by default each is as long as any other.
+            The work of all pieces together, in any unit. By default, all pieces take equally long.
         """
 
     def done(self, label: str, work: float | None = None, pieces: int = 1) -> None:
@@ -53,9 +53,9 @@ class Progress:
         label : str
             What was finished.
         work : float, optional
-            How much of the stage's work it was; by default the number of pieces.
+            How much of the stage's work this was; by default the number of pieces.
         pieces : int
-            How many pieces it was.
+            The number of finished pieces.
         """
 
     def stop(self) -> None:
@@ -97,7 +97,7 @@ class Lines(_Shown):
     Parameters
     ----------
     file : text file, optional
-        Where they go; standard error by default.
+        Where to write them; by default standard error.
     """
 
     def __init__(self, file: TextIO | None = None) -> None:
@@ -187,8 +187,8 @@ def to_stderr(*, lines: bool = True) -> Progress:
     Parameters
     ----------
     lines : bool
-        Whether to write lines where there is no terminal. Without, nothing is written there, and a bar
-        disappears when its stage ends.
+        Whether to write lines if there is no terminal. If False, nothing is written without a terminal, and
+        a bar disappears when its stage ends.
     """
     from rich.console import Console
 
@@ -199,7 +199,7 @@ def to_stderr(*, lines: bool = True) -> Progress:
 
 
 def clock(seconds: float) -> str:
-    """Return a time for people.
+    """Return a duration as people write it.
 
     >>> clock(7), clock(95), clock(7300)
     ('7 s', '1:35 min', '2:01 h')

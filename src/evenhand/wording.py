@@ -8,7 +8,7 @@ from typing import Any
 
 
 def listed(values: Collection[Any], most: int | None = None) -> str:
-    """Return the values in quotes, with commas between; of more than `most`, the rest is counted.
+    """Return the values in quotes, separated by commas; those beyond the first `most` are only counted.
 
     >>> listed(["a", 1]), listed("abcd", most=2)
     ("'a', 1", "'a', 'b' and 2 more")
@@ -27,8 +27,17 @@ def people(count: int) -> str:
     return f"{count:,} {'person' if count == 1 else 'people'}"
 
 
+def brief(number: float) -> str:
+    """Return a number with five digits, or as a whole number from 10,000 on.
+
+    >>> brief(3695.335083), brief(0.000123456), brief(12345.6)
+    ('3695.3', '0.00012346', '12346')
+    """
+    return f"{number:.0f}" if 1e4 <= abs(number) < math.inf else f"{number:.5g}"
+
+
 def as_plain(value: Any) -> Any:
-    """Return a value as JSON has it: NumPy's scalars and arrays as Python's, what is not finite as None.
+    """Return a value that JSON can hold: NumPy values become Python's; NaN and infinity become None.
 
     >>> import numpy as np
     >>> as_plain({"a": (np.float64(1.5), float("nan"))})
@@ -38,13 +47,13 @@ def as_plain(value: Any) -> Any:
         return {str(key): as_plain(inner) for key, inner in value.items()}
     if isinstance(value, (list, tuple)):
         return [as_plain(inner) for inner in value]
-    if hasattr(value, "tolist"):  # NumPy's, without importing it: `evenhand --help` needs this file
+    if hasattr(value, "tolist"):  # a NumPy value; `evenhand --help` loads this file without NumPy
         return as_plain(value.tolist())
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def printable(text: str) -> str:
-    r"""Return a text that can't move the cursor, colour the terminal or turn the direction of writing.
+    r"""Escape characters that could move the cursor, colour the terminal or change the writing direction.
 
     >>> printable("a\x1b[31mb")
     'a\\x1b[31mb'

@@ -1,6 +1,8 @@
 import numpy as np
+import pandas as pd
 
 from evenhand import CooperativeBandits, audit
+from evenhand.auditing.people import differences
 from factories import make_arrays
 
 
@@ -15,3 +17,9 @@ def test_people_who_flip_are_listed_first_and_then_the_largest_gaps():
     assert (np.diff(gaps[~flips]) <= 0).all()
     decisions = model.probabilities_by_group(X).argmax(2)
     assert flips.sum() == (decisions[:, 0] != decisions[:, 1]).sum()
+
+
+def test_two_numbers_that_differ_are_told_so_that_they_do():
+    mine, theirs = pd.Series({"age": 30.0, "pay": 3695.33508}), pd.Series({"age": 31.5, "pay": 3695.33511})
+    assert differences(mine, theirs) == "age 30 | 31.5, pay 3695.33508 | 3695.33511"
+    assert differences(mine, pd.Series({"age": 30.0, "pay": 3701.26})) == "pay 3695.3 | 3701.3"

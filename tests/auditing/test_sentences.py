@@ -5,8 +5,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.base import clone
 from sklearn.tree import DecisionTreeClassifier
 
+from evenhand import CooperativeBandits, CooperativeBoosting, tabular
 from evenhand.auditing import audit
 
 
@@ -58,8 +60,54 @@ def test_a_gap_in_words_is_a_difference_of_probabilities(epsilon: float, wanted:
 def test_groups_that_are_whole_numbers_read_as_such() -> None:
     decided = np.array([0, 1, 1, 1] * 10)
     found = audit(decided, None, decided, sensitive_features=np.array([0, 1] * 20), n_bootstrap=20)
-    assert "1 is the decision for 50.0 % of 0 and 100.0 % of 1: a difference" in found.summary()
+    assert (
+        "40 people in 2 groups (group = 0: 20, group = 1: 20). 75.0 % got the decision 1;" in found.summary()
+    )
+    assert (
+        "50.0 % of people with group = 0 and 100.0 % of people with group = 1 got the decision 1: a difference"
+    ) in found.summary()
     assert [type(group) for group in found.metrics["group"].dropna().unique()] == [int, int]
+
+
+def test_groups_that_say_nothing_by_themselves_come_with_their_column() -> None:
+    black, job = np.tile(["no", "yes"], 400), np.repeat(["cook", "clerk"], 400)
+    decided = np.where((black == "yes") & (job == "cook"), "good", "bad")
+    X = pd.DataFrame({"job": job, "black": black})
+    found = audit(decided, X, decided, sensitive_features="black", pos_label="good", n_bootstrap=20).summary()
+    assert "(black = no: 400, black = yes: 400). 25.0 % got 'good'; it is the true label of 25.0 %." in found
+    assert "0.0 % of people with black = no and 50.0 % of people with black = yes got 'good': a" in found
+    assert (
+        "decided 'good' for 0.0 % of people with black = no and 100.0 % of people with black = yes." in found
+    )
+
+
+def test_without_labels_a_score_is_compared_with_the_threshold() -> None:
+    pay, sex = np.arange(40) * 100, np.array(["f", "m"] * 20)
+    found = audit(pay, None, None, sensitive_features=sex, threshold=3000, n_bootstrap=20).summary()
+    assert "(f: 20, m: 20). 25.0 % have a score of 3000 or more.\n" in found
+    assert "25.0 % of every group have a score of 3000 or more: a difference of 0.0 points" in found
+    assert "decision" not in found.splitlines()[0]
+    found = audit(pay, None, None, sensitive_features=sex, threshold=9000, n_bootstrap=20).summary()
+    assert "Everybody has a score below 9000: where no decision differs" in found
+
+
+def test_a_small_difference_is_not_told_as_none() -> None:
+    decided, sex = np.repeat([1, 0, 1, 0], [4874, 5126, 4876, 5124]), np.repeat(["f", "m"], 10_000)
+    found = audit(decided, None, decided, sensitive_features=sex, n_bootstrap=20)
+    assert "48.7 % of f and 48.8 % of m got the decision 1: a difference of 0.02 points" in found.summary()
+
+
+@pytest.mark.parametrize("estimator", [CooperativeBandits(steps=200), CooperativeBoosting(rounds=2)])
+@pytest.mark.parametrize("compressed", [True, False])
+def test_one_policy_for_everybody_is_said_to_be_one(estimator: Any, compressed: bool) -> None:
+    X, sex = pd.DataFrame({"age": np.arange(80) % 7, "job": ["a", "b"] * 40}), np.repeat(["f", "m"], 40)
+    y = np.where(X["age"] > 3, "yes", "no")
+    model = tabular(clone(estimator))
+    model = model.fit(X, y, sensitive_features=sex).compress("f") if compressed else model.fit(X, y)
+    found = audit(model, X, y, sensitive_features=sex, n_bootstrap=20)
+    assert found.value("flip_rate") == 0
+    assert "the model has a single policy and does not use the group" in found.summary()
+    assert "one policy per group" not in found.summary()
 
 
 def test_of_many_labels_the_widest_is_named_also_where_the_model_knows_more_groups() -> None:
@@ -79,13 +127,20 @@ def test_of_many_labels_the_widest_is_named_also_where_the_model_knows_more_grou
 
     X, y = pd.DataFrame({"age": np.arange(40)}), np.tile(list("abcb"), 10)
     found = audit(Policies(), X, y, sensitive_features=np.array(["f", "m"] * 20), n_bootstrap=20)
-    assert "the groups differ most in 'b', the decision for 0.0 % of m and 100.0 % of f: a" in found.summary()
+    assert (
+        "the groups differ most in 'b', which 0.0 % of m and 100.0 % of f got: a difference"
+        in found.summary()
+    )
 
 
-def test_of_more_than_two_groups_the_lowest_and_the_highest_are_called_so() -> None:
+def test_of_more_than_two_groups_the_lowest_and_the_highest_are_named() -> None:
     decided = np.array([0, 0, 1, 0, 1, 1] * 10)
     found = audit(decided, None, decided, sensitive_features=np.array(list("abc") * 20), n_bootstrap=20)
-    assert "1 is the decision for 0.0 % of a (the lowest) to 100.0 % of c (the highest): a" in found.summary()
+    rates = "Between 0.0 % (a) and 100.0 % (c) of each group got the decision 1: a difference of 100.0 points"
+    assert rates in found.summary()
+    assert "of the decisions are correct: 100.0 % of every group." in found.summary()
+    found = audit(decided, None, 1 - decided, sensitive_features=pd.Series([0, 1, 2] * 20, name="race"))
+    assert "Between 0.0 % (race = 0) and 100.0 % (race = 2) of each group got" in found.summary()
 
 
 @pytest.mark.parametrize("groups", ["ab", "abc"])
@@ -93,7 +148,7 @@ def test_what_is_the_same_in_every_group_is_said_to_be(groups: str) -> None:
     decided = np.repeat([0, 1], 30)
     found = audit(decided, None, decided, sensitive_features=np.array(list(groups) * 60)[:60], n_bootstrap=20)
     assert "of the decisions are correct: 100.0 % of every group." in found.summary()
-    assert "1 is the decision for 50.0 % of every group: a difference of 0.0 points" in found.summary()
+    assert "50.0 % of every group got the decision 1: a difference of 0.0 points" in found.summary()
 
 
 def test_a_column_that_the_model_never_takes_does_not_give_the_group_away_to_it() -> None:

@@ -44,6 +44,15 @@ def test_finds_nothing_where_there_is_only_noise() -> None:
     assert sum(length > 0 for length in lists) <= 3
 
 
+def test_a_subgroup_of_nearly_everybody_is_not_listed() -> None:
+    frame = pd.DataFrame({"area": ["town"] * 1960 + ["isle"] * 40, "job": ["cook", "clerk"] * 1000})
+    own = np.repeat([0, 1], N // 2)
+    told, examined = find_subgroups(frame, own == 1, own, GROUPS[:2], Search("yes", 10, 0.95, n_listed=10))
+    assert set(told["subgroup"]) >= {"job = cook", "job = clerk"}
+    assert "area = town" not in set(told["subgroup"])
+    assert examined > len(told)
+
+
 def false_finds(n_groups: int, n_columns: int, people: int, times: int) -> int:
     """Return in how many of so many tables of pure noise a subgroup is found."""
     rng = np.random.default_rng(0)

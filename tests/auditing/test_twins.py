@@ -104,7 +104,7 @@ def test_a_blind_model_of_an_unrelated_feature_is_no_finding() -> None:
         if not found.flips["clear"].any():
             assert found.columns.empty
             assert found.people.empty
-            assert "does not stand clear of chance" in found.summary()
+            assert "so this is not clearly above chance" in found.summary()
     assert alarms <= 2  # one of twenty, on average
 
 
@@ -199,7 +199,7 @@ def test_mixed_columns_with_gaps_and_three_groups() -> None:
     assert found.to_dict()["people"][0]["person"] == found.people["person"][0] + 1
     told = found.summary().splitlines()
     assert sum("have a counterpart in c" in line for line in told) == 2
-    assert "4 of 6 such shares, from one group to another, do not stand clear of chance." in told
+    assert "The other 4 of 6 comparisons between groups are not clearly above chance." in told
 
 
 def test_without_a_positive_label_any_other_decision_counts() -> None:

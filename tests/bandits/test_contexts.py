@@ -1,6 +1,7 @@
 import re
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -66,3 +67,25 @@ def test_zeros_left_out_change_no_digit(monkeypatch):
         found[rows.sparse] = np.empty((50, 2, 3))
         kernels.probabilities(policies, rows, found[rows.sparse])
     assert np.array_equal(found[True], found[False])
+
+
+@pytest.mark.parametrize("make", [np.asarray, np.ndarray.tolist, sparse.csr_array, pd.DataFrame])
+@pytest.mark.parametrize("learner", [CooperativeBandits, GradientBandit])
+def test_who_has_missing_values_hears_of_what_takes_them(make, learner):
+    X = np.random.default_rng(0).normal(size=(50, 3))
+    X[3, 1] = np.nan
+    groups = {"sensitive_features": ["f", "m"] * 25} if learner is CooperativeBandits else {}
+    with pytest.raises(ValueError, match="Input X contains NaN") as raised:
+        learner(epochs=1).fit(make(X), X[:, 0] > 0, **groups)
+    assert "CooperativeBoosting takes missing values; evenhand.tabular fills" in str(raised.value)
+    assert "HistGradient" not in str(raised.value)
+    if make is pd.DataFrame:
+        assert "in column 1 (1 person)" in str(raised.value)
+
+
+def test_text_is_for_tabular():
+    people = pd.DataFrame({"job": ["cook", "clerk"] * 25})
+    with pytest.raises(
+        ValueError, match=r"Column 'job' holds .* 'cook', but expected numbers\. .*evenhand\.tabular"
+    ):
+        GradientBandit(epochs=1).fit(people, people["job"] == "cook")

@@ -398,6 +398,7 @@ def test_mean_divergence_falls_with_its_weight():
         ({"s": [None] + ["f"] * 299}, "sensitive_features has 1 missing values"),
         ({"s": ["m"] + ["f"] * 299}, "Group 'm' has 1 person, but expected at least 2"),
         ({"y": np.full(300, "no")}, "one class only, .*'no'"),
+        ({"y": np.ones(300)}, r"one class only, 1\.0, but"),
         ({"y": np.linspace(0, 1, 300)}, "continuous"),
         ({"y": [None] + ["no", "yes"] * 149 + ["no"]}, "Input y contains NaN: 1 labels are missing"),
         ({"y": pd.Series([pd.NA] + ["no", "yes"] * 149 + ["no"])}, "1 labels are missing"),
@@ -421,7 +422,9 @@ def test_bad_input_is_named(change, message):
 
 def test_deciding_needs_known_groups():
     model, X, _, s = fitted(epochs=1)
-    with pytest.raises(ValueError, match=r"Got no sensitive_features.*'f', 'm'.*compress"):
+    with pytest.raises(
+        ValueError, match=r"Got no sensitive_features.*'f', 'm'.*compress.*enable_metadata_rout"
+    ):
         model.predict(X)
     with pytest.raises(ValueError, match="Got group 'x' in sensitive_features, but fit saw only 'f', 'm'"):
         model.predict(X, sensitive_features=np.where(s == "f", "x", s))

@@ -266,7 +266,7 @@ def test_a_reward_that_never_looks_at_labels_warns(cancer):
 def test_columns_are_named_in_errors(cancer):
     frame = pd.DataFrame({"age": [1.0, np.nan, 3.0], "wage": [1.0, 2.0, np.inf], "job": ["a", "b", "c"]})
     y = [0, 1, 0]
-    with pytest.raises(ValueError, match=r"NaN in column 'age' \(1 people\)"):
+    with pytest.raises(ValueError, match=r"NaN in column 'age' \(1 person\)"):
         GradientBandit().fit(frame[["age"]], y)
     with pytest.raises(ValueError, match="infinity in column 'wage'"):
         GradientBandit().fit(frame[["wage"]], y)

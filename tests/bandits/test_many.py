@@ -1,10 +1,17 @@
 """A grid of models, each what a fit of its own gives."""
 
+import joblib
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.base import clone
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import ShuffleSplit
 
 from evenhand import CooperativeBandits, GradientBandit, fit_many
+from evenhand.metrics import accuracy, discrimination
+from evenhand.metrics.selection import HighestDelta
+from evenhand.progress import Lines
 from factories import make_arrays
 
 GRID = [
@@ -43,3 +50,175 @@ def test_what_is_wrong_is_said_before_anything_is_fitted():
         fit_many(GradientBandit(), {}, X, y, engine="gpu")
     with pytest.raises(ValueError, match="Invalid parameter 'hiden'"):
         fit_many(GradientBandit(), {"hiden": [3]}, X, y)
+
+
+SPLITS = list(ShuffleSplit(2, test_size=0.4, random_state=0).split(np.zeros(300)))
+
+
+def test_splits_are_fitted_one_after_another_each_on_its_first_part(capsys):
+    X, y, s = make_arrays(300)
+    weights = np.random.default_rng(0).uniform(0.5, 2, 300)
+    plain = CooperativeBandits(steps=300, random_state=5)
+    models = fit_many(
+        plain, {"hidden": [3, 5]}, X, y, weights, sensitive_features=s, cv=SPLITS, progress=Lines()
+    )
+    assert [model.hidden for model in models] == [3, 5, 3, 5]
+    for model, (rows, _) in zip(models, np.repeat(np.array(SPLITS, dtype=object), 2, axis=0), strict=True):
+        rows = rows.astype(int)
+        same(model, clone(model).fit(X[rows], y[rows], weights[rows], sensitive_features=s[rows]))
+    assert "Models: 4 of 4" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("named", [False, True], ids=["groups as an array", "groups by name"])
+def test_the_best_checkpoint_of_each_model_is_returned_with_its_scores(named):
+    X, y, s = make_arrays(300)
+    table = pd.DataFrame(X).add_prefix("x").assign(**({"sex": s} if named else {}))
+    plain = CooperativeBandits(steps=900, checkpoint_every=100, random_state=5)
+    groups = "sex" if named else s
+    models = fit_many(
+        plain, {"hidden": [3, 5]}, table, y, sensitive_features=groups, cv=SPLITS, select="delta",
+        pos_label="no", n_jobs=2,
+    )  # fmt: skip
+    for model, (rows, others) in zip(models, [SPLITS[0], SPLITS[0], SPLITS[1], SPLITS[1]], strict=True):
+        scores, there = [], {"sensitive_features": s[others]}
+
+        def look(step, at, there=there, others=others, scores=scores):
+            decided = at.predict(table.iloc[others], **there)
+            apart = discrimination(y[others], decided, pos_label="no", **there)
+            scores.append((accuracy(y[others], decided) - apart, -apart, -step))
+
+        again = clone(model).fit(
+            table.iloc[rows], y[rows], sensitive_features="sex" if named else s[rows], callback=look
+        )
+        assert len(scores) == 9
+        assert model.selected_["step"] == -max(scores)[2]
+        assert model.selected_["delta"] == pytest.approx(max(scores)[0])
+        assert model.n_steps_ == again.n_steps_ == 900
+        decided = model.predict(table.iloc[others], **there)
+        assert model.selected_["accuracy"] == accuracy(y[others], decided)
+        first, second = model.probabilities_by_group(table.iloc[others]).argmax(2).T
+        assert model.selected_["flip_rate"] == (first != second).mean()
+    assert not hasattr(models[0].fit(table, y, sensitive_features=groups), "selected_")
+
+
+def test_a_selected_model_learns_on():
+    X, y, s = make_arrays(300)
+    plain = CooperativeBandits(steps=500, checkpoint_every=100, random_state=5)
+    (model,) = fit_many(plain, {}, X, y, sensitive_features=s, cv=SPLITS[:1], select="discrimination")
+    before = model.policies_.W1.copy()
+    assert not hasattr(model.compressed("f"), "selected_")
+    model.partial_fit(X, y, sensitive_features=s)
+    assert not np.array_equal(before, model.policies_.W1)
+    assert not hasattr(model, "selected_")
+
+
+def test_scores_of_checkpoints_count_people_by_their_weights():
+    X, y, s = make_arrays(300)
+    weights = np.where(s == "m", 5.0, 0.1)
+    plain = CooperativeBandits(steps=500, checkpoint_every=100, random_state=5)
+    (model,) = fit_many(plain, {}, X, y, weights, sensitive_features=s, cv=SPLITS[:1], select="delta")
+    others = SPLITS[0][1]
+    decided = model.predict(X[others], sensitive_features=s[others])
+    right = accuracy(y[others], decided, sample_weight=weights[others])
+    assert model.selected_["accuracy"] == pytest.approx(right)
+    assert right != accuracy(y[others], decided)
+
+
+@pytest.mark.parametrize("how", [{}, {"cv": SPLITS, "select": "delta"}], ids=["everybody", "selected"])
+def test_random_numbers_are_those_of_separate_fits(how):
+    X, y, s = make_arrays(300)
+    shared = np.random.RandomState(3)
+    plain = CooperativeBandits(steps=200, checkpoint_every=200)
+    models = fit_many(plain, {"hidden": [3, 5], "random_state": [shared]}, X, y, sensitive_features=s, **how)
+    rows = [SPLITS[at // 2][0] if how else slice(None) for at in range(len(models))]
+    for model, these in zip(models, rows, strict=True):
+        again = clone(model).set_params(random_state=np.random.RandomState(3))
+        same(model, again.fit(X[these], y[these], sensitive_features=s[these]))
+    assert shared.randint(10**6) == np.random.RandomState(3).randint(10**6)
+
+
+@pytest.mark.parametrize("backend", ["loky", "multiprocessing"])
+def test_models_are_fitted_whatever_joblib_is_told_to_use(backend):
+    X, y, s = make_arrays(60)
+    plain = CooperativeBandits(steps=100, random_state=0)
+    with joblib.parallel_config(backend):
+        models = fit_many(plain, {"hidden": [3, 4]}, X, y, sensitive_features=s, n_jobs=2)
+    same(models[1], plain.set_params(hidden=4).fit(X, y, sensitive_features=s))
+
+
+def test_several_columns_of_groups_are_split_with_the_people():
+    X, y, s = make_arrays(300)
+    groups = {"sex": s, "old": np.arange(300) % 2}
+    plain = CooperativeBandits(steps=100, random_state=0)
+    (model,) = fit_many(plain, {}, X, y, sensitive_features=groups, cv=SPLITS[:1])
+    assert model.sensitive_names_ == ["sex", "old"]
+    assert model.groups_.tolist() == ["sex=f, old=0", "sex=f, old=1", "sex=m, old=0", "sex=m, old=1"]
+
+
+@pytest.mark.parametrize(
+    "changed, message",
+    [
+        ({"sensitive_features": ["f", "m"] * 60}, "sensitive_features for 120 people, but expected .* of 60"),
+        (
+            {"sample_weight": np.ones(61)},
+            "sample_weight for 61 people, but expected one value for each of 60",
+        ),
+        ({"y": ["no", "yes"] * 60}, "inconsistent numbers of samples"),
+        ({"y": None}, "Got y=None, but expected one label per person"),
+    ],
+)
+def test_people_that_do_not_match_are_refused_before_they_are_split(changed, message):
+    X, y, s = make_arrays(60)
+    given = {"X": X, "y": y, "sensitive_features": s} | changed
+    with pytest.raises(ValueError, match=message):
+        fit_many(CooperativeBandits(), {}, **given, cv=2)
+
+
+def test_an_error_names_the_split():
+    X, y, s = make_arrays(60)
+    s[:5] = "x"
+    splits = [(np.arange(5, 60), np.arange(5, 30)), (np.arange(5, 60), np.arange(30))]
+    with pytest.raises(ValueError, match="Got group 'x'") as refused:
+        fit_many(CooperativeBandits(), {}, X, y, sensitive_features=s, cv=splits, select="delta")
+    assert refused.value.__notes__ == [
+        "In split 1 of cv (the first is 0). If its first part lacks a group or a label, stratify the splits."
+    ]
+
+
+def test_an_empty_grid_has_no_models():
+    X, y, s = make_arrays(60)
+    assert fit_many(CooperativeBandits(), [], X, y, sensitive_features=s, cv=2, select="delta") == []
+
+
+@pytest.mark.parametrize(
+    "estimator, how, message",
+    [
+        (CooperativeBandits(), {"select": "delta"}, "Got select='delta', but no cv; expected splits"),
+        (
+            CooperativeBandits(),
+            {"select": "best", "cv": 2},
+            "Got select='best', but expected one of 'discrim",
+        ),
+        (CooperativeBandits(), {"select": 3, "cv": 2}, "Got select=3, but expected one of 'discrimination'"),
+        (
+            LogisticRegression(),
+            {"select": "delta", "cv": 2},
+            "Got LogisticRegression for select='delta', but",
+        ),
+        (CooperativeBandits(), {"select": "delta", "cv": 2, "pos_label": "ye"}, "Got pos_label='ye', but"),
+        (CooperativeBandits(), {"select": HighestDelta, "cv": 2}, "Got select=<class .* but expected one of"),
+        (CooperativeBandits(), {"pos_label": "yes"}, "Got pos_label='yes', but no select"),
+    ],
+)
+def test_what_can_not_be_selected_is_said(estimator, how, message):
+    X, y, s = make_arrays(60)
+    with pytest.raises(ValueError, match=message):
+        fit_many(estimator, {}, X, y, sensitive_features=s, **how)
+
+
+def test_of_more_than_two_labels_the_positive_one_is_asked_for():
+    X, _, s = make_arrays(60)
+    with pytest.raises(
+        ValueError, match="Got 3 labels and no pos_label; expected the one to compare groups by"
+    ):
+        fit_many(CooperativeBandits(), {}, X, np.arange(60) % 3, sensitive_features=s, cv=2, select="delta")

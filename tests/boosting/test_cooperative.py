@@ -202,6 +202,16 @@ def test_a_callback_sees_the_model_and_can_stop_it(world):
     assert seen[1][1] == model.score(X, y, sensitive_features=s)
 
 
+def test_the_accumulated_reward_counts_every_round(world):
+    X, y, s = world
+    often, seldom = (
+        CooperativeBoosting(**FEW | {"checkpoint_every": every}).fit(X, y, sensitive_features=s).history_
+        for every in (1, 10)
+    )
+    np.testing.assert_allclose(seldom["reward"], often["reward"][9::10])
+    np.testing.assert_allclose(seldom["mean_reward"][0], often["mean_reward"][:10].mean())
+
+
 def test_it_learns_from_a_log(world):
     X, y, s = world
     rng = np.random.default_rng(0)

@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import warnings
 
 import pytest
 
 from evenhand import __version__
 from evenhand.wording import printable
+from evenhand.workflow import candidates, deciding
 from factories import evenhand
 
 
@@ -19,6 +21,23 @@ def test_every_command_has_help_with_an_example_and_json(command):
     assert out.exit_code == 0
     assert f"evenhand {command}" in out.stdout
     assert "--json" in out.stdout
+
+
+@pytest.mark.parametrize(
+    ("command", "said"),
+    [
+        ("audit", "Column with the true labels."),
+        ("serve", "LOWEST HIGHEST"),
+        ("serve", "any other address than this machine's own needs tokens"),
+        ("fit", "How many times networks see each person."),
+        ("export", "events in chronological order"),
+    ],
+)
+def test_help_says_what_an_option_is(command, said):
+    shown = " ".join(evenhand(command, "--help").stdout.replace("│", " ").split())
+    assert said in shown
+    assert "<float,float>" not in shown
+    assert (command == "fit") == ("Column to predict. Guessed if left out." in shown)
 
 
 def test_version_and_unknown_commands():
@@ -65,3 +84,26 @@ def test_a_console_of_few_signs_shows_what_it_can(command):
     )
     assert ran.returncode == 0, ran.stderr
     assert b"--sensitive" in ran.stdout
+
+
+def interrupted(*_arguments, **_options):
+    raise KeyboardInterrupt
+
+
+def test_a_stopped_fit_says_that_it_can_continue_and_nothing_of_the_loop_inside(
+    fitted, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(candidates.TrainedSoFar, "keep", interrupted)
+    command = ("fit", fitted.people, "-o", tmp_path / "m.skops", "--weights", "0,1,3", "--epochs", "1")
+    with warnings.catch_warnings(record=True) as warned:
+        warnings.simplefilter("always")
+        out = evenhand(*command, "--jobs", "2")
+    assert out.exit_code == 130
+    assert "Stopped. Run the same command again to continue where it stopped." in out.stderr
+    assert not [str(each.message) for each in warned if "input task" in str(each.message)]
+
+
+def test_a_command_that_begins_anew_says_only_that_it_stopped(fitted, monkeypatch):
+    monkeypatch.setattr(deciding, "decide_file", interrupted)
+    out = evenhand("predict", fitted.model, fitted.people)
+    assert (out.exit_code, out.stderr) == (130, "Stopped.\n")

@@ -24,6 +24,16 @@ def test_it_shows_the_trade_off_and_the_chosen_model_with_intervals(fitted):
         assert text in shown
 
 
+def test_the_chosen_row_is_marked_without_colours_and_its_price_is_told(fitted, tmp_path):
+    out = evenhand("fit", fitted.people, "-o", tmp_path / "m.skops", *FIT, "--criterion", "discrimination")
+    table, _, rest = out.stdout.partition("Chosen: ")
+    (marked,) = [line for line in table.splitlines() if line.startswith("* ")]
+    assert marked.removeprefix("* ").startswith(rest.partition(" (test part)")[0])
+    assert "Against the most accurate model tried (" in table
+    out = evenhand("fit", fitted.people, "-o", tmp_path / "m.skops", *FIT, "--criterion", "accuracy")
+    assert "Against" not in out.stdout
+
+
 def test_guesses_are_told_also_where_nobody_sits_at_a_terminal(fitted, tmp_path):
     out = evenhand("fit", fitted.people, "-o", tmp_path / "m.skops", *FIT)
     for said in (
@@ -181,7 +191,7 @@ def test_a_wrong_column_is_a_message_without_traceback(fitted, tmp_path):
 
 def test_wrong_options_say_what_was_wanted(fitted):
     for options, wanted in (
-        (("--weights", "0,x"), "numbers with commas between"),
+        (("--weights", "0,x"), "numbers separated by commas"),
         (("--weights=-1",), "at least 0"),
         (("--epochs", "many"), "Got --epochs 'many', but expected 'auto' or a number"),
         (("--epochs", "0"), "above 0"),

@@ -72,6 +72,21 @@ def test_decimal_commas_are_decided_and_written_as_they_were(fitted, decided, tm
     assert ours.fingerprint == theirs.fingerprint
 
 
+def test_what_is_written_with_decimal_commas_is_read_with_them(fitted, decided, tmp_path):
+    path, out = tmp_path / "people.csv", tmp_path / "people.decided.csv"
+    pd.read_csv(fitted.people).to_csv(path, sep=";", decimal=",", index=False)
+    decided.to_csv(tmp_path / "d.csv", index=False)
+    told = json.loads(run("predict", fitted.model, path, "--json").stdout)
+    assert told["decided"] == len(decided)
+    found = pd.read_csv(out, sep=";", decimal=",")
+    pd.testing.assert_frame_equal(found[decided.columns[-5:]], decided[decided.columns[-5:]])
+    columns = ("--label", "hired", "--sensitive", "sex")
+    for said in ("decision", "probability"):
+        audited = run("audit", out, *columns, "--predictions", said, "--json")
+        plain = run("audit", tmp_path / "d.csv", *columns, "--predictions", said, "--json")
+        assert json.loads(audited.stdout)["metrics"] == json.loads(plain.stdout)["metrics"]
+
+
 def test_mapped_values_are_decided_and_audited(fitted, decided, tmp_path):
     path = tmp_path / "coded.csv"
     people = pd.read_csv(fitted.people)
@@ -111,7 +126,7 @@ def test_fit_maps_labels_of_a_packed_file(fitted, tmp_path):
     model = load(tmp_path / "m.skops")
     assert model.classes_.tolist() == [0, 1]
     assert model.pos_label == 1
-    assert model.card["title"] == "A model of hired (people)"
+    assert model.card["title"] == "A model that predicts hired (people)"
     run("predict", tmp_path / "m.skops", path)
     assert set(pd.read_csv(tmp_path / "people.decided.csv.gz")["decision"]) <= {0, 1}
 

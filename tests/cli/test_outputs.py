@@ -89,3 +89,26 @@ def test_models_that_cannot_be_kept_are_noted_and_trained_all_the_same(locked):
     assert len(frontier.trained) == 2
     assert any("No model is kept" in text and str(locked) in text for text in told.texts)
     assert list(locked.iterdir()) == []
+
+
+def test_a_folder_without_tables_is_named_and_not_the_output(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for command in (("fit", ".", *ROLES), ("audit", ".", *ROLES, "--predictions", "hired")):
+        result = evenhand(*command)
+        said = " ".join(result.stderr.split())
+        assert (result.exit_code, ". is a folder without Parquet files; expected a CSV" in said) == (
+            2,
+            True,
+        ), said
+    result = evenhand("predict", ".", "people.csv")
+    assert (result.exit_code, "Got '.', which is a folder; expected a model" in result.stderr) == (2, True)
+
+
+@pytest.mark.parametrize("name", ["m.skops", "r.html"])
+def test_from_python_a_folder_that_is_not_there_is_named(fitted, tmp_path, name):
+    model, path = library.load(fitted.model), tmp_path / "none" / name
+    write = (lambda: model.save(path)) if name == "m.skops" else (lambda: library.save(model, path))
+    with pytest.raises(
+        FileNotFoundError, match=f"Got {path} to write to, but there is no folder '{path.parent}'"
+    ):
+        write()

@@ -76,3 +76,9 @@ def test_no_missing_key_of_a_summary_is_a_traceback(fitted, tmp_path):
         (tmp_path / "s.json").write_text(json.dumps(damaged))
         result = evenhand("report", tmp_path / "s.json", "-o", tmp_path / "r.html")
         assert isinstance(result.exception, SystemExit | None), (path, key, result.exception)
+
+
+def test_the_curve_of_a_model_with_trees_counts_rounds(fitted):
+    [curve] = json.loads(fitted.summary.read_text())["studies"][0]["convergence"]
+    assert curve["counted"] == "rounds of trees"
+    assert max(curve["steps"]) < 1000

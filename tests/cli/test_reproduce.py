@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import sys
 
 import pytest
 
@@ -32,6 +33,26 @@ def test_a_small_reproduction_makes_tables_figure_and_report(tmp_path):
 )
 def test_an_engine_is_checked_before_any_data_is_loaded(tmp_path, monkeypatch, options, wanted):
     monkeypatch.setattr("evenhand.protocol.reproduce.load_public", lambda *_: pytest.fail("loaded too early"))
+    out = evenhand("reproduce", *options, "--out", tmp_path / "r")
+    assert out.exit_code == 2
+    assert wanted in out.stderr.replace("\n", " ")
+    assert not (tmp_path / "r").exists()
+
+
+@pytest.mark.parametrize(
+    ("options", "module", "wanted"),
+    [
+        (("--figures", "pdf"), "matplotlib", "--figures needs Matplotlib: pip install 'evenhand[figures]'"),
+        (("--engine", "dask"), "distributed", "--engine dask needs: pip install 'evenhand[dask]'"),
+        (("--engine", "ray"), "ray", "--engine ray needs: pip install 'evenhand[ray]'"),
+        (("--engine", "cuda"), "cupy", "engine='cuda' needs: pip install 'evenhand[cuda]'"),
+    ],
+)
+def test_what_is_not_installed_is_said_before_any_data_is_loaded(
+    tmp_path, monkeypatch, options, module, wanted
+):
+    monkeypatch.setattr("evenhand.protocol.reproduce.load_public", lambda *_: pytest.fail("loaded too early"))
+    monkeypatch.setitem(sys.modules, module, None)
     out = evenhand("reproduce", *options, "--out", tmp_path / "r")
     assert out.exit_code == 2
     assert wanted in out.stderr.replace("\n", " ")

@@ -27,8 +27,9 @@ def test_each_entry_loads_as_it_says(name: str) -> None:
 def test_says_what_is_ready_and_what_is_missing(tmp_path: Path) -> None:
     ready = available(cache_dir=tmp_path, data_dir=tmp_path)["ready"]
     assert ready["adult"] == "downloads"
-    assert ready["compas-full"] == "needs compas/compas-scores.csv"
-    assert ready["health"] == "needs health/DaysInHospital_Y2.csv, health/DaysInHospital_Y3.csv"
+    assert ready["compas-full"] == f"needs compas/compas-scores.csv in {tmp_path}"
+    files = "health/DaysInHospital_Y2.csv, health/DaysInHospital_Y3.csv"
+    assert ready["health"] == f"needs {files} in {tmp_path}"
 
 
 @pytest.mark.data

@@ -17,6 +17,7 @@ from sqlalchemy import select
 
 from evenhand.decisions.schema import decisions, outcomes
 from evenhand.decisions.serve import demo
+from evenhand.decisions.serve.meters import Meters
 from factories import evenhand
 
 
@@ -28,6 +29,20 @@ def story(tmp_path_factory):
 def test_without_data_there_are_simulated_students(story):
     assert story.people.name.startswith("simulated")
     assert "simulated" in story.told
+
+
+def test_its_decisions_and_outcomes_are_metrics_too(story, tmp_path):
+    now = 0.0
+    with demo.begin(story, tmp_path / "log.db") as loop:
+        loop.clock = lambda: now
+        meters, stream = Meters(loop), demo.Stream(loop, story)
+        for _ in range(50):
+            now += demo.TICK
+            stream.step()
+        decided, told = (counted.collect()[0].samples for counted in (meters.decisions, meters.outcomes))
+        assert sum(one.value for one in decided if one.name.endswith("_total")) == 50 * 20
+        heard = [one.value for one in told if one.labels == {"status": "accepted"} and one.name.endswith("l")]
+        assert heard == [len(loop._log.all(select(outcomes)))] != [0]
 
 
 @pytest.mark.data
@@ -82,6 +97,8 @@ def test_the_command_decides_earns_and_cleans_up(end, tmp_path):
             try:
                 with urllib.request.urlopen(f"http://127.0.0.1:{port}/status", timeout=30) as answer:
                     earned = json.load(answer)["counts"]["earned"]
+                with urllib.request.urlopen(f"http://127.0.0.1:{port}/", timeout=30) as answer:
+                    assert "applicants and outcomes are simulated" in answer.read().decode()
             except urllib.error.URLError:
                 continue
         assert list(temporary.glob("evenhand-demo-*/decisions.db"))
@@ -90,7 +107,7 @@ def test_the_command_decides_earns_and_cleans_up(end, tmp_path):
     assert earned != 0.0, said
     assert process.returncode == 0
     assert f"http://127.0.0.1:{port}/" in said
-    assert said.endswith("its log is deleted.")
+    assert said.endswith("its log has been deleted.")
     assert "Traceback" not in said
     assert not list(temporary.glob("evenhand-demo-*"))
     assert not (tmp_path / "empty").exists()

@@ -135,5 +135,5 @@ def test_a_forgotten_header_is_named(client):
     assert said.json()["detail"] == (
         "Got a body of text/plain, but expected JSON with the header 'Content-Type: application/json'."
     )
-    assert "Field required" in client.post("/decide").text
+    assert "Got no body, but expected JSON." in client.post("/decide").text
     assert client.post("/promote").json() == {"detail": "There is no candidate."}

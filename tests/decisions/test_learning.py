@@ -47,7 +47,7 @@ def test_learning_makes_policies_better_and_promotion_needs_evidence(begin, crow
     loop.learn()
     few = loop.promote()
     assert not few.promoted
-    assert any("not surely above" in reason for reason in few.against)
+    assert any("not proven to be above" in reason for reason in few.against)
     assert loop.version == 1
     tell(loop, crowd[200:], pays=lambda context: context[1] > 0)
     for round in range(6):

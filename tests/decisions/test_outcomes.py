@@ -159,12 +159,24 @@ def test_an_outcome_that_is_none_is_refused(begin, crowd, tmp_path, told, error)
         ({"held_out": 1.5}, "Got held_out=1.5"),
         ({"max_flip": -1}, "Got max_flip=-1"),
         ({"confidence": 1}, "Got confidence=1"),
+        ({"seed": "zz"}, "expected 32 hexadecimal digits"),
+        ({"seed": "0" * 30}, "expected 32 hexadecimal digits"),
     ],
 )
 def test_rules_are_checked_before_a_log_is_begun(begin, tmp_path, options, error):
     with pytest.raises(ValueError, match=error):
         begin(tmp_path / "log", **options)
     begin(tmp_path / "log").close()  # nothing of it was written
+
+
+def test_what_earns_does_not_name_earns_0_and_0_is_in_the_range(begin, crowd, tmp_path):
+    """A label may be reported for somebody who got another action than `earns` names."""
+    loop = begin(tmp_path / "log", earns={"grant": {"repaid": 3, "defaulted": 1}}, explore=0.1)
+    made = loop.decide_many(crowd[:200])
+    loop.outcome_many([{"id": one.id, "label": "repaid"} for one in made])
+    loop.learn()
+    assert set(earned(loop).values()) == {(0.0, "outcome"), (3.0, "outcome")}
+    assert loop.candidate().outcomes > 0
 
 
 def test_erased_rows_are_gone_and_replay_says_what_is_missing(where, begin, crowd, tmp_path):

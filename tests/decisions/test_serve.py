@@ -126,6 +126,28 @@ def test_errors_are_words_and_never_a_trace(client, monkeypatch):
         assert "secret" not in broken.text
 
 
+@pytest.mark.parametrize(
+    ("path", "body", "told"),
+    [
+        ("/outcome", {"reward": 1.0}, [("id", "Got no 'id', but expected one.")]),
+        ("/outcome", {"id": "a", "rewrad": 1}, [("rewrad", "Got 'rewrad', which is not a field here.")]),
+        ("/outcome", {"outcomes": [{"id": "a"}, {}]}, [("outcomes.1.id", "Got no 'id', but expected one.")]),
+        ("/outcome", {"outcomes": {}}, [("outcomes", "Got an object, but expected a list.")]),
+        ("/outcome", [], [("body", "Got a list, but expected an object.")]),
+        ("/decide", {**PERSON, "context": ["1"]}, [("context.0", "Got text, but expected a number.")]),
+        (
+            "/decide", {**PERSON, "context": {"age": []}},
+            [("context.age", "Got a list, but expected text, a number or true or false.")],
+        ),
+        ("/promote", {"force": "yes"}, [("force", "Got text, but expected true or false.")]),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_with_a_request_is_told_by_its_own_fields(client, path, body, told):
+    answer = client.post(path, json=body)
+    assert answer.status_code == 422
+    assert [(one["where"], one["what"]) for one in answer.json()["detail"]] == told
+
+
 def test_tokens_and_roles(model, tmp_path):
     tokens = {"deciding": "d" * 20, "administering": "a" * 20}
     loop = DecisionLoop(model, tmp_path / "log.db")

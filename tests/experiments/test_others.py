@@ -12,8 +12,8 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
 
 from evenhand.datasets import Dataset
+from evenhand.metrics.selection import CRITERIA
 from evenhand.protocol.grids import Method
-from evenhand.protocol.selection import CRITERIA
 from evenhand.protocol.trial import make_ready, train_and_select
 
 others = importlib.import_module("others")

@@ -76,10 +76,10 @@ def assert_same(frame, k, weights=None, asked=None):
 
 @pytest.mark.skipif(CXX is None, reason="there is no C++ compiler")
 @pytest.mark.parametrize("case", CASES)
-def test_lanes_one_by_one_find_the_neighbours_of_the_cpu(case, tmp_path, monkeypatch):
+def test_lanes_one_by_one_find_the_neighbours_of_the_cpu(case, monkeypatch):
     for module in (cuda, gower_cuda):
         monkeypatch.setattr(module, "cupy", Numpy)
-    monkeypatch.setattr(gower_cuda, "compiled", lambda source: emulated(source, "nearest", tmp_path))
+    monkeypatch.setattr(gower_cuda, "compiled", lambda source: emulated(source, "nearest"))
     monkeypatch.setattr(gower_cuda, "ASKED_A_LAUNCH", 256)
     frame = CASES[case][0]
     assert_same(*CASES[case], asked=np.random.default_rng(0).permutation(len(frame))[:900])

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
 
+from evenhand.metrics.selection import CRITERIA
 from evenhand.protocol import engines
 from evenhand.protocol.engines import run_trials
 from evenhand.protocol.grids import Method, our_methods, paper_methods
-from evenhand.protocol.selection import CRITERIA
 from evenhand.protocol.trial import Prepared, Result, Trial, make_ready
 
 # Both start helper processes and sockets whose late clean-up the garbage collector may grumble about.

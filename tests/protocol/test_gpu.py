@@ -1,6 +1,5 @@
 """Trials on a GPU select the checkpoints, and find the numbers, that threads do."""
 
-import ctypes
 import sys
 from dataclasses import replace
 
@@ -9,16 +8,14 @@ import pandas as pd
 import pytest
 
 from devices import needs_device
-from emulated import Pretended
-from evenhand.bandits.cuda import fleet, packing
+from emulated import pretend
 from evenhand.datasets import Dataset
+from evenhand.metrics.selection import CRITERIA
 from evenhand.progress import Progress
 from evenhand.protocol import gpu
 from evenhand.protocol.engines import run_trials
-from evenhand.protocol.gpu import networks_among, scores_of
+from evenhand.protocol.gpu import networks_among
 from evenhand.protocol.grids import Method, grid, make_ccb, make_cured, make_lr
-from evenhand.protocol.selection import CRITERIA
-from evenhand.protocol.selection import scores_of as measured
 from evenhand.protocol.sweep import Sweep
 from evenhand.protocol.trial import make_ready
 
@@ -62,19 +59,6 @@ def test_without_cupy_the_extra_is_named(monkeypatch):
         list(run_trials(sweep.trials, data, engine="cuda"))
 
 
-def test_counts_make_the_scores_that_decisions_make():
-    judged = make_ready(people(), 0, "random").validation
-    answers, rng = judged.people, np.random.default_rng(0)
-    decided = rng.integers(0, 2, (len(answers.own), 2))
-    own = decided[np.arange(len(decided)), answers.own]
-    counts = np.zeros((2, 2, 2), np.uint32)
-    np.add.at(counts, (answers.own, np.searchsorted(answers.labels, answers.y), own), 1)
-    flips = (decided[:, 0] != decided[:, 1]).sum()
-    positive = np.array([answers.labels.index("yes")])
-    (found,) = scores_of(np.append(counts, flips)[None], 2, 2, positive)
-    np.testing.assert_allclose(found, measured(answers.with_answers(decided=decided)))
-
-
 def test_what_runs_side_by_side_comes_as_it_is_done_and_errors_come_through():
     assert sorted(gpu._side_by_side(lambda each: each**2, iter(range(1, 10)))) == [n**2 for n in range(1, 10)]
     begun = []
@@ -97,28 +81,20 @@ def test_what_runs_side_by_side_comes_as_it_is_done_and_errors_come_through():
 
 @pytest.mark.parametrize("many", [1, 10**6], ids=["with processes", "with threads"])
 def test_every_trial_of_a_pretended_device_has_a_result(many, monkeypatch):
-    def count_all_as_right(grid, block, told, shared_mem):
-        for judged in np.asarray(told[0]).view(packing.JUDGED):
-            ctypes.c_uint32.from_address(int(judged["counts"])).value = int(judged["n"])
-
     order, underway = [], gpu._underway
 
     def noted(members, *given):
         order.append((members[0][0].dataset, len(members)))
         return underway(members, *given)
 
-    kernels = {"judge": count_all_as_right, "train": lambda *told, **how: None}
-    monkeypatch.setattr(fleet, "cupy", lambda: Pretended())
-    monkeypatch.setattr(fleet, "compiled", lambda name, spec: kernels[name])
+    pretend(monkeypatch)
     monkeypatch.setattr(gpu, "_underway", noted)
     monkeypatch.setattr(gpu, "MANY", many)
     monkeypatch.setattr(gpu, "AT_ONCE", 7)
-    fleet._multiprocessors.cache_clear()
     small, large = people(300), replace(people(600), name="more people")
     told = Told()
     sweep = Sweep(METHODS, [small, large], seeds=2)
     found = sweep.run(engine="cuda", workers=2, progress=told)
-    fleet._multiprocessors.cache_clear()
     assert sweep.failures().empty
     assert len(found) == 2 * 2 * 3 * len(CRITERIA)
     assert set(found["engine"][found["method"] != "LR"]) == {"cuda"}

@@ -10,7 +10,7 @@ from evenhand.datasets import Dataset
 from evenhand.protocol import reproduce as module
 from evenhand.protocol.compare import THEIRS
 from evenhand.protocol.grids import Method
-from evenhand.protocol.reproduce import reproduce
+from evenhand.protocol.reproduce import _command, reproduce
 from evenhand.protocol.store import StoreError
 
 
@@ -115,3 +115,10 @@ def test_a_real_data_set_beside_its_published_row(tmp_path: Path) -> None:
     assert table.loc["accuracy", "published"] == 0.77
     assert abs(table.loc["accuracy", "difference"]) < 0.05
     assert "german: agree: LR; differ: none." in " ".join(results.sentences)
+
+
+@pytest.mark.parametrize("engine, ending", [("threads", "--methods 'CCB'"), ("cuda", "--engine cuda")])
+def test_the_command_names_an_engine_whose_numbers_differ(engine, ending):
+    command = _command(True, 100, None, ["CCB"], engine)
+    assert command.startswith("evenhand reproduce --full --seeds 100 ")
+    assert command.endswith(ending)

@@ -17,9 +17,9 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.tree import DecisionTreeClassifier
 
 from evenhand.datasets import Dataset
+from evenhand.metrics.selection import HighestDelta
 from evenhand.protocol import sweep as sweep_module
 from evenhand.protocol.grids import Method, grid, paper_methods
-from evenhand.protocol.selection import HighestDelta
 from evenhand.protocol.store import Store, StoreError
 from evenhand.protocol.sweep import Sweep
 

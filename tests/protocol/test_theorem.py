@@ -8,8 +8,8 @@ import pytest
 from evenhand import CooperativeBandits
 from evenhand.bandits.policy import expected_logit_gradient, log_probabilities, probabilities
 from evenhand.metrics import Answers
+from evenhand.metrics.selection import CRITERIA
 from evenhand.network import Network
-from evenhand.protocol.selection import CRITERIA
 from evenhand.protocol.theorem import (
     GradientWatch,
     against_steps,

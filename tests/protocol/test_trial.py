@@ -12,9 +12,9 @@ from sklearn.tree import DecisionTreeClassifier
 from evenhand import CooperativeBandits
 from evenhand import metrics as m
 from evenhand.datasets import Dataset
+from evenhand.metrics.selection import CRITERIA
 from evenhand.protocol.grids import Method
 from evenhand.protocol.measuring import measured
-from evenhand.protocol.selection import CRITERIA
 from evenhand.protocol.sweep import Sweep
 from evenhand.protocol.trial import Trial, make_ready, train_and_select
 from evenhand.tables.preprocessing import prepare

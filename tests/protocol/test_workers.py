@@ -8,8 +8,8 @@ import pytest
 from evenhand import CooperativeBandits
 from evenhand.datasets import Dataset
 from evenhand.metrics.networks import freeze
+from evenhand.metrics.selection import Best, Scores
 from evenhand.protocol.gpu import _tested
-from evenhand.protocol.selection import Best, Scores
 from evenhand.protocol.trial import make_ready
 from evenhand.protocol.workers import pool_of_workers
 

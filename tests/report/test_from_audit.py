@@ -10,6 +10,7 @@ from sklearn.linear_model import LogisticRegression
 from evenhand.auditing import audit
 from evenhand.code_version import made
 from evenhand.report.from_audit import summary_of_audit, write_audit
+from evenhand.report.persons import shown
 from evenhand.report.render import render
 
 
@@ -62,7 +63,7 @@ def test_people_are_in_the_order_of_every_report_whoever_flips_first(people):
     keys = [(not row["flips"], -row["gap"]) for row in rows]
     assert keys == sorted(keys)
     assert 0 < sum(row["flips"] for row in rows) < len(rows)
-    skills = {1 + at: round(skill, 4) for at, skill in X["skill"].items()}
+    skills = {1 + at: shown(skill) for at, skill in X["skill"].items()}
     assert [row["features"][-1] for row in rows] == [skills[row["person"]] for row in rows]
 
 
@@ -153,3 +154,18 @@ def test_groups_too_small_to_compare_are_named_where_the_difference_is(people):
     assert "as they are: 100.0 % of tiny (4 people)." in line
     everybody = audit(decided, X, y, sensitive_features=group, min_group=1, n_bootstrap=50)
     assert everybody.value("discrimination") == pytest.approx(1 - min(rates))
+
+
+def test_subgroups_have_headings_in_words(people):
+    X, _ = people
+    decided = np.where((X["man"] == 1) & (X["skill"] > 0), "yes", "no")
+    study = _summary(audit(decided, X, None, sensitive_features="man", n_bootstrap=20))["studies"][0]
+    table = next(table for table in study["tables"] if table["columns"][0] == "subgroup")
+    assert table["columns"][3:9] == [
+        "lowest group",
+        "its people",
+        "its rate",
+        "highest group",
+        "its people",
+        "its rate",
+    ]

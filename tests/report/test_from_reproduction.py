@@ -114,3 +114,19 @@ def test_a_path_along_lambda_adds_the_slider_groups_and_people():
     assert study["models"][6]["family"] == "bandits, along λ"
     assert study["models"][6]["name"] == "λ = 0 (seed 0)"
     assert study["decided_by"] == "λ = 1"
+
+
+def test_headline_ring_groups_and_people_are_of_the_model_chosen_on_validation(tmp_path):
+    metrics = {"accuracy": {"value": 0.5}, "discrimination": {"value": 0.2}}
+    path = [
+        model_of(f"λ = {w}", metrics, family="bandits", divergence_weight=w, chosen=w == 1) for w in (0, 1)
+    ]
+    detail = {"models": path, "groups": [{"group": "f", "people": 2}], "persons": None,
+              "published_reward": None, "decided_by": "λ = 1"}  # fmt: skip
+    summary = summary_of_reproduction(_results(), {"german": detail})
+    study = summary["studies"][0]
+    assert [model["name"] for model in study["models"] if model["chosen"]] == ["λ = 1 (seed 0)"]
+    assert study["sentence"].startswith("“λ = 1 (seed 0)”")
+    page = render(summary).split("<script type")[0]
+    assert page.count("chosen on the validation part") == 1
+    assert "Decisions by" not in page

@@ -45,8 +45,26 @@ def test_a_time_keeps_its_minutes():
 
 @pytest.mark.parametrize(
     ("value", "text"),
-    [(11.0, 11), (np.int8(3), 3), (0.30000000000000004, 0.3), (True, "True"), ("1.0", "1.0")],
+    [
+        (11.0, 11),
+        (3695.3350830078125, 3695.3),
+        (123456.7, 123457),
+        (0.0000213, 0.0000213),
+        (np.int8(3), 3),
+        (0.30000000000000004, 0.3),
+        (True, "True"),
+        ("1.0", "1.0"),
+    ],
 )
 def test_numbers_are_short_and_text_stays(value, text):
     assert shown(value) == text
     assert type(shown(value)) is type(text)
+
+
+def test_a_small_gap_is_not_nothing():
+    said = np.array([[[0.5, 0.5], [0.5001, 0.4999]]])
+    answers = Answers(["no", "yes"], ["f", "m"], np.array([0]), said, pos_label="yes")
+    (row,) = persons(pd.DataFrame({"age": [1]}), answers)["rows"]
+    assert row["gap"] == pytest.approx(answers.gaps()[0], abs=1e-9)
+    assert row["gap"] < 1e-7
+    assert row["gap"] > 0

@@ -203,3 +203,8 @@ def test_a_study_without_a_positive_label_speaks_of_none(summary):
     assert 'data-plot="groups"' not in body
     assert ", positive" not in body
     assert "Share of <bdi>" not in body
+
+
+def test_a_small_gap_has_digits():
+    small = {"value": 0.000213, "low": 0.0000213, "high": 0.5}
+    assert (in_numbers(small, "gap"), interval(small, "gap")) == ("0.000213", "2.1e-05 to 0.500")

@@ -108,7 +108,7 @@ def test_bars_have_intervals_and_a_table_with_the_same_numbers(opened: Opened) -
     rows = opened.page.locator('[id$="-twins"] details tbody tr')
     assert bars.count() == rows.count() == 4
     assert opened.page.locator('[data-plot="carriers"] .barlayer .errorbar').count() == 4
-    assert "stands clear of chance" in opened.page.locator('[data-plot="carriers"] .legend').text_content()
+    assert "clearly above chance" in opened.page.locator('[data-plot="carriers"] .legend').text_content()
     assert opened.page.locator('[data-role="which"]').inner_text() == f"{IMAGE}, counterparts in f"
 
 
@@ -153,3 +153,19 @@ def test_on_paper_the_pair_and_the_figure_stay(opened: Opened) -> None:
     assert box is not None
     assert box["width"] <= 640
     page.evaluate("dispatchEvent(new Event('afterprint'))")
+
+
+@pytest.mark.browser
+def test_a_legend_of_unclear_columns_alone_says_what_they_do_not(
+    browser: Any,  # noqa: F811
+    audited: Any,
+    tmp_path: Any,
+) -> None:
+    summary = _summary(audited)
+    study = summary["studies"][0]
+    [one] = study["twins"]["directions"]
+    unclear = study["twins"] | {"directions": [one | {"clear": [False] * len(one["columns"])}]}
+    path = write_html(summary | {"studies": [study | {"twins": unclear}]}, tmp_path / "page.html")
+    opened = Opened(browser, path.as_uri())
+    assert opened.page.locator('[data-plot="carriers"] .legend').text_content() == "not clearly above chance"
+    opened.context.close()

@@ -1,4 +1,4 @@
-"""The worst possible person on the page: in Chromium, light, dark and on a phone."""
+"""The largest possible gap on the page: in Chromium, light, dark and on a phone."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def whole() -> Any:
 def test_the_table_holds_the_person_both_probabilities_and_the_bound(whole):
     found, summary = whole
     tables = check_summary(summary)["studies"][0]["tables"]
-    table = next(table for table in tables if table["title"] == "The worst possible person")
+    table = next(table for table in tables if table["title"] == "The largest possible gap")
     cells = {row[0]: row[1] for row in table["rows"]}
     worst = found.worst.worst
     assert cells["age"] == str(worst.person["age"])
@@ -51,7 +51,7 @@ def test_the_table_holds_the_person_both_probabilities_and_the_bound(whole):
     for group, probability in worst.probabilities.items():
         assert cells[f"P(yes) as {group}"] == f"{probability:.4f}"
         assert cells[f"decided as {group}"] == worst.decisions[group]
-    assert float(cells["nobody possible is more apart than"].split()[0]) >= 100 * worst.bound
+    assert float(cells["no possible person differs by more than"].split()[0]) >= 100 * worst.bound
     assert cells["certified"] == "yes"
     assert IMAGE not in render(summary).split("<script")[0]
 
@@ -62,10 +62,10 @@ def test_the_worst_person_on_a_screen(browser, whole, tmp_path, width, scheme): 
     address = write_html(whole[1], tmp_path / "page.html").as_uri()
     opened = Opened(browser, address, viewport={"width": width, "height": 844}, color_scheme=scheme)
     page = opened.page
-    heading = page.get_by_role("heading", name="The worst possible person")
+    heading = page.get_by_role("heading", name="The largest possible gap")
     heading.scroll_into_view_if_needed()
     assert heading.is_visible()
-    row = page.get_by_role("row", name="nobody possible is more apart than")
+    row = page.get_by_role("row", name="no possible person differs by more than")
     assert row.is_visible()
     assert page.evaluate("document.documentElement.scrollWidth") == width
     opened.context.close()

@@ -62,6 +62,12 @@ def test_a_column_with_one_value_is_left_out_but_not_if_some_are_missing() -> No
     assert frame.shape[1] == 1
 
 
+def test_large_numbers_of_values_are_written_alike() -> None:
+    texts = [f"t{number}" for number in range(3000)]
+    assert tidy(texts)[1] == ["'c' has 3,000 different texts for 3,000 people and is left out."]
+    assert tidy([text[:4] for text in texts] * 2, codes=["c"])[1][0].startswith("'c' has 1,000 categories;")
+
+
 def test_identifiers_are_left_out() -> None:
     frame, notes = tidy([f"person {number}" for number in range(30)])
     assert frame.shape[1] == 0
@@ -182,7 +188,7 @@ def test_text_among_numbers_names_file_line_and_column(tmp_path: Path) -> None:
         ValueError, match=r"people.csv, line 22, column 'age': got 'old' in a column of numbers"
     ):
         tidy_columns(pd.read_csv(path), [], place=Table(pd.DataFrame(), str(path), path=path).place)
-    with pytest.raises(ValueError, match=r"the DataFrame, row 2, column 'c': got 'old' .*1 such values"):
+    with pytest.raises(ValueError, match=r"the DataFrame, row 2, column 'c': got 'old' .*\(1 such value\)"):
         tidy([1, 2, "old", *range(20)])
 
 

@@ -120,12 +120,15 @@ def test_lines_are_counted_past_quoted_breaks_and_empty_lines(write: Write) -> N
 BAD = {
     "empty": (b"", "is empty; expected a table"),
     "only names": (b"age,job\n", "has 2 columns and 0 rows"),
-    "cut off": (b"age,job,sex\n25,a,f\n31,b", r"line 3: got 2 fields, but the 3 column names"),
+    "cut off": (b"age,job,sex\n25,a,f\n31,b", r"line 3 has 2 fields, but there are 3 column names"),
     "cut off in quotes": (b'age,job\n25,a\n31,"b', r"line 3: the file ends inside a quoted field"),
-    "too many fields": (b"age,job\n25,a\n31,b,c\n", r"line 3: got 3 fields, but the 2 column names"),
+    "too many fields": (b"age,job\n25,a\n31,b,c\n", r"line 3 has 3 fields, but there are 2 column names"),
     "a nameless column": (b"age,,job\n1,2,3\n", "line 1: column 2 has no name"),
-    "too many fields after sep=": (b"sep=;\na;b\n\n1;2;3\n", "line 4: got 3 fields, but the 2 column names"),
-    "a name twice": (b"age,job,age\n1,2,3\n", "line 1: the column 'age' comes twice"),
+    "too many fields after sep=": (
+        b"sep=;\na;b\n\n1;2;3\n",
+        "line 4 has 3 fields, but there are 2 column names",
+    ),
+    "a name twice": (b"age,job,age\n1,2,3\n", "line 1: the column name 'age' appears twice"),
     "not UTF-8": (b"name,age\nAnn,1\nJos\xe9,2\n", r"line 3: the byte 0xe9 at position 4 is not UTF-8"),
     "not UTF-8 in line 1": (b"n\xe9,age\nAnn,1\n", r"line 1: the byte 0xe9 at position 2 is not UTF-8"),
     "10 MB in one line": (b"x" * 10_000_000, r"line 1 is longer than 1,000,000 characters"),
@@ -133,7 +136,7 @@ BAD = {
         b"age,job\n1," + b"x" * 10_000_000 + b"\n",
         r"line 2: a field is longer than 131,072",
     ),
-    "10 MB of commas": (b"age,job\n" + b"1," * 5_000_000, r"line 2: got 5000001 fields"),
+    "10 MB of commas": (b"age,job\n" + b"1," * 5_000_000, r"line 2 has 5000001 fields"),
     "a stray quote": (b'age,job\n1,"a"b\n', "line 2: this is not CSV"),
 }
 

@@ -118,9 +118,9 @@ def test_workbooks(tmp_path: Path) -> None:
     ("rows", "said"),
     [
         ([], "is empty; expected a table with column names"),
-        ([["a", "a"], [1, 2]], "row 1: the column 'a' comes twice"),
+        ([["a", "a"], [1, 2]], "row 1: the column name 'a' appears twice"),
         ([["a", None, "b"], [1, 2, 3]], "row 1: column 2 has no name"),
-        ([["a", "b"], [1, 2, 3]], "row 2: got 3 cells, but the 2 column names"),
+        ([["a", "b"], [1, 2, 3]], "row 2 has 3 cells, but there are 2 column names"),
     ],
 )
 def test_sheets_that_are_no_table(rows: list[list[Any]], said: str, tmp_path: Path) -> None:
@@ -137,7 +137,7 @@ def test_a_row_with_more_cells_is_rejected_alone(tmp_path: Path) -> None:
     path = write_book(tmp_path / "people.xlsx", [["a"], [1], [2, 3]])
     (chunk,) = read_chunks(path)
     assert chunk.rows["a"].tolist() == [1]
-    assert chunk.rejects == [(3, "2 cells, but the header has 1 names", ["2", "3"])]
+    assert chunk.rejects == [(3, "2 cells, but there is 1 column name", ["2", "3"])]
 
 
 def test_hostile_workbooks_are_refused(tmp_path: Path, monkeypatch: Any) -> None:

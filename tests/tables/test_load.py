@@ -107,7 +107,7 @@ def test_people_without_label_or_group_are_left_out_and_said() -> None:
     table = load_table(people, label="hired", sensitive="gender")
     assert len(table) == 37
     assert table.notes[0].startswith("Left out: 2 people without 'hired'.")
-    assert table.notes[1].startswith("Left out: 1 person with unknown 'gender' (gaps).")
+    assert table.notes[1].startswith("Left out: 1 person with unknown 'gender' (empty cells).")
 
 
 @pytest.mark.parametrize(

@@ -54,6 +54,14 @@ def test_signs_alone_are_written_as_they_are_and_formulas_are_not(tmp_path):
     assert path.read_text().split() == ["label", "+", "-", "'@home", "'=1+1"]
 
 
+def test_numbers_are_written_with_the_tables_decimal_sign_and_read_back(tmp_path):
+    path, amounts = tmp_path / "t.csv", [0.25, 1.5e-05, 1234.567, 2.0]
+    with writing(path) as out:
+        out.write(pd.DataFrame({"text": "24,5", "p": amounts, "n": [1, 2, 3, 4]}), separator=";", decimal=",")
+    assert path.read_text().splitlines()[1:3] == ["24,5;0,25;1", "24,5;0,000015;2"]
+    assert read_table(path).frame["p"].tolist() == amounts
+
+
 @pytest.mark.parametrize("value", [-3, 2.5, True, None, "-3", "+4.5e-3", "-.5"])
 def test_numbers_stay_numbers(value):
     assert safe_cell(value) == value
@@ -103,10 +111,10 @@ def test_separators_marks_and_quoted_breaks(tmp_path):
 
 @pytest.mark.parametrize(
     ("content", "wanted"),
-    [(b"a,a\n1,2\n", "line 1: the column 'a' comes twice"), (b"a,,c\n", "line 1: column 2 has no name"),
+    [(b"a,a\n1,2\n", "line 1: the column name 'a' appears twice"), (b"a,,c\n", "line 1: column 2 has no name"),
      (b"", "is empty; expected a table"), (b"\xef\xbb\xbf", "is empty; expected a table"),
      (b"\na,b\n", "line 1 is empty; expected column names"), (b"a" * 200_000, "line 1: a field is longer than"),
-     (b"a" * 2_000_000, "line 1 is longer than"), (b"sep=;\na;b;a\n", "line 2: the column 'a' comes twice"),
+     (b"a" * 2_000_000, "line 1 is longer than"), (b"sep=;\na;b;a\n", "line 2: the column name 'a' appears twice"),
      (b"sep=;\r\n\na;b\n", "line 2 is empty"), (b"sep=;\n", "is empty; expected a table"),
      (b"sep=;\na;\"b\n", "line 2: the file ends inside a quoted field"), (b",,c\n", "line 1: column 2 has no name"),
      (b'""\n1\n', "line 1: column 1 has no name"),
@@ -209,7 +217,7 @@ def test_a_name_may_have_a_line_break(tmp_path):
 @pytest.mark.parametrize(
     ("damaged", "why"),
     [('1,"x"y', "no CSV"), ('1,"x', "quote not closed"), (f"1,{'x' * 200_000}", "too long"),
-     (f'1,"{"x" * 200_000}"', "too long"), ("1", "1 fields"), ("1,2,3", "3 fields")],
+     (f'1,"{"x" * 200_000}"', "too long"), ("1", "1 field, but there"), ("1,2,3", "3 fields")],
 )  # fmt: skip
 def test_a_damaged_line_is_rejected_alone(tmp_path, damaged, why, size):
     path = tmp_path / "t.csv"

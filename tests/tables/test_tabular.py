@@ -11,7 +11,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, cross_val_predict, cross_val_score
 
 import evenhand
-from evenhand import CooperativeBandits, audit, load, save, tabular
+from evenhand import CooperativeBandits, CooperativeBoosting, audit, load, save, tabular
 from evenhand.metrics.scorers import scorer
 from evenhand.tables.preprocessing import make_preprocessor
 from factories import make_people
@@ -270,3 +270,42 @@ def test_a_classifier_that_takes_no_groups_is_blind(people, table):
 
 def test_it_is_at_the_top_level():
     assert "tabular" in evenhand.__all__
+
+
+def test_groups_are_the_names_of_columns_in_every_method(people, table):
+    by_name = tabular(bandits()).fit(people, table["hired"], sensitive_features="sex")
+    by_value = tabular(bandits()).fit(people, table["hired"], sensitive_features=people["sex"])
+    assert by_name.sensitive_columns_ == ["sex"]
+    assert "sex" not in by_name.columns_
+    said = by_value.predict_proba(people, sensitive_features=people["sex"])
+    for named in ("sex", ["sex"], None):
+        np.testing.assert_array_equal(by_name.predict_proba(people, sensitive_features=named), said)
+        right = by_name.score(people, table["hired"], sensitive_features=named)
+        assert right == by_value.score(people, table["hired"], sensitive_features=people["sex"])
+    first = by_name.predict(people[:1], sensitive_features="sex")
+    assert first.tolist() == by_name.predict(people[:1]).tolist() == by_value.predict(people[:1]).tolist()
+    np.testing.assert_array_equal(
+        by_name.probabilities_by_group(people), by_value.probabilities_by_group(people)
+    )
+    found = audit(by_name, people, table["hired"], sensitive_features="sex", random_state=0)
+    assert found.value("accuracy") == by_name.score(people, table["hired"])
+
+
+def test_several_names_make_combined_groups_and_a_wrong_one_is_named(people, table):
+    model = tabular(bandits(epochs=0.1)).fit(people, table["hired"], sensitive_features=["sex", "old"])
+    assert model.sensitive_columns_ == ["sex", "old"]
+    assert len(model.groups_) == 4
+    assert len(model.predict(people, sensitive_features=["old", "sex"])) == len(people)
+    with pytest.raises(
+        ValueError, match=r"Got sensitive_features='sx', but X has no such column. Did you mean"
+    ):
+        tabular(bandits()).fit(people, table["hired"], sensitive_features="sx")
+
+
+def test_one_policy_for_everyone_takes_no_groups_from_the_table(people, table):
+    model = tabular(CooperativeBoosting(rounds=5, random_state=0), categorical="branch")
+    model.fit(people, table["hired"], sensitive_features="sex")
+    single = model.compress("f")
+    own = (people["sex"] == "f").to_numpy()
+    np.testing.assert_array_equal(single.predict(people)[own], model.predict(people)[own])
+    assert model.sensitive_columns_ == ["sex"]

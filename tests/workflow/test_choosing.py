@@ -4,7 +4,7 @@ import pytest
 
 from evenhand import CooperativeBandits
 from evenhand.workflow.candidates import Candidate
-from evenhand.workflow.choosing import NoModelWithinBoundsError, choose
+from evenhand.workflow.choosing import NoModelWithinBoundsError, against_most_accurate, choose
 
 
 def _candidate(weight, accuracy, discrimination, flip_rate, parity=False, balanced=0.75):
@@ -40,6 +40,13 @@ def test_each_criterion_has_its_best(criterion, best):
 )
 def test_bounds_come_first(most, flips, best):
     assert choose(ALL, criterion="accuracy", max_discrimination=most, max_flip=flips) is best
+
+
+@pytest.mark.parametrize("bound", [-1, 1.01, float("nan")])
+@pytest.mark.parametrize("name", ["max_flip", "max_discrimination"])
+def test_a_bound_is_a_share(name, bound):
+    with pytest.raises(ValueError, match=f"Got {name}={bound}, but expected a finite number of at least 0"):
+        choose(ALL, criterion="accuracy", **{name: bound})
 
 
 def test_bounds_that_nobody_keeps_name_the_nearest():
@@ -93,3 +100,16 @@ def test_a_constant_is_chosen_where_bounds_or_the_data_leave_nothing_else():
 def test_names_and_families():
     assert [c.name for c in (FREE, EQUAL)] == ["λ = 0", "λ = 1, with parity"]
     assert FAIR.family == FREE.family != EQUAL.family
+
+
+def test_what_the_chosen_model_gives_up_is_said_unless_it_gives_up_nothing():
+    assert against_most_accurate(ALL, FREE) == ""
+    assert against_most_accurate(ALL, EQUAL) == (
+        "Against the most accurate model tried (λ = 0), the chosen one gives up 0.030 of accuracy and lowers "
+        "discrimination from 0.170 to 0.010."
+    )
+    assert "leaves discrimination at 0.000" in against_most_accurate([RARE, SPLIT], SPLIT)
+    close = _candidate(1, 0.9499, 0.1, 0.0)
+    assert "gives up less than 0.001 of accuracy and raises" in against_most_accurate([RARE, close], close)
+    assert against_most_accurate([RARE, FINDS], FINDS, rare=True) == ""
+    assert "gives up 0.349 of balanced accuracy" in against_most_accurate([RARE, FINDS], RARE, rare=True)

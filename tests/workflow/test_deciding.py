@@ -133,5 +133,5 @@ def test_a_folder_is_decided_as_one_file_would_be(fitted, tmp_path, monkeypatch)
 
 def test_a_folder_without_tables_is_said(fitted, tmp_path):
     (tmp_path / "none").mkdir()
-    with pytest.raises(ValueError, match="which has no Parquet file"):
+    with pytest.raises(ValueError, match="none is a folder without Parquet files"):
         decide_file(fitted.model, tmp_path / "none")

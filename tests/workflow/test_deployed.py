@@ -5,7 +5,7 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from evenhand import CooperativeBandits, load, save
+from evenhand import CooperativeBandits, audit, load, save
 from evenhand.metrics import respond
 from evenhand.tables.csv_format import MISSING_MARKS
 from evenhand.tables.matching import as_labels
@@ -48,6 +48,12 @@ def test_text_says_the_same_as_typed_columns(deployed, people):
     typed, told = deployed.decide(people), deployed.decide(text)
     assert told.scored.all()
     np.testing.assert_array_equal(typed.probability, told.probability)
+
+
+def test_one_policy_for_everybody_is_told_as_such_by_an_audit(deployed, people):
+    found = audit(deployed.compress(0), people, people["y"], sensitive_features="group", n_bootstrap=10)
+    assert "the model has a single policy and does not use the group" in found.summary()
+    assert found.value("flip_rate") == 0
 
 
 def test_decide_equals_predict(deployed, people):
@@ -188,7 +194,7 @@ def test_decisions_are_a_table_for_people(deployed, people):
     np.testing.assert_array_equal(table["probability"], own)
     assert found.to_frame("new_").columns[0] == "new_decision"
     assert repr(found).startswith(f"Decisions about 299 people, {found.would_flip.sum()} of whom would get a")
-    assert "1 rows could not be scored" in repr(found)
+    assert "1 row could not be scored" in repr(found)
     assert "<table" in found._repr_html_()
     assert len(found) == 299
 

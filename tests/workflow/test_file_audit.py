@@ -67,8 +67,9 @@ def test_nobody_to_audit_and_nothing_to_audit_with(fitted, tmp_path):
         audit_file(tmp_path / "p.csv", model=fitted.model)
     with pytest.raises(ValueError, match="Got neither of model and predictions"):
         audit_file(fitted.people)
-    with pytest.raises(ValueError, match="Got both of model and predictions"):
+    with pytest.raises(ValueError, match="Got both of model and predictions") as both:
         audit_file(fitted.people, model=fitted.model, predictions="hired")
+    assert "To audit the labels" not in str(both.value)
     with pytest.raises(ValueError, match=r"has no such column. Its columns: skill, .*hired"):
         audit_file(fitted.people, sensitive="sex", predictions="x")
 
@@ -95,3 +96,41 @@ def test_a_model_larger_than_the_limit_is_refused_and_an_option_raises_it(fitted
         assert (refused.exit_code, "--max-model-size" in refused.stderr) == (2, True)
         allowed = evenhand(*command, "--max-model-size", "2")
         assert allowed.exit_code == 0, allowed.output
+
+
+def test_a_compressed_model_is_audited_by_the_groups_of_any_column(fitted, tmp_path):
+    load(fitted.model).compress("f").save(tmp_path / "f.skops")
+    found = audit_file(fitted.people, model=tmp_path / "f.skops", sensitive=["sex"])
+    assert found.sensitive == "sex"
+    assert found.audit.about["groups"].keys() == {"f", "m"}
+    assert found.audit.value("flip_rate") == 0
+    # As its decisions in a column, which know of no other group.
+    people = pd.read_csv(fitted.people)
+    said = load(tmp_path / "f.skops").decide(people).decision
+    direct = audit(said, None, people["hired"], sensitive_features=people["sex"])
+    for metric in ("accuracy", "discrimination"):
+        assert found.audit.value(metric) == direct.value(metric)
+    out = evenhand("audit", fitted.people, "--model", tmp_path / "f.skops", "--sensitive", "sex")
+    assert "No decision changes with the group" in out.stdout
+    alone = evenhand("audit", fitted.people, "--model", tmp_path / "f.skops")
+    assert "one policy per group" not in alone.stdout
+
+
+def test_unknown_and_small_groups_of_a_compressed_model_are_as_asked(fitted, tmp_path):
+    load(fitted.model).compress("f").save(tmp_path / "f.skops")
+    people = pd.read_csv(fitted.people)
+    people.loc[:3, "sex"] = ["?", None, "x", "y"]
+    people.to_csv(tmp_path / "p.csv", index=False)
+
+    def groups(**options):
+        done = audit_file(tmp_path / "p.csv", model=tmp_path / "f.skops", sensitive=["sex"], **options).audit
+        return done.about["groups"], " ".join(done.notes)
+
+    found, notes = groups()
+    assert found.keys() == {"f", "m", "x", "y"}
+    assert "2 of 400 rows are left out: unknown 'sex' (2)." in notes
+    found, notes = groups(unknown="keep", merge_small="other")
+    assert found.keys() == {"f", "m", "other"}
+    assert found["other"] == 4
+    with pytest.raises(ValueError, match=r"Got other in merge_small, which has no effect"):
+        audit_file(tmp_path / "p.csv", model=tmp_path / "f.skops", merge_small="other")

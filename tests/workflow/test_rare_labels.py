@@ -30,7 +30,7 @@ def untrained(monkeypatch):
 
 @pytest.mark.parametrize("seed", range(4))  # so that the label falls into each of the parts
 def test_a_mistyped_label_is_an_error_before_training_that_names_the_row(untrained, seed):
-    expected = r"The label 'yse' in 'hired' has 1 person \(the DataFrame, row 10\), but expected 7 at least"
+    expected = r"The label 'yse' in 'hired' has 1 person \(the DataFrame, row 10\), but at least 7 are needed"
     with pytest.raises(ValueError, match=expected):
         evenhand.explore(mistyped(1), **ROLES, **SMALL, random_state=seed)
 
@@ -53,9 +53,7 @@ def test_a_label_that_an_own_split_never_trains_with_is_named(untrained):
     dataset = load_table(mistyped(10), **ROLES, pos_label="yes")
     rows = np.arange(60)
     parts = rows[20:], rows[:10], rows[10:20]
-    expected = (
-        r"'yse' in 'hired' has 10 people \(the data set 'table', row 10; .*expected some of them in the"
-    )
+    expected = r"'yse' in 'hired' has 10 people \(the data set 'table', row 10; .*but some are needed in the training"
     with pytest.raises(ValueError, match=expected):
         evenhand.explore(dataset, split=parts, **SMALL)
 

@@ -184,10 +184,11 @@ def test_small_groups_are_named_with_the_part_they_are_small_in():
     rows = split(dataset, seed=0, stratify="both")
     counts = [(dataset.sensitive_features.iloc[part] == "x").sum() for part in (rows.validation, rows.test)]
     assert on_groups(dataset, rows) == [
-        f"Groups of fewer than 20 people in the validation and the test part, who say little: 'x' ({counts[0]} "
-        f"and {counts[1]}). Where groups are compared, those they lack are taken to be decided as everybody is "
+        "Groups with fewer than 20 people in the validation or test part, too few to say much: 'x' "
+        f"({counts[0]} and {counts[1]}). Where groups are compared, those they lack are taken to be decided as everybody is "
         "on average. merge_small='other' (--merge-small other) puts small groups into one; min_group (--min-group) sets "
         "the limit."
     ]
     assert on_groups(dataset, split(len(people), seed=0, fractions=(0.02, 0.49, 0.49))) == []
     assert pd.Series(counts).between(10, 20).all()
+    assert on_groups(dataset, rows, min_group=min(counts)) == []  # exactly as many are enough

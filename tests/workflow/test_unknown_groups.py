@@ -99,3 +99,11 @@ def test_members_of_merged_and_unknown_groups_find_their_policy(tmp_path):
     out = command("audit", tmp_path / "p.csv", "--model", tmp_path / "m.skops", "--min-group", 5)
     assert out.exit_code == 0, out.output
     assert "The model has seen these people" in out.stdout
+
+
+def test_an_empty_group_is_called_empty(model, people):
+    rows = people[:4].assign(sex=["f", None, " ", "x"])
+    reasons = model.decide(rows).reasons.tolist()
+    assert reasons[0] == ""
+    assert reasons[1] == reasons[2] == "'sex' is empty; training had only 'f', 'm'"
+    assert reasons[3] == "group 'x' in 'sex': training had only 'f', 'm'"

@@ -1,4 +1,4 @@
-"""The audit: any classifier or its predictions in, findings out."""
+"""Audit any classifier, or its predictions."""
 
 from evenhand.auditing.audit import audit
 from evenhand.auditing.certificate import Certificate, certify

@@ -1,4 +1,4 @@
-"""What an audit says whether its people are in memory or were only counted."""
+"""The parts of an audit that are the same for people in memory and for people who are only counted."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ from evenhand.metrics.measures import measure, value_of
 from evenhand.wording import listed
 
 _MEASURED = ["threshold", "positive_rate", "accuracy", "balanced_accuracy", "discrimination"]
-_SHARES = np.linspace(0.05, 0.95, 19)  # of the people, who are decided positive
+_SHARES = np.linspace(0.05, 0.95, 19)  # quantiles of the scores to use as thresholds
 
 
 class Plan(NamedTuple):
-    """How an audit is made, whether its people are in memory or only counted."""
+    """The options of an audit, for people in memory or only counted."""
 
     pos_label: Any
     threshold: float | None
     n_listed: int
-    n_drawn: int  # people whose neighbours are looked for; of a table that is counted, who are drawn from it
+    n_drawn: int  # the number of people to find neighbours for, or to draw from a table that is counted
     near: Mapping[str, Any]  # options of `gower_neighbours`
     twins: TwinSettings | None
     rng: np.random.Generator
-    settings: Settings  # those that `About` keeps
+    settings: Settings  # the settings that `About` keeps
 
     @property
     def resampling(self) -> dict[str, Any]:
@@ -42,12 +42,12 @@ class Plan(NamedTuple):
         return {"n": n, "confidence": confidence, "random_state": self.rng}
 
     def search(self, rate: str) -> Search:
-        """Return how to look for subgroups by a rate."""
+        """Return the options of the subgroup search by this rate."""
         return Search(rate, self.settings["min_count"], self.settings["confidence"], self.n_listed)
 
 
 def on_weights(answers: Answers) -> list[str]:
-    """Return what a reader needs to know of weighted people."""
+    """Return the note on sample weights, if there are any."""
     if answers.weights is None:
         return []
     return [
@@ -58,7 +58,7 @@ def on_weights(answers: Answers) -> list[str]:
 
 
 def counted(answers: Answers) -> Counted:
-    """Return how many people there are of each group and decision, and how they were asked about."""
+    """Return the numbers of people in each group and with each decision, and how they were predicted."""
     pos_label, apart = answers.pos_label, widest(answers)
     sizes = answers.people_by(answers.own, len(answers.groups)).tolist()
     large = large_enough(sizes, answers.min_group)
@@ -87,7 +87,7 @@ def _label_rate(answers: Answers) -> float:
 
 
 def rate_searched(answers: Answers) -> tuple[str, Array | None, list[str]]:
-    """Return the rate that subgroups are compared by, who counts for it, and a note where there is none."""
+    """Return the rate to compare in subgroups, who counts for it, and a note if there is no such rate."""
     y, pos_label = answers.y, answers.pos_label
     if pos_label is None and y is None:
         note = "Without labels and a positive one among the decisions, subgroups were left out."
@@ -97,7 +97,7 @@ def rate_searched(answers: Answers) -> tuple[str, Array | None, list[str]]:
 
 
 def copies_note(copies: list[Any]) -> list[str]:
-    """Return what to say of columns that are near copies of the decision."""
+    """Return the note on columns that are near copies of the decision."""
     if not copies:
         return []
     return [
@@ -107,9 +107,9 @@ def copies_note(copies: list[Any]) -> list[str]:
 
 
 def along_threshold(answers: Answers) -> pd.DataFrame:
-    """Return measures at thresholds that give from 95 % to 5 % the positive decision, and at the one given.
+    """Return measures at the audit's threshold, and at those with 95 % to 5 % positive decisions.
 
-    There are no rows where no scores were given, and no accuracy without labels.
+    Without scores, there are no rows. Without labels, there is no accuracy.
     """
     scores, positive = answers.scores, answers.positive
     if answers.threshold is None or scores is None or positive is None:

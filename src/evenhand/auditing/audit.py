@@ -1,4 +1,4 @@
-"""The audit: its options, and whether people are measured in memory or counted where their table is."""
+"""The audit function: it checks its options, then measures people in memory or counts them in their table."""
 
 from __future__ import annotations
 
@@ -47,80 +47,83 @@ def audit(
     Parameters
     ----------
     model_or_predictions : fitted classifier, array, or the name of a column of X
-        One of our estimators, any scikit-learn classifier or pipeline, one of fairlearn's mitigators. Or
+        One of our estimators, any scikit-learn classifier or pipeline, or one of fairlearn's mitigators. Or
         predictions: one decision per person, one score per person (see `threshold`), or one probability per
-        label, in columns with the labels' names or else in sorted order. Decisions that are not labels are an
-        error, unless y may just lack them: see `evenhand.auditing.predictions.check_known`. A column of X
-        that is named is then no feature.
+        label, in columns that are named like the labels or in sorted order. A decision that is not a label
+        raises an error, unless y may just lack it: see `evenhand.auditing.predictions.check_known`. If
+        predictions are a column of X, it is not used as a feature.
     X : table of people
-        What the model takes; the original features, so that neighbours and subgroups can be understood. None
-        with bare predictions leaves neighbours and subgroups out. A table that is not in memory (a lazy
-        frame of Polars, Dask or Spark, a relation of DuckDB, a data set of Arrow) is counted where it is, if
-        predictions, y and groups are names of its columns; see the notes.
+        The model's input. Use the original features, so that neighbours and subgroups can be understood. With
+        predictions, None leaves out neighbours and subgroups. A table that is not in memory (a lazy Polars,
+        Dask or Spark frame, a DuckDB relation, an Arrow data set) is counted where it is, if predictions, y
+        and groups are names of its columns; see the notes.
     y : labels, or the name of a column of X
-        What turned out, or was right. None leaves out everything that compares decisions with it.
+        The true labels. None leaves out everything that needs them.
     sensitive_features : array, Series, DataFrame, or the name(s) of columns of X
-        The groups. Columns of X that reveal the group are found, and set to every other group's values to see
-        whether a decision changes.
+        The groups. The audit finds columns of X that reveal the group, and sets them to every other group's
+        values to see whether a decision changes.
     sample_weight : array, or the name of a column of X
-        How many people each person stands for: all shares, means and differences are of those people. A
-        column of X is then no feature. Intervals allow for unequal weights (see `bootstrap_interval`);
-        subgroups, and the lists of people and neighbours, count people as they are.
+        The number of people that each person stands for. Shares, means and differences are weighted, and
+        intervals allow for unequal weights (see `bootstrap_interval`). Subgroups and the lists of people and
+        neighbours are not weighted. If the weights are a column of X, it is not used as a feature.
     pos_label : label
-        The second of two labels by default. With more labels and none named, differences are the largest over
-        the labels.
+        The positive label; by default the second of two. With more labels and none named, differences are the
+        largest over the labels.
     threshold : float
-        A bare score of at least this much is a positive decision; 0.5 for probabilities.
+        A score of at least this is a positive decision; 0.5 by default for scores from 0 to 1.
     epsilon : float
-        A gap between the groups' probabilities of at least this much counts as large. The summary's text
-        uses total variation, for which 0.05 is 5 percentage points; the table has every divergence.
+        A gap between the groups' probabilities of at least this counts as large. The summary uses total
+        variation, for which 0.05 is 5 percentage points; the table has every divergence.
     divergence : str
-        How each person's gap is measured: 'kl', 'jensen_shannon', 'total_variation' or 'hellinger'.
+        The divergence of each person's gap: 'kl', 'jensen_shannon', 'total_variation' or 'hellinger'.
     k : int
-        How many neighbours each person is compared with, by Gower's similarity on X without the sensitive
+        The number of neighbours to compare each person with, by Gower's similarity on X without the sensitive
         columns.
     weights, categorical
-        Of the neighbours; see `gower_neighbours`.
+        Options of Gower's similarity, for neighbours and twins; see `gower_neighbours`.
     neighbour_people : int
-        If there are more people, find the neighbours of only this many, drawn at random (among all). Of a
-        table that is counted where it is, so many people are drawn for what needs single people.
+        If there are more people, neighbours are found for this many people, drawn at random; anybody can be
+        their neighbour. For a table that is counted where it is, the number of people to draw from it.
     min_group : int
-        Where groups are compared, one of fewer people counts as if it had so many, those it lacks decided as
-        everybody is on average: else a handful of people would decide the largest difference. Fewer than two
-        larger groups count as they are.
+        When groups are compared, a group of fewer people counts as if it had this many, and as if the missing
+        people had the average rate of everybody. Otherwise a handful of people could decide the largest
+        difference. If fewer than two groups are this large, all groups count as they are.
     min_count : int
-        How many people of a group a subgroup needs.
+        A group is compared within a subgroup only if it has at least this many people there.
     n_listed : int
-        How many people, pairs and subgroups are listed.
+        The largest number of people, pairs and subgroups to list.
     n_bootstrap : int
-        How many resamples the intervals take.
+        The number of resamples for intervals.
     confidence : float
-        How often, over samples of people, an interval is to contain the truth.
+        The share of samples of people in which an interval should contain the true value.
     twins : bool or mapping
-        True also finds people whose counterpart in another group is decided differently, and the columns that
-        carry it; a mapping does so with options of `evenhand.twins`, like {'edges': ['sex->hours']}.
+        Whether to find people whose counterpart in another group gets a different decision, and the columns
+        that explain it. A mapping gives options of `evenhand.twins`, like {'edges': ['sex->hours']}.
     certify : bool or mapping
-        True also looks for the worst possible person, and bounds how far apart two groups' policies can be;
-        a mapping does so with options of `evenhand.certify`, like {'time_limit': 300}.
+        Whether to find the worst possible person, and bound how far apart two groups' policies can be. A
+        mapping gives options of `evenhand.certify`, like {'time_limit': 300}.
     search : bool or mapping
-        True also searches for possible people whose decision changes with the group; a mapping does so with
-        options of `evenhand.search_flips`, like {'max_predictions': 1_000_000}.
+        Whether to search for possible people whose decision changes with the group. A mapping gives options
+        of `evenhand.search_flips`, like {'max_predictions': 1_000_000}.
     random_state : int, RandomState, Generator or None
         The same seed gives the same audit.
     engine : {'cpu', 'cuda'}
-        Where neighbours are searched; 'cuda' is a GPU and needs `evenhand[cuda]`. Both find the same.
+        Where the search for neighbours runs. 'cuda' is a GPU and needs `evenhand[cuda]`. Both give the same
+        result.
 
     Raises
     ------
+    TypeError
+        If `certify` or `search` is asked for, but not possible for this kind of model.
     ValueError
         If the predictions, labels, groups or settings don't fit each other.
 
     Notes
     -----
     A table that is counted where it is gives the same metrics, intervals, subgroups and statutory tables as
-    one in memory. Consistency, neighbours, twins, AUC and calibration are measured on people drawn from it
-    (see `neighbour_people`), from every group, label and decision in proportion; twins on about as many from
-    each group. Their intervals include the draw, and notes say so.
+    a table in memory. Consistency, neighbours, AUC and calibration are measured on people drawn from it (see
+    `neighbour_people`), in proportion from each group, label and decision. Twins are measured on about the
+    same number of people from each group. The intervals include the error of the draw, and notes say so.
 
     The interval of consistency allows for people being each other's neighbours; see `evenhand.metrics.dyads`.
 
@@ -156,7 +159,9 @@ def audit(
     named = model_or_predictions, y, sensitive_features, sample_weight
     if isinstance(model_or_predictions, str) and (there := as_lazy(X)) is not None:
         if of_worst is not None or of_search is not None:
-            raise ValueError("Got certify or search, but these ask a model; expected one, and X in memory.")
+            raise ValueError(
+                "Got certify or search, but these need the model itself, not predictions, and X in memory."
+            )
         from evenhand.auditing.counted import audit_counted  # with narwhals, only where it is needed
 
         return audit_counted(there, named, plan)
@@ -164,5 +169,5 @@ def audit(
 
 
 def _options(asked: bool | Mapping[str, Any]) -> dict[str, Any] | None:
-    """Return the options of a finding that is asked for; None if it is not."""
+    """Return the options of an optional finding; None if it is not wanted."""
     return None if asked is False else {} if asked is True else dict(asked)

@@ -1,4 +1,4 @@
-"""Which columns carry a difference between people and counterparts: Shapley values, and step by step."""
+"""Which columns (carriers) explain a difference between people and counterparts: Shapley values and steps."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from evenhand.metrics.answers import as_array
 
 
 def shapley(ask: Ask, carriers: Carriers, pairs: Pairs, *, n_orders: int, rng: np.random.Generator) -> Floats:
-    """Return the share of each pair's different decision that each carrier accounts for, (pairs, carriers).
+    """Return the share of each pair's different decision that each carrier explains, (pairs, carriers).
 
-    Begin with the counterpart, and take one carrier after the other from the person until it is the person. A
-    carrier accounts for a step at which the counterpart's decision is lost, and for one at which it comes
-    back with the opposite sign; the mean over random orders, each also taken in reverse, is its share. A
-    pair's shares add up to one; those of carriers in which the two don't differ are 0.
+    Start with the counterpart, and replace one carrier after another by the person's. A carrier gains one
+    when the counterpart's decision is lost, and loses one when it comes back. Its share is the mean over
+    random orders, each also used in reverse. A pair's shares add up to one; carriers that do not differ
+    within the pair get 0.
     """
     n, k = len(pairs), len(carriers.names)
     differ = carriers.differ(pairs)
@@ -30,7 +30,7 @@ def shapley(ask: Ask, carriers: Carriers, pairs: Pairs, *, n_orders: int, rng: n
     steps = differ.sum(axis=1)
     inner = (np.arange(1, k + 1) < steps[:, None])[:, None].repeat(keys.shape[1], axis=1)
     who, order, step = np.nonzero(inner)
-    step += 1  # so many carriers are the person's own
+    step += 1  # the number of carriers that are the person's own
     decided, _ = asked(ask, carriers, pairs, who, rank[who, order] >= step[:, None])
     kept = np.zeros((n, keys.shape[1], k + 1))  # whether the decision is still the counterpart's
     kept[:, :, 0] = 1
@@ -41,7 +41,10 @@ def shapley(ask: Ask, carriers: Carriers, pairs: Pairs, *, n_orders: int, rng: n
 
 
 def agreeing(ask: Ask, carriers: Carriers, pairs: Pairs) -> tuple[Flags, Floats | None, Floats | None]:
-    """Return for which pairs the asked decides as was decided, and what it says of both ends."""
+    """Return which pairs the model, or surrogate, gets right, and its scores for people and counterparts.
+
+    In such a pair, it gives the counterpart's decision to the counterpart and not to the person.
+    """
     everybody = np.arange(len(pairs))
     ends = np.zeros((2, len(pairs), len(carriers.names)), dtype=bool)
     ends[1] = True
@@ -51,7 +54,7 @@ def agreeing(ask: Ask, carriers: Carriers, pairs: Pairs) -> tuple[Flags, Floats 
 
 
 class Search(NamedTuple):
-    """Everything that is needed to say which columns carry what was found."""
+    """Everything that is needed to find which columns explain the flips."""
 
     ask: Ask
     carriers: Carriers
@@ -64,7 +67,7 @@ class Search(NamedTuple):
     def tables(
         self, clear: Codes, *, n_pairs: int, n_orders: int, n_listed: int, n: int, confidence: float
     ) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:
-        """Return, of the directions clear of chance, the ranked columns, some pairs, and their steps."""
+        """Return the ranked columns, some pairs, and the pairs' steps, for the directions beyond chance."""
         columns, people, steps = [], [], []
         points = np.zeros((len(clear), len(self.carriers.names)))
         for row, at in enumerate(clear.tolist()):
@@ -85,7 +88,7 @@ class Search(NamedTuple):
         table = pd.concat(columns, ignore_index=True) if columns else pd.DataFrame(columns=["row", "carrier"])
         null = self._null(clear)
         probability = chance(points.ravel(), null.reshape(len(null), -1)).reshape(points.shape)
-        # A surrogate errs, and in its errors it leans on columns that only go with those that decide.
+        # A surrogate makes errors, in which it relies on columns that only correlate with the right ones.
         floor = 1 - self.ask.fidelity if isinstance(self.ask, Surrogate) else -np.inf
         at = table["row"].to_numpy(dtype=int), table["carrier"].to_numpy(dtype=int)
         table = table.assign(
@@ -95,7 +98,7 @@ class Search(NamedTuple):
         return table, _stacked(people), _stacked(steps)
 
     def _null(self, clear: Codes) -> Floats:
-        """Return the points that each carrier has by chance: (draws, clear directions, carriers)."""
+        """Return each carrier's points when groups are assigned at random: (draws, directions, carriers)."""
         draws, k = len(self.found.samples), len(self.carriers.names)
         parts = [of_draw[at] for of_draw in self.found.samples for at in clear.tolist()]
         cell = np.repeat(np.arange(len(parts)), [len(part) for part in parts])
@@ -143,9 +146,9 @@ class Search(NamedTuple):
         return people, self._steps(kept, order, b)
 
     def _steps(self, pairs: Pairs, order: Codes, counterpart_group: Any) -> pd.DataFrame:
-        """Return what becomes of each person as carrier after carrier is taken from the counterpart.
+        """Return each person's decision as one carrier after another is taken from the counterpart.
 
-        First come those in which the two differ, in this order, then the rest.
+        Carriers in which the two differ come first, in this order, then the rest.
         """
         differ = self.carriers.differ(pairs)[:, order]
         rank = np.argsort(~differ, axis=1, kind="stable")
@@ -189,7 +192,7 @@ class Search(NamedTuple):
 
 
 def _probability(said: Floats | None, label: Codes) -> Floats:
-    """Return each one's probability of a label; NaN where none were given."""
+    """Return each person's probability of a label; NaN if there are no probabilities."""
     return np.full(len(label), np.nan) if said is None else said[np.arange(len(label)), label]
 
 

@@ -1,10 +1,10 @@
-"""Counterparts by a causal graph: the same person, with what the group affects changed and the rest as it is.
+"""Counterparts by a causal graph: the same person, but with the columns changed that the group affects.
 
-Each column downstream of the group follows a structural equation, fitted to the data: a function of its
-parents and of what is the person's own. Of numbers, the person's own is the residual; if the group itself is
-a parent, it is the residual's rank within the group. Of categories, the counterpart keeps the person's where
-its probability does not fall; otherwise it loses it as often as the fall demands, to those that became more
-probable.
+Each column downstream of the group follows a structural equation that is fitted to the data: a function of
+the column's parents and of the person's own part. For numbers, the own part is the residual or, if the group
+is a parent, the residual's rank within the group. For categories, the counterpart keeps the person's category
+if its probability does not fall. Otherwise the counterpart loses it as often as the fall demands, to
+categories that became more probable.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from evenhand.auditing.transport import Matched
 from evenhand.checks import did_you_mean
 from evenhand.wording import listed
 
-GROUP = "group"  # what the group may always be called in a graph
-ITERATIONS = 50  # boosted trees of a structural equation
+GROUP = "group"  # a name for the group that every graph may use
+ITERATIONS = 50  # the number of boosted trees in a structural equation
 
 
 def read_graph(edges: Sequence[str], columns: Sequence[Any], group: Sequence[str]) -> dict[Any, list[Any]]:
-    """Return the parents of every column that the group affects, in an order in which they can be worked out.
+    """Return the parents of each column that the group affects; columns come after their parents.
 
-    `group` are the names of the group, which stands as GROUP among the parents.
+    `group` are the names of the group; among the parents it is called GROUP.
 
     >>> read_graph(["sex->job", "age -> job", "job->pay"], ["age", "job", "pay"], ["sex"])
     {'job': ['group', 'age'], 'pay': ['job']}
@@ -72,7 +72,7 @@ def by_graph(
     frame: pd.DataFrame, own: Codes, groups: Codes, edges: Sequence[str], *, sensitive: list[Any],
     group: Sequence[str], ask: Ask, weights: Floats | None = None,
 ) -> Matcher:  # fmt: skip
-    """Return a matcher that makes everybody's counterparts by a graph and asks for their decisions."""
+    """Return a matcher that makes everybody's counterparts by a graph and predicts their decisions."""
     parents = read_graph(edges, [name for name in frame.columns if name not in sensitive], group)
     decided = ask(frame, own, np.arange(len(frame)))[0]
 
@@ -83,7 +83,7 @@ def by_graph(
         for a, b in itertools.permutations(groups.tolist(), 2):
             people = np.flatnonzero(codes == a)
             made = equations.moved(people, b, rng)
-            if as_they_are:  # by chance alone, only what lies downstream changes
+            if as_they_are:  # with random groups, only the columns downstream change
                 one = np.full(len(people), np.flatnonzero(own == b)[0])
                 made = made.assign(**{name: frame[name].iloc[one].set_axis(made.index) for name in sensitive})
             frames.append(made)
@@ -115,7 +115,7 @@ class Equations:
         there = np.full(len(people), to)
         for name in self._parents:
             column, values = self._frame[name], as_numbers(before[name], self._known[name])
-            have = np.flatnonzero(~np.isnan(values))  # what is missing stays so
+            have = np.flatnonzero(~np.isnan(values))  # missing values stay missing
             if not len(have):
                 continue
             new = self._table(name, after, there)[have]
@@ -128,7 +128,7 @@ class Equations:
         return after
 
     def _fit(self, name: Any) -> tuple[Any, Array]:
-        """Return the fitted function of the parents, and the residuals of numbers."""
+        """Return the fitted function of the parents, with the residuals for a column of numbers."""
         from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 
         table, column = self._table(name, self._frame, self._codes), self._frame[name]
@@ -160,7 +160,7 @@ class Equations:
             mine = np.sort(residuals[(self._codes == self._codes[people[0]]) & ~np.isnan(residuals)])
             theirs = residuals[(self._codes == to) & ~np.isnan(residuals)]
             rank = (np.searchsorted(mine, own, "left") + np.searchsorted(mine, own, "right")) / 2 / len(mine)
-            own = np.quantile(theirs, rank, method="hazen")  # in the own group, the same
+            own = np.quantile(theirs, rank, method="hazen")  # unchanged if both groups are the same
         known = as_numbers(column, None)
         values = np.clip(fitted.predict(parents) + own, np.nanmin(known), np.nanmax(known))
         if pd.api.types.is_datetime64_any_dtype(column.dtype):

@@ -1,7 +1,7 @@
-"""The audit of a table that is only counted, by the engine that holds it.
+"""The audit of a table that is not in memory: its engine counts the people.
 
-One count of the people by group, label and decision gives every metric of decisions; a few more, by features,
-give the subgroups. What needs single people is measured on some who are drawn; see `drawn`.
+One count of people by group, label and decision gives all metrics of decisions. A few more counts, by
+features, give the subgroups. Everything that needs individual people is measured on a sample; see `drawn`.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from evenhand.wording import as_plain, listed
 
 @dataclass(frozen=True)
 class Named:
-    """Which column is what."""
+    """The names of the columns that an audit uses."""
 
     decision: str
     label: str | None
@@ -41,7 +41,7 @@ class Named:
 
     @classmethod
     def checked(cls, engine: Engine, decision: str, label: Any, sensitive: Any, weight: Any) -> Named:
-        """Return the names of columns, all of which must exist."""
+        """Return the names of the columns; raise unless all exist and differ."""
         groups = [sensitive] if isinstance(sensitive, str) else sensitive
         given = {"predictions": [decision], "y": [label], "sample_weight": [weight]}
         given["sensitive_features"] = groups
@@ -64,13 +64,13 @@ class Named:
 
     @property
     def all(self) -> list[str]:
-        """Every column that is no feature."""
+        """All columns that are not features."""
         others = [name for name in (self.label, self.weight) if name is not None]
         return [*self.sensitive, self.decision, *others]
 
 
 def audit_counted(frame: Any, named: tuple[str, Any, Any, Any], plan: Plan) -> Audit:
-    """Audit the decisions in a column of a lazy frame; what needs single people is measured on some."""
+    """Audit the decisions in a column of a lazy frame; a sample is drawn where individuals are needed."""
     engine, threshold, settings = Engine(frame), plan.threshold, plan.settings
     columns = Named.checked(engine, *named)
     keys = _keys(engine, columns, threshold)
@@ -103,7 +103,7 @@ def audit_counted(frame: Any, named: tuple[str, Any, Any, Any], plan: Plan) -> A
 
 
 def _keys(engine: Engine, columns: Named, threshold: float | None) -> dict[str, Any]:
-    """Return by what people are counted: the sensitive columns, the label, and the decision or score."""
+    """Return the expressions to count people by: the sensitive columns, the label and the decision."""
     by = [*columns.sensitive, *([] if columns.label is None else [columns.label])]
     keys = {f"key{at}": engine.column(name) for at, name in enumerate(by)}
     decision = engine.column(columns.decision)
@@ -116,7 +116,7 @@ def _keys(engine: Engine, columns: Named, threshold: float | None) -> dict[str, 
 
 
 def _counted(engine: Engine, columns: Named, keys: dict[str, Any], scored: bool) -> pd.DataFrame:
-    """Count the people by group, label and decision; all of these must be known."""
+    """Count people by group, label and decision; none of these may be missing."""
     told = [name for name in (columns.label, None if scored else columns.decision) if name is not None]
     for name, some in engine.first(told).items() if told else ():
         if some.nunique() > MOST_LABELS:
@@ -130,7 +130,7 @@ def _counted(engine: Engine, columns: Named, keys: dict[str, Any], scored: bool)
 
 
 def _check_known(rows: pd.DataFrame, columns: Named, scored: bool) -> None:
-    """Raise if somebody's group, label or decision is missing, and say of how many people."""
+    """Raise if somebody's group, label or decision is missing, with the number of people."""
 
     def people(which: pd.Series[bool]) -> int:
         return int(rows.loc[which, PEOPLE].sum())
@@ -145,7 +145,7 @@ def _check_known(rows: pd.DataFrame, columns: Named, scored: bool) -> None:
 
 
 def _groups(rows: pd.DataFrame, columns: Named) -> Any:
-    """Return the sensitive columns of the counted rows, by their names."""
+    """Return the sensitive columns of the counted rows, under their own names."""
     found = rows[[f"key{at}" for at in range(len(columns.sensitive))]].set_axis(columns.sensitive, axis=1)
     return found if len(columns.sensitive) > 1 else found.iloc[:, 0]
 
@@ -154,7 +154,7 @@ def _answers(rows: pd.DataFrame, columns: Named, pos_label: Any, threshold: floa
     """Return the counted rows as answers, each row standing for its people."""
     y = None if columns.label is None else np.asarray(rows[f"key{len(columns.sensitive)}"])
     said = np.asarray(rows["decision"])
-    if threshold is not None:  # any score that is decided alike
+    if threshold is not None:  # use any score with the same decision
         below = np.nextafter(threshold, -np.inf)
         said = np.array([np.nan if pd.isna(high) else threshold if high else below for high in said])
     given = {"sensitive_features": _groups(rows, columns), "pos_label": pos_label, "threshold": threshold}
@@ -170,7 +170,7 @@ def _answers(rows: pd.DataFrame, columns: Named, pos_label: Any, threshold: floa
 
 
 def _hit(keys: dict[str, Any], answers: Answers, columns: Named) -> Any:
-    """Return the outcome that subgroups are compared by, as an expression."""
+    """Return the outcome to compare in subgroups, as an expression."""
     if answers.threshold is not None:
         return keys["decision"]
     label = f"key{len(columns.sensitive)}"

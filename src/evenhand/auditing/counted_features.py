@@ -1,4 +1,4 @@
-"""The subgroup search where people can only be counted: the same parts, counted in the table's engine."""
+"""The subgroup search in a table that is not in memory: the same parts, counted by the table's engine."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from evenhand.metrics.engine import MOST_VALUES, PEOPLE, Engine
 from evenhand.metrics.group_columns import reveals
 from evenhand.wording import listed
 
-TOGETHER = 2  # columns in a bundle; people are counted by two bundles at once, which has all their pairs
+TOGETHER = 2  # columns per bundle; one count by two bundles covers all pairs of their columns
 
 
 class Met(NamedTuple):
-    """A feature's values, or bins, with the rows of the answers that they were met in, and how often."""
+    """A feature's values or bins, with the rows of the answers where they occur, and numbers of people."""
 
     value: pd.Series[Any]
     at: Codes
@@ -32,7 +32,7 @@ class Met(NamedTuple):
 
 
 class Cut(NamedTuple):
-    """A feature cut into parts: their names, each value's part, and the same as an expression."""
+    """A feature cut into parts: their names, each value's part, and the part as an expression."""
 
     names: list[str]
     codes: Codes
@@ -41,9 +41,9 @@ class Cut(NamedTuple):
 
 @dataclass(frozen=True)
 class Features:
-    """The features of a table, and by which expressions its groups and outcomes are counted.
+    """The features of a table, and the expressions to count its groups and outcomes by.
 
-    `rows` has the keys of the answers' rows: the sensitive columns, `groups` of them, come first.
+    `rows` has the keys of the answers' rows. The first `groups` of its columns are the sensitive columns.
     """
 
     engine: Engine
@@ -55,7 +55,7 @@ class Features:
     hit: Any
 
     def search(self, names: list[str], search: subgroups.Search) -> tuple[pd.DataFrame, int, list[str]]:
-        """Return the subgroups, how many were examined, and notes on copies and on what is left out."""
+        """Return the subgroups, the number examined, and notes on near copies and on columns left out."""
         first = self.engine.first(names) if names else pd.DataFrame()
         parts: dict[str, Cut] = {}
         single: dict[str, subgroups.Cells] = {}
@@ -86,7 +86,7 @@ class Features:
         return found, examined, notes
 
     def _met(self, name: str, first: pd.Series[Any]) -> tuple[Met | None, tuple[float, float] | None]:
-        """Count a feature's values, or bins if there are many; None where it has too many to be counted."""
+        """Count a feature's values, or its bins if there are many values; None if it can't be counted."""
         kind, column = self.engine.schema[name], self.engine.column(name)
         if kind.is_temporal() or kind.is_nested():
             return None, None
@@ -107,7 +107,7 @@ class Features:
         return Met(found["value"].rename(name), found["at"].to_numpy(), found[PEOPLE].to_numpy())
 
     def _cut(self, name: str, met: Met, ends: tuple[float, float] | None) -> Cut:
-        """Cut a feature as `subgroups.cut` does."""
+        """Cut a feature into the same parts as `subgroups.cut`."""
         column, present = self.engine.column(name), met.value.notna().to_numpy()
         counts = pd.Series(met.people[present]).groupby(met.value[present].to_numpy()).sum().sort_index()
         if self.engine.schema[name].is_numeric() and (ends is not None or len(counts) > subgroups.PARTS):
@@ -148,7 +148,7 @@ class Features:
         )
 
     def _crossed(self, parts: dict[str, Cut]) -> Iterator[subgroups.Cells]:
-        """Count people in every two features' parts, several pairs of features at once."""
+        """Count people in the parts of each pair of features, for several pairs at once."""
         names = list(parts)
         bundles = [names[at : at + TOGETHER] for at in range(0, len(names), TOGETHER)]
         blocks = [one + other for one, other in itertools.combinations(bundles, 2)] or bundles
@@ -171,7 +171,7 @@ class Features:
 
 
 def _filled(codes: pd.Series[Any], part: Cut) -> Codes:
-    """Return codes of parts; a missing one is that of missing values."""
+    """Return codes of parts; a missing code becomes the part of missing values."""
     return codes.fillna(len(part.names) - 1).to_numpy(dtype=np.int64)
 
 
@@ -184,7 +184,7 @@ def _added(
 
 
 def quarters(value_at: Callable[[int], float], n: int) -> Floats:
-    """Return what np.quantile says of the quarters of `n` numbers, given what finds the one at any place.
+    """Return the quartiles of `n` numbers as np.quantile does, given a function for the value at a rank.
 
     >>> quarters([1.0, 2.0, 4.0, 8.0].__getitem__, 4).tolist()
     [1.75, 3.0, 5.0]

@@ -1,4 +1,4 @@
-"""Counterparts of people in other groups, how many are decided differently, and how many by chance."""
+"""People's counterparts in other groups: how many get a different decision, and how many by chance."""
 
 from __future__ import annotations
 
@@ -15,21 +15,24 @@ from evenhand.auditing.hybrids import Pairs
 from evenhand.auditing.transport import Matched, transport
 from evenhand.metrics.bootstrap import Interval, mean_interval
 
-Direction = tuple[int, int]  # from people of this group to counterparts in that one
+Direction = tuple[int, int]  # the group of the people, and the group of their counterparts
 
 
 class World(NamedTuple):
-    """People, real or made up, with what was decided about them, and who is whose counterpart among them."""
+    """People, real or made up, with their decisions, and who is whose counterpart."""
 
     frame: pd.DataFrame
     own: Codes  # groups
     decided: Codes
     matched: dict[Direction, Matched]
-    real: int  # how many of the people are; those after them are made up
-    weights: Floats | None = None  # how many people each stands for; None where everybody stands for one
+    real: int  # the number of real people; those after them are made up
+    weights: Floats | None = None  # the number of people that each stands for; None if each stands for one
 
     def flipped(self, direction: Direction, positive: int | None) -> Flags:
-        """Return whose counterpart got the positive decision while they did not; or just another decision."""
+        """Return who did not get the positive decision while their counterpart did.
+
+        Without a positive label, return whose counterpart got a different decision.
+        """
         found = self.matched[direction]
         mine, theirs = self.decided[found.people], self.decided[found.counterparts]
         if positive is None:
@@ -53,7 +56,7 @@ Matcher = Callable[[Codes, np.random.Generator], World]  # of groups, perhaps as
 def by_transport(
     frame: pd.DataFrame, own: Codes, decided: Codes, groups: Codes, distances: Any, **how: Any
 ) -> Matcher:
-    """Return a matcher of real people: counterparts are others, as they are and as they were decided.
+    """Return a matcher whose counterparts are other real people, with the decisions that they got.
 
     `how` are the options of `transport`.
     """
@@ -70,18 +73,18 @@ def by_transport(
 
 @dataclass(frozen=True)
 class Found:
-    """The flips in every direction, and those that chance shows: with the groups assigned at random."""
+    """The flips in each direction, and those by chance, with groups assigned at random."""
 
     world: World
     directions: list[Direction]
-    per_person: list[Floats]  # the share of each person's counterparts who are decided differently
-    weights: list[Floats | None]  # how many people each of them stands for
+    per_person: list[Floats]  # the share of each person's counterparts with a flip
+    weights: list[Floats | None]  # the number of people that each of them stands for
     null: Floats  # (draws, directions): mean shares
-    samples: list[list[Pairs]]  # some flipped pairs of every draw and direction
+    samples: list[list[Pairs]]  # some flipped pairs of each draw and direction
 
     @property
     def shares(self) -> Floats:
-        """The share of people in each direction."""
+        """The share of people with a flip in each direction."""
         return np.array([_mean(*both) for both in zip(self.per_person, self.weights, strict=True)])
 
 
@@ -95,7 +98,7 @@ def find_flips(
     n_sampled: int,
     rng: np.random.Generator,
 ) -> Found:
-    """Match people as they are, and `n_null` times with the compared groups' members shuffled."""
+    """Match people in their own groups, and `n_null` times with the compared groups' members shuffled."""
     directions = list(itertools.permutations(groups.tolist(), 2))
     world = match(codes, rng)
     compared = np.flatnonzero(np.isin(codes, groups))
@@ -114,7 +117,7 @@ def find_flips(
 def sample(
     world: World, direction: Direction, positive: int | None, most: int, rng: np.random.Generator
 ) -> Pairs:
-    """Return at most so many flipped pairs, drawn by the shares of their people."""
+    """Return at most `most` flipped pairs, drawn in proportion to their shares and weights."""
     at = np.flatnonzero(world.flipped(direction, positive))
     if len(at) > most:
         found = world.matched[direction]
@@ -124,7 +127,7 @@ def sample(
 
 
 def _per_person(world: World, direction: Direction, positive: int | None) -> tuple[Floats, Floats | None]:
-    """Return the share of each person's counterparts who are decided differently, and people's weights."""
+    """Return the share of each person's counterparts with a flip, and the people's weights."""
     found = world.matched[direction]
     people, place = np.unique(found.people, return_inverse=True)
     values = np.bincount(place, found.shares * world.flipped(direction, positive), len(people))
@@ -136,11 +139,11 @@ def _mean(values: Floats, weights: Floats | None) -> float:
 
 
 def chance(observed: Floats, null: Floats) -> Floats:
-    """Return the probability that, if there were nothing, any of the values would stand out as far by chance.
+    """Return, for each value, the probability that chance alone makes any of the values stand out as much.
 
-    Each value is standardised by its mean and spread over the draws, the observed one included; it is
-    compared with the draws' largest (Westfall and Young, 1993), so that the probabilities allow for all
-    values at once.
+    Each value is standardised by its mean and spread over the draws, including the observed value. It is then
+    compared with the largest value of each draw (Westfall and Young, 1993), so the probabilities allow for
+    all values at once.
 
     >>> null = np.linspace(0, 1, 39)[:, None] * [1, 1]
     >>> chance(np.array([3.0, 0.5]), null).tolist()
@@ -154,7 +157,7 @@ def chance(observed: Floats, null: Floats) -> Floats:
 
 
 def share_interval(values: Floats, **resampling: Any) -> Interval:
-    """Return the mean with its interval; of zeros and ones an exact one, which has a width even if all agree.
+    """Return the mean with its interval; for zeros and ones it is exact, with a width even if all are equal.
 
     >>> [round(end, 2) for end in share_interval(np.ones(50), n=10, confidence=0.95, random_state=0)]
     [1.0, 0.93, 1.0]
@@ -164,7 +167,7 @@ def share_interval(values: Floats, **resampling: Any) -> Interval:
 
 
 def flips_table(found: Found, names: list[Any], *, confidence: float, n: int, rng: Any) -> pd.DataFrame:
-    """Return one row per direction: how many people, the share with its interval, and that of chance."""
+    """Return one row per direction: numbers of people, the share with its interval, the share by chance."""
     probability = chance(found.shares, found.null)
     rows = []
     for at, ((a, b), values) in enumerate(zip(found.directions, found.per_person, strict=True)):

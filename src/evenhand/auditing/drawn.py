@@ -1,8 +1,8 @@
-"""People drawn where their table is, for what needs single people: from every stratum by its share.
+"""Draw a sample of people from a table that is not in memory, in proportion from each stratum.
 
-A row's place in the draw is a number made of the row's own and the seed, by arithmetic that every engine has:
-the same seed draws the same people, whatever the engine and however many threads it has. Only rows with small
-numbers come back.
+A row's place in the draw is computed from its row number and the seed, by arithmetic that every engine has.
+So the same seed draws the same people, whatever the engine and its number of threads. Only rows with low
+places are loaded.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ from evenhand.metrics.gower import gower_neighbours
 from evenhand.metrics.group_columns import sensitive_columns
 from evenhand.wording import as_plain
 
-PRIME = 2**31 - 1  # squares of smaller numbers are whole numbers to every engine
-LEAST = 10  # people drawn from a stratum; smaller ones are put together
+PRIME = 2**31 - 1  # squares of smaller numbers fit into every engine's integers
+LEAST = 10  # the fewest people to draw from a stratum; smaller strata are put together
 _PLACE = "place in evenhand's draw"
 NO_ROWS = (
     "The engine has no numbers of rows to draw people by, so consistency and neighbours, AUC and calibration "
@@ -40,9 +40,9 @@ _NAMES = {"consistency": "consistency and neighbours", "auc": "AUC", "calibratio
 
 
 class Drawn(NamedTuple):
-    """People who were drawn: their columns, their rows in the table, and the counted rows that they are in.
+    """The people drawn: their columns, their rows in the table, and the counted rows that they belong to.
 
-    `strata` is None where everybody was drawn, or people of a group count alike.
+    `strata` is None if everybody was drawn, or if people have equal weights within each group.
     """
 
     frame: pd.DataFrame
@@ -53,10 +53,10 @@ class Drawn(NamedTuple):
 
 @dataclass(frozen=True)
 class Draw:
-    """What people are drawn from.
+    """A table to draw people from.
 
-    `keys` are the expressions that the people were counted by, `rows` their values, with the number of
-    people. The columns that are wanted of those drawn are `names`.
+    `keys` are the expressions that people were counted by, and `rows` has their values and the numbers of
+    people. `names` are the columns to load for the people drawn.
     """
 
     engine: Engine
@@ -66,9 +66,9 @@ class Draw:
     seed: int
 
     def in_proportion(self, n: int) -> Drawn | None:
-        """Draw `n` people, from every group, label and decision by its share; of fewer, everybody.
+        """Draw `n` people, in proportion from each group, label and decision; everybody if there are fewer.
 
-        None where the engine has no numbers of rows.
+        Return None if the engine has no row numbers.
         """
         people = self.rows[PEOPLE].to_numpy()
         if people.sum() <= n:
@@ -81,7 +81,7 @@ class Draw:
         return None if found is None else found._replace(strata=Strata(stratum[found.at], sizes))
 
     def of_groups(self, own: Codes, n_sensitive: int, chosen: Codes, n: int) -> Drawn | None:
-        """Draw about as many people from each of some groups, `n` in all; all of a smaller group."""
+        """Draw at most `n` people, the same number from each chosen group; all people of a smaller group."""
         sizes = np.bincount(own, self.rows[PEOPLE]).astype(np.int64)
         wanted = np.zeros_like(sizes)
         wanted[chosen] = np.minimum(sizes[chosen], n // len(chosen))
@@ -93,7 +93,7 @@ class Draw:
         return self._drawn(parts, own, wanted)
 
     def _drawn(self, parts: list[tuple[Any, float]], stratum: Codes, wanted: Codes) -> Drawn | None:
-        """Fetch a share of the people in every part, and keep the first so many of each stratum."""
+        """Load a share of the people in each part, and keep the first `wanted` people of each stratum."""
         frame, keys = self.engine.numbered(), {f"evenhand {name}": key for name, key in self.keys.items()}
         if frame is None:
             return None
@@ -116,9 +116,9 @@ class Draw:
 
 
 def _placed(frame: Any, seed: int) -> Any:
-    """Return a frame with every row's place in the draw, from 0 to PRIME, which is as good as random."""
+    """Return a frame with each row's place in the draw, a pseudorandom number below PRIME."""
     place, row = nw.col(_PLACE), nw.col(ROW).cast(nw.Int64)
-    # Spark's numbers begin again at a multiple of 2³³ in every partition, which PRIME nearly divides.
+    # Spark's row numbers start at a multiple of 2³³ in each partition, which PRIME nearly divides.
     first = row % PRIME * 48271 + row // PRIME * 1588635695 + seed
     frame = frame.with_columns((first % PRIME).alias(_PLACE))
     for more in (12345, seed):
@@ -127,13 +127,13 @@ def _placed(frame: Any, seed: int) -> Any:
 
 
 def _rates(wanted: Codes, sizes: Codes) -> Floats:
-    """Return which shares of strata have as many people as are wanted, but for once in millions of draws."""
+    """Return the shares of strata to load; they have too few people only once in millions of draws."""
     enough = wanted + 6 * np.sqrt(wanted) + 12
     return np.where(wanted > 0, np.minimum(enough / np.maximum(sizes, 1), 1), 0.0)
 
 
 def put_together(sizes: Any, n: int) -> Codes:
-    """Return the stratum of every cell: itself, or one for all from which fewer than LEAST would be drawn.
+    """Return the stratum of each cell: its own, or a joint one for cells with fewer than LEAST people drawn.
 
     >>> put_together(np.array([900.0, 3, 90, 7]), 100).tolist()
     [1, 0, 0, 0]
@@ -148,7 +148,7 @@ def put_together(sizes: Any, n: int) -> Codes:
 
 
 def in_proportion(sizes: Any, n: int) -> Codes:
-    """Return how many of `n` people come from each stratum: its share, rounded so that they add up.
+    """Return how many of `n` people to draw from each stratum: its share, rounded so that the sum is `n`.
 
     >>> in_proportion(np.array([500.0, 300, 201]), 10).tolist()
     [5, 3, 2]
@@ -161,9 +161,9 @@ def in_proportion(sizes: Any, n: int) -> Codes:
 
 @dataclass(frozen=True)
 class OfDrawn:
-    """Measures people drawn from a table, whose decisions, counted, are `answers`.
+    """Measures a sample of a table; `answers` are the counted decisions of the whole table.
 
-    `score` and `weight` are columns, where there are any; `near` are options of `gower_neighbours`.
+    `score` and `weight` are columns, or None; `near` are options of `gower_neighbours`.
     """
 
     draw: Draw
@@ -177,7 +177,7 @@ class OfDrawn:
     def measured(
         self, n: int, n_listed: int, resampling: Mapping[str, Any]
     ) -> tuple[pd.DataFrame, pd.DataFrame, list[str]]:
-        """Return metrics of `n` people, the most similar of them who were decided differently, and notes."""
+        """Return metrics of `n` people, the most similar pairs with different decisions, and notes."""
         pairs = pd.DataFrame(columns=PAIR_COLUMNS)
         if not self.features and self.score is None:
             return pd.DataFrame(), pairs, []
@@ -204,7 +204,7 @@ class OfDrawn:
         return metrics, pairs, notes
 
     def twins(self, n: int, how: Settings, rng: np.random.Generator) -> Twins:
-        """Find twins among `n` people, about as many from each group that is compared, or among everybody."""
+        """Find twins among at most `n` people, in equal numbers from each group compared if possible."""
         sizes = self.answers.people_by(self.answers.own, len(self.answers.groups))
         chosen, notes = compared_groups(sizes, self.answers.groups, how.min_group)
         if sizes.sum() <= n:
@@ -226,7 +226,7 @@ class OfDrawn:
         return replace(found, notes=[*notes, *found.notes, told])
 
     def _answers(self, drawn: Drawn) -> Answers:
-        """Return what was decided about the people drawn; each stands for the others of their stratum."""
+        """Return the decisions about the people drawn; each person stands for others in their stratum."""
         of, weights = self.answers, None if drawn.strata is None else drawn.strata.weights
         if self.weight is not None:
             own = drawn.frame[self.weight].to_numpy(dtype=float)

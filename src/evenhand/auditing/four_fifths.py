@@ -1,4 +1,4 @@
-"""The four-fifths rule (29 CFR § 1607.4 D), with tests, intervals and what it would take to cross it."""
+"""The four-fifths rule (29 CFR § 1607.4 D), with tests, intervals and the changes that would cross it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _TESTS = ["Difference", "From", "To", "z", "z-test p", "Fisher p", "Holm p", "To
 def four_fifths(
     counted: Tally, hits: pd.Series[int], *, small: float, confidence: float, selected: object
 ) -> Statutory:
-    """Return the rates, ratios and tests of every sensitive column's categories, and of all crossed."""
+    """Return rates, ratios and tests for the categories of each sensitive column, and of all combined."""
     columns = counted.columns
     known = counted.known(columns)
     hits = hits.loc[known.decided.index]
@@ -41,7 +41,7 @@ def four_fifths(
 
 
 def compared(table: pd.DataFrame, confidence: float) -> pd.DataFrame:
-    """Compare every category that counts with the one that has the highest rate."""
+    """Compare each included category with the one that has the highest rate."""
     best = highest(table)
     top = table.index[table["Included"] & (table["Rate"] == best)]
     reference = table.loc[top[0]] if len(top) else None
@@ -68,7 +68,7 @@ def compared(table: pd.DataFrame, confidence: float) -> pd.DataFrame:
 def compare(
     hits: int, people: int, of_hits: int, of_people: int, *, confidence: float = 0.95
 ) -> dict[str, float]:
-    """Return how a group compares with one of a higher rate.
+    """Return the comparison of a group with another group that has a higher rate.
 
     >>> found = compare(8, 40, 24, 60)
     >>> round(found["Fisher p"], 3), found["To Cross 4/5"], found["To Cross 0.05"]
@@ -99,9 +99,9 @@ def compare(
 
 
 def fisher(people: int, of_people: int, selected: int) -> tuple[Array, Floats]:
-    """Return how many of a group can be among the selected, and Fisher's two-sided p for each number.
+    """Return the possible numbers of a group's people among the selected, and Fisher's two-sided p for each.
 
-    The p adds up the chances of all numbers that are no more likely.
+    The p-value is the sum of the probabilities of all numbers that are no more likely.
     """
     numbers = np.arange(max(0, selected - of_people), min(people, selected) + 1)
     chance = hypergeom.pmf(numbers, people + of_people, people, selected)
@@ -111,10 +111,11 @@ def fisher(people: int, of_people: int, selected: int) -> tuple[Array, Floats]:
 
 
 def moves(finding: Array, at: int) -> float:
-    """Return how many selections would have to go from one group to the other for the finding to change.
+    """Return how many selections would have to move from one group to the other to change the finding.
 
-    `finding` is what is found if 0, 1, 2, … of the group's people are selected. One that is made goes away
-    upwards, before the group is ahead; one that isn't comes up downwards. NaN if it can't.
+    `finding` says, for each possible number of selected people in the group, whether the finding holds. If it
+    holds now, we look for the next larger number without it; if not, for the next smaller number with it. NaN
+    if there is none.
 
     >>> moves(np.array([True, True, False, False]), 3), moves(np.array([True, True, False, False]), 0)
     (2.0, 2.0)

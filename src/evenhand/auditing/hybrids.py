@@ -1,4 +1,4 @@
-"""People mixed of a person and their counterpart, and what a model, or a surrogate, decides about them."""
+"""Mixtures of a person and their counterpart, and how a model, or a surrogate, decides about them."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from evenhand.metrics.classifiers import as_fitted, ask, model_columns, takes_gr
 from evenhand.metrics.group_columns import one_hot_features
 from evenhand.tables.columns import is_number
 
-ROWS = 50_000  # that a model is asked about at once
+ROWS = 50_000  # the number of rows to predict at once
 FOLDS = 3
 _ARRAYS = ("own", "other", "people", "counterparts", "reached")
-MOST_CATEGORIES = 250  # of a column, that a surrogate tells apart
+MOST_CATEGORIES = 250  # the most categories of a column that a surrogate distinguishes
 
 
 @dataclass(frozen=True, eq=False)
 class Pairs:
-    """People and their counterparts, row by row, with what the counterpart was decided."""
+    """People and their counterparts, row by row, with the counterparts' decisions."""
 
     mine: pd.DataFrame
     theirs: pd.DataFrame
@@ -53,14 +53,14 @@ class Pairs:
 
 
 class Carriers(NamedTuple):
-    """What can be taken from either of a pair: features, each of one column or several, and the group."""
+    """What can be exchanged within a pair: features, each with one or more columns, and the group."""
 
     names: list[str]
     columns: list[list[Any]]
-    group: int | None  # the carrier that is the group; None where the decisions can't depend on it
+    group: int | None  # the carrier that is the group; None if the decisions can't depend on it
 
     def mixed(self, pairs: Pairs, at: Codes, taken: Flags) -> tuple[pd.DataFrame, Codes]:
-        """Return people with the carriers that are `taken`, (rows, carriers), from the counterpart."""
+        """Return people with the `taken` carriers, (rows, carriers), replaced by the counterpart's."""
         held = {}
         for carrier, columns in enumerate(self.columns):
             rows = at + len(pairs) * taken[:, carrier]
@@ -98,7 +98,7 @@ class Model:
 
     @property
     def seen(self) -> list[Any]:
-        """The columns that the model takes."""
+        """The columns that the model uses."""
         return model_columns(self.model, self.frame)
 
     @property
@@ -107,7 +107,7 @@ class Model:
         return takes_group(self.model)
 
     def __call__(self, rows: pd.DataFrame, groups: Codes, people: Codes) -> tuple[Codes, Floats | None]:
-        """Return the decisions, and the labels' probabilities, about rows made of these people."""
+        """Return decisions, and probabilities of the labels, for rows made from these people."""
         given = None
         if self.told:
             member = np.unique(self.own, return_index=True)[1]  # one of each group
@@ -119,9 +119,9 @@ class Model:
 
 
 class Surrogate:
-    """Boosted trees that imitate bare decisions, fitted to other people than those they are asked about."""
+    """Boosted trees that imitate given decisions; they predict each person by trees fitted to others."""
 
-    told = True  # whoever decided may have known the group
+    told = True  # whoever made the decisions may have known the group
 
     def __init__(
         self, frame: pd.DataFrame, own: Codes, decided: Codes, n_labels: int, rng: np.random.Generator
@@ -140,11 +140,11 @@ class Surrogate:
             HistGradientBoostingClassifier(**settings).fit(table[self._fold != k], decided[self._fold != k])
             for k in range(FOLDS)
         ]
-        #: The share of people whose decision the trees, fitted to others, get right.
+        #: The share of people whose decision is reproduced by trees fitted to other people.
         self.fidelity = float(np.mean(self(frame, own, np.arange(len(frame)))[0] == decided))
 
     def __call__(self, rows: pd.DataFrame, groups: Codes, people: Codes) -> tuple[Codes, Floats | None]:
-        """Ask, for rows made of each person, the trees that have not seen that person."""
+        """Predict the rows made from each person by the trees that were not fitted to that person."""
         said, table = np.zeros((len(rows), self._n_labels)), self._table(rows, groups)
         fold = self._fold[people]
         for k, model in enumerate(self._models):
@@ -163,7 +163,7 @@ Ask = Model | Surrogate
 def carriers_of(
     ask: Ask, frame: pd.DataFrame, sensitive: Sequence[Any], name: str, together: Sequence[Sequence[Any]] = ()
 ) -> Carriers:
-    """Return the carriers: one-hot columns, and those that are to stay `together`, are one."""
+    """Return the carriers; one-hot columns of a feature, and columns given in `together`, are one carrier."""
     seen = [column for column in ask.seen if column not in sensitive]
     given = [[column for column in columns if column in seen] for columns in together]
     taken = {column for columns in given for column in columns}
@@ -177,7 +177,7 @@ def carriers_of(
 
 
 def asked(ask: Ask, carriers: Carriers, pairs: Pairs, at: Codes, taken: Flags) -> tuple[Codes, Floats | None]:
-    """Return what is decided about mixed people, asked in blocks."""
+    """Return the decisions about mixed people, predicted in blocks, and the scores if there are any."""
     said = []
     for start in range(0, len(at), ROWS):
         part = slice(start, start + ROWS)
@@ -195,14 +195,14 @@ def _name(columns: list[Any]) -> str:
 
 
 def categories_of(column: pd.Series[Any]) -> pd.Index[Any] | None:
-    """Return the values that are told apart, the commonest first; None for numbers and dates."""
+    """Return the values to distinguish, the most frequent first; None for numbers and dates."""
     if is_number(column) or pd.api.types.is_datetime64_any_dtype(column.dtype):
         return None
     return column.value_counts().index[:MOST_CATEGORIES].astype(object)
 
 
 def as_numbers(column: pd.Series[Any], known: pd.Index[Any] | None) -> Array:
-    """Return numbers as they are, dates in days, and categories as their places among the known ones."""
+    """Return numbers as they are, dates in days, and categories as positions among the known ones."""
     if known is not None:
         codes = known.get_indexer(pd.Index(column.astype(object))).astype(float)
         return np.where(codes < 0, np.nan, codes)

@@ -1,4 +1,4 @@
-"""The audit of people in memory: ask the model, measure its answers, and list whom they concern most."""
+"""The audit of people in memory: predict, measure the predictions, and list the people most affected."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def audit_people(
     X: Any, named: tuple[Any, Any, Any, Any], plan: Plan, worst: Mapping[str, Any] | None,
     search: Mapping[str, Any] | None,
 ) -> Audit:  # fmt: skip
-    """Audit people who are in memory; `named` are the model or predictions, labels, groups and weights."""
+    """Audit people in memory; `named` has the model or predictions, the labels, groups and weights."""
     model, y, sensitive_features, sample_weight = named
     rng, settings, n_listed = plan.rng, plan.settings, plan.n_listed
     X, model = _taken(X, "predictions", model)
@@ -47,7 +47,7 @@ def audit_people(
         raise ValueError(f"Got X of {len(frame)} people and y of {len(truth)}; expected as many.")
     if sensitive_features is None:
         raise ValueError("Got sensitive_features=None, but an audit needs the groups to compare.")
-    if worst is not None:  # what would be refused in the end is refused before anything is measured
+    if worst is not None:  # refuse unsuitable models before measuring anything
         bounded_policies(model, worst.get("radius"))
     if search is not None:
         check_predicts(model)
@@ -89,7 +89,7 @@ def audit_people(
 
 
 def _taken(X: Any, argument: str, given: Any) -> tuple[Any, Any]:
-    """Return X without the column that an argument names, and its values; else both as they are."""
+    """Return X without the column that an argument names, and the column's values; else both unchanged."""
     if not isinstance(given, str):
         return X, given
     frame = pd.DataFrame() if X is None else as_frame(X)
@@ -101,7 +101,7 @@ def _answers(
     model: Any, X: Any, y: Array | None, groups: Any, pos_label: Any, threshold: float | None,
     rng: np.random.Generator,
 ) -> Answers:  # fmt: skip
-    """Return what a model, or bare predictions, say about everybody, with the truth beside it."""
+    """Return the predictions of a model, or given predictions, together with the true labels."""
     if hasattr(model, "predict"):
         answers = _ask(model, X, y, groups, threshold, int(rng.integers(2**31)))
     else:
@@ -116,7 +116,7 @@ def _answers(
 
 
 def _ask(model: Any, X: Any, y: Array | None, groups: Any, threshold: float | None, seed: int) -> Answers:
-    """Return a model's answers; their note says which labels only the model or only y has."""
+    """Return a model's predictions; their note says which labels only the model or only y has."""
     if X is None:
         raise ValueError("Got a model and X=None, but a model needs X to be asked about.")
     if threshold is not None:
@@ -138,7 +138,7 @@ def _ask(model: Any, X: Any, y: Array | None, groups: Any, threshold: float | No
 def _asked(
     others: pd.DataFrame, answers: Answers, most: int, rng: np.random.Generator
 ) -> tuple[Codes, list[str]]:
-    """Return the people whose neighbours are looked for, and notes on how far these can be relied on."""
+    """Return the people to find neighbours for, and notes on near copies and on sampling."""
     notes = copies_note(near_copies(others, answers.decisions) if answers.how == "given" else [])
     asked = np.arange(len(answers))
     if len(asked) > most:

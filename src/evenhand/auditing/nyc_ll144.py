@@ -1,4 +1,4 @@
-"""The bias audit's tables of New York City's Local Law 144 (6 RCNY § 5-301), laid out as its examples are."""
+"""The bias audit tables of New York City's Local Law 144 (6 RCNY § 5-301), laid out like its examples."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def nyc_ll144(
     counted: Tally, hits: pd.Series[int], *, sex: str | None, race: str | None, rate: str, small: float,
     selected: Any,
 ) -> Statutory:  # fmt: skip
-    """Return the tables by sex, by race/ethnicity and by both, of how many were selected or scored high."""
+    """Return the tables by sex, by race/ethnicity and by both, for people selected or with high scores."""
     roles = _roles(counted.columns, sex, race)
     known = counted.known(roles)
     hits = hits.loc[known.decided.index]
@@ -64,7 +64,7 @@ def _table(found: pd.DataFrame, rate: str) -> pd.DataFrame:
 
 
 def _roles(columns: list[str], sex: str | None, race: str | None) -> list[str]:
-    """Return which sensitive column is sex and which race/ethnicity; common names are recognised."""
+    """Return which sensitive column is sex and which is race/ethnicity; common names are recognised."""
     found: list[str | None] = []
     for role, told in (("sex", sex), ("race", race)):
         guesses = [name for name in columns if name.strip().lower() in _ROLES[role]]

@@ -1,4 +1,4 @@
-"""Who: the people whose group matters most, and the neighbours who were treated differently."""
+"""The people for whom the group matters most, and the neighbours with different decisions."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pandas as pd
 from evenhand.arrays import Array, Codes
 from evenhand.metrics.answers import Answers
 from evenhand.metrics.gower import Neighbours
-from evenhand.wording import as_plain
+from evenhand.wording import as_plain, brief
 
 PAIR_COLUMNS = ["person", "neighbour", "similarity", "group", "neighbour_group", "decision"]
 PAIR_COLUMNS += ["neighbour_decision", "differ_in"]
@@ -20,9 +20,9 @@ PAIR_COLUMNS += ["neighbour_decision", "differ_in"]
 def people_apart(
     frame: pd.DataFrame | None, answers: Answers, divergence: str, n_listed: int
 ) -> pd.DataFrame:
-    """Return the people whose decision flips, then the others, the largest gap first in both.
+    """Return the people whose decision flips, then the others, each with the largest gaps first.
 
-    Nobody without a flip or a gap is listed.
+    People without a flip or a gap are not listed.
     """
     y, flips, decided = answers.y, answers.flips, answers.decisions_by_group
     if flips is None or decided is None:
@@ -52,7 +52,7 @@ def people_apart(
 def neighbour_pairs(
     frame: pd.DataFrame, answers: Answers, asked: Array, near: Neighbours, n_listed: int
 ) -> pd.DataFrame:
-    """Return the most similar pairs with different decisions, each once; people are positions in X."""
+    """Return the most similar pairs with different decisions, each pair once; people are positions in X."""
     codes, decisions = answers.decided_own, answers.decisions
     rows, ranks = np.nonzero(codes[near.indices] != codes[asked][:, None])
     one, other = asked[rows], near.indices[rows, ranks]
@@ -71,29 +71,39 @@ def neighbour_pairs(
 def differences(mine: pd.Series[Any], theirs: pd.Series[Any]) -> str:
     """Return how two people differ: 'age 30 | 31, job cook | clerk'."""
     apart = [
-        f"{name} {in_words(mine[name])} | {in_words(theirs[name])}"
+        f"{name} {' | '.join(_both(mine[name], theirs[name]))}"
         for name in mine.index
         if not (mine[name] == theirs[name] or (pd.isna(mine[name]) and pd.isna(theirs[name])))
     ]
     return ", ".join(apart) if apart else "nothing"
 
 
+def _both(one: Any, other: Any) -> tuple[str, str]:
+    """Return two different values as text that differs, with all digits if it takes them."""
+    both = in_words(one), in_words(other)
+    return both if both[0] != both[1] else (str(one), str(other))
+
+
 def in_words(value: Any) -> str:
-    """Return a value as text: a date without the midnight and a whole number without the .0 of pandas.
+    """Return a value as text: dates without midnight, numbers without a .0, others with at most 5 digits.
 
     >>> [in_words(value) for value in (31, 31.0, 0.5, pd.Timestamp("2024-03-02"), float("nan"))]
     ['31', '31', '0.5', '2024-03-02', 'missing']
+    >>> [in_words(value) for value in (3695.3350830078125, 123456.7, 0.000123456)]
+    ['3695.3', '123457', '0.00012346']
     """
     if pd.isna(value):
         return "missing"
     if isinstance(value, float) and value.is_integer():
         return str(int(value))
+    if isinstance(value, float | np.floating):
+        return brief(float(value))
     midnight = isinstance(value, pd.Timestamp) and value == value.normalize()
     return str(value.date() if midnight else value)
 
 
 def with_rows(table: pd.DataFrame, columns: Sequence[str], rows: Codes) -> pd.DataFrame:
-    """Return a table whose people, given by position, are numbered by these rows; -1, nobody real, stays."""
+    """Return a table with people's positions replaced by row numbers; -1 (not a real person) stays."""
     if table.empty:
         return table
     at = {name: table[name].to_numpy(dtype=np.int64) for name in columns}
@@ -101,18 +111,18 @@ def with_rows(table: pd.DataFrame, columns: Sequence[str], rows: Codes) -> pd.Da
 
 
 def beside_features(found: pd.DataFrame, features: pd.DataFrame) -> pd.DataFrame:
-    """Return findings about people with their features; a blank follows names that are taken."""
-    taken = {"person", *found.columns}  # the index is called person where it becomes a column
+    """Return findings about people with their features; names already taken get a trailing blank."""
+    taken = {"person", *found.columns}  # the index is later turned into a column named person
     return found.join(features.rename(columns=lambda name: f"{name} " if name in taken else name))
 
 
 def as_records(frame: pd.DataFrame) -> list[dict[str, Any]]:
-    """Return a table's rows as JSON has them."""
+    """Return a table's rows as JSON values."""
     return [plain(row) for row in frame.to_dict("records")]
 
 
 def plain(value: Any) -> Any:
-    """Return a value as JSON has it; dates and other values become text."""
+    """Return a value as a JSON value; dates and other types become text."""
     if isinstance(value, dict | pd.Series):
         return {str(key): plain(inner) for key, inner in value.items()}
     if isinstance(value, list | tuple):

@@ -1,4 +1,4 @@
-"""Bare predictions: decisions, scores, or one probability per label, recognised by their values."""
+"""Predictions without a model: decisions, scores or probabilities, recognised by their values."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from evenhand.metrics.counts import encode_labels, positive_label
 from evenhand.metrics.individual import check_distributions
 from evenhand.wording import as_plain, listed
 
-MOST_DECISIONS = 20  # without labels to compare with; more are probably scores
+MOST_DECISIONS = 20  # without labels; more distinct values are probably scores
 
 
 def read_predictions(
@@ -28,14 +28,14 @@ def read_predictions(
     pos_label: Any = None,
     threshold: float | None = None,
 ) -> Answers:
-    """Return predictions as a model's answers.
+    """Return predictions as `Answers`.
 
-    A table has one probability per label of y, in sorted order; columns that have the labels' names may come
-    in any order. A single column has decisions if all its values are labels of y, or not numbers. Other
-    numbers are scores of the positive label, decided at the threshold: 0.5 for numbers from 0 to 1. All
-    others need one, and so do 0 and 1 alone, which may stand for either label. Decisions must be labels of y,
-    or `pos_label`; see `check_known` for labels that y may lack. If y is None, scores need a threshold, and
-    their decisions are called after it.
+    A table has one probability per label of y, in sorted order; columns named like the labels may come in any
+    order. Without a threshold, a single column has decisions if all its values are labels of y, or if they
+    are not numbers. Other numbers are scores of the positive label. The default threshold is 0.5 for scores
+    from 0 to 1. Other scores need a threshold, and so do scores of only 0 and 1, where 1 may stand for either
+    label. Decisions must be labels of y, or `pos_label`; see `check_known` for labels that y may lack. If y
+    is None, scores need a threshold, and the decisions are named after it.
 
     >>> said = read_predictions([0.2, 0.7], ["no", "yes"], sensitive_features=["f", "m"])
     >>> said.decisions.tolist(), said.how
@@ -71,7 +71,7 @@ def read_predictions(
 
 
 def _columns_by_label(predictions: Any, labels: list[Any]) -> list[int]:
-    """Return where each label's column is: under its name, or else in its order."""
+    """Return the position of each label's column, by the columns' names or else in sorted order."""
     names = list(getattr(predictions, "columns", ()))
     for named, wanted in ((names, labels), (list(map(str, names)), list(map(str, labels)))):
         if set(named) == set(wanted):
@@ -80,7 +80,7 @@ def _columns_by_label(predictions: Any, labels: list[Any]) -> list[int]:
 
 
 def _unlabelled(values: Array, sensitive_features: Any, threshold: float | None) -> Answers:
-    """Take decisions as they are. What a score decides has no name of its own, so the threshold names it."""
+    """Take decisions as they are, and name the decisions of scores after the threshold."""
     if threshold is not None and values.ndim == 1:
         names = decisions_at(threshold)
         decided, scores, bar = at_threshold(values, names, names[1], threshold)
@@ -97,7 +97,7 @@ def _unlabelled(values: Array, sensitive_features: Any, threshold: float | None)
 
 
 def decisions_at(threshold: float) -> list[str]:
-    """Return what scores below a threshold, and from it on, are called where no label has a name.
+    """Return names for the decisions below a threshold, and at or above it, if there are no labels.
 
     >>> decisions_at(70)
     ['below 70', '70 or more']
@@ -127,7 +127,7 @@ def _are_decisions(values: Array, labels: list[Any]) -> bool:
 def at_threshold(
     values: Array, labels: list[Any], pos_label: Any, threshold: float | None
 ) -> tuple[Array, Array, float]:
-    """Return what scores decide, the scores (those from 0 to 1 for both labels), and the threshold."""
+    """Return the decisions of scores, the scores (for both labels if from 0 to 1), and the threshold."""
     if values.dtype.kind not in "iuf" or not np.isfinite(values).all():
         raise ValueError(
             "Got missing, infinite or non-numeric scores, but expected a finite number per person."
@@ -142,7 +142,7 @@ def at_threshold(
     if len(labels) != 2 or positive is None:
         raise ValueError(f"Got one score per person for the labels {labels}, but expected two labels.")
     if threshold is None and np.isin(values, (0, 1)).all():
-        # Probably decisions, not probabilities; and 1 may well stand for the other label.
+        # These are probably decisions, not probabilities, and 1 may stand for the other label.
         raise ValueError(
             f"Got predictions of 0 and 1 only, but the labels are {listed(labels)}; expected "
             "the labels' names. If 1 stands for the positive label, "
@@ -157,10 +157,10 @@ def at_threshold(
 
 
 def check_known(values: Iterable[Any], known: Iterable[Any], what: str, wanted: str) -> str:
-    """Raise if values are not known labels; return a note on those that may be labels nobody has here.
+    """Raise if values are not known labels; return a note on values that may be labels nobody has here.
 
-    If only one label is known, a second may well be missing; if more than two are known, any may be. There,
-    an unknown value passes, provided that another value is known and it isn't a known one spelled
+    If only one label is known, a second may be missing; if more than two are known, any number may be. In
+    these cases an unknown value passes if another value is known, and if it isn't a known label spelled
     differently. If two labels are known, there is no third.
 
     >>> check_known(["no", "yes"], ["no"], "decisions", "the labels")

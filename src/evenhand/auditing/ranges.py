@@ -1,4 +1,4 @@
-"""The ranges that a user gives for columns: the lowest and the highest value, or some of the categories."""
+"""The ranges that users give for columns: the lowest and the highest value, or some of the categories."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from evenhand.wording import listed
 def check_columns(
     argument: str, names: Iterable[Any], columns: Iterable[Any], has: str = "the model takes"
 ) -> None:
-    """Raise unless all these names, given as an argument, are columns of the model, or of what `has` says."""
+    """Raise unless all names given in an argument are known columns; `has` names their owner in the error."""
     known = list(columns)
     for name in names:
         if name not in known:
@@ -48,7 +48,7 @@ def finite(end: Any) -> float:
 
 
 def some_of(name: Any, given: Any, known: list[Any]) -> list[Any]:
-    """Return the categories given for a column, one or a list, or raise unless all are known."""
+    """Return the categories given for a column, one or a list; raise unless all are known."""
     wanted = [given] if isinstance(given, str) else list(given)
     for value in wanted:
         if value not in known:

@@ -1,4 +1,4 @@
-"""The result of an audit: an object, a dict, a table, JSON and plain words."""
+"""The result of an audit: as an object, dict, table, JSON or plain words."""
 
 from __future__ import annotations
 
@@ -23,25 +23,25 @@ from evenhand.wording import people
 
 
 class Counted(TypedDict):
-    """Whom an audit was about, and how the model was asked."""
+    """The people of an audit, and how they were predicted."""
 
     people: int
     labelled: bool
-    groups: dict[Any, int]  # how many people are in each
+    groups: dict[Any, int]  # the number of people in each group
     compared: list[Any]  # the groups that are large enough to be compared as they are
-    decisions: dict[Any, int]  # how many people got each
+    decisions: dict[Any, int]  # the number of people with each decision
     labels: list[Any]
     positive: Any
-    threshold: float | None  # the lowest score that is a positive decision, where there is one
-    widest: dict[str, Any] | None  # whose share differs most (label), least and most often in these groups
-    trained_on: NotRequired[int]  # how many of these people the model was trained on
-    label_rate: float | None  # of the positive label
+    threshold: float | None  # the lowest score that gives a positive decision, if there is one
+    widest: dict[str, Any] | None  # the label whose share differs most, and the groups with least and most
+    trained_on: NotRequired[int]  # the number of these people that the model was trained on
+    label_rate: float | None  # the share of people with the positive label
     how: str  # a key of `evenhand.metrics.asking.HOW`
     sensitive_columns: list[Any]
 
 
 class Settings(TypedDict):
-    """How an audit was made."""
+    """The settings of an audit."""
 
     epsilon: float
     divergence: str
@@ -53,7 +53,7 @@ class Settings(TypedDict):
 
 
 class About(Counted, Settings):
-    """What an audit was about, and the settings it was made with."""
+    """The people of an audit, and its settings."""
 
     subgroups_examined: int
 
@@ -65,31 +65,31 @@ class Audit:
     Attributes
     ----------
     metrics : DataFrame
-        One row per metric, over everybody (`group` is None) or for one group: value, interval (low, high) and
-        how many people it was measured on. NaN where it can't be measured; `notes` say why.
+        One row per metric, over everybody (`group` is None) or for one group: the value, its interval (low,
+        high), and the number of people measured. NaN if it can't be measured; `notes` say why.
     people : DataFrame
-        The people who flip, then others, by gap: group, label, decision, whether it flips, the gap, what
-        every group's policy says, and their features. Indexed by position in X, from 0.
+        The people whose decision flips, then others, both by gap: group, label, decision, whether it flips,
+        the gap, each group's decision and probabilities, and features. Indexed by position in X, from 0.
     neighbours : DataFrame
-        The most similar pairs of people who got different decisions, and how they differ; `person` and
+        The most similar pairs of people with different decisions, and how they differ; `person` and
         `neighbour` are positions in X, from 0.
     subgroups : DataFrame
-        The subgroups within which two groups are treated most differently, none with few people. The
-        intervals hold for all examined subgroups at once.
+        The subgroups within which two groups are treated most differently, without very small ones and those
+        of nearly everybody. The intervals hold for all subgroups at once.
     notes : list of str
-        What was left out, sampled or can't be known.
+        What was left out, what was sampled, and what can't be known.
     about : About
         Settings and counts.
     thresholds : DataFrame
-        Of scores: measures at other thresholds, from which on a score is a positive decision.
+        For scores: measures at other thresholds for a positive decision.
     tally : Tally
         People counted by their sensitive values and decisions, for `statutory`.
     twins : Twins
-        People and their counterparts in other groups; None unless the audit was asked for them.
+        People and their counterparts in other groups; None if not requested.
     worst : Certificate
-        The worst possible person, and what is proven of everybody; None unless the audit was asked for it.
+        The worst possible person, and the bound proven for everybody; None if not requested.
     search : FlipSearch
-        Possible people found whose decision changes with the group; None unless the audit was asked for them.
+        Possible people found whose decision changes with the group; None if not requested.
     """
 
     metrics: pd.DataFrame
@@ -110,19 +110,19 @@ class Audit:
         Parameters
         ----------
         metric : str
-            Its name in `metrics`.
+            The metric's name in `metrics`.
         group : group
             None for everybody.
 
         Raises
         ------
         KeyError
-            If it was not measured; the error lists what was.
+            If the metric was not measured; the error lists those that were.
         """
         return float(self.row(metric, group)["value"])
 
     def row(self, metric: str, group: Any = None) -> pd.Series[Any]:
-        """Return one metric with its interval and count, a row of `metrics`; see `value`."""
+        """Return one metric with its interval and count, as a row of `metrics`; see `value`."""
         of_metric = self.metrics[self.metrics["metric"] == metric]
         chosen = of_metric[[found == group for found in of_metric["group"]]]
         if chosen.empty:
@@ -143,14 +143,14 @@ class Audit:
         return replace(self, people=people, neighbours=neighbours, twins=twins, search=search)
 
     def summary(self) -> str:
-        """Return the findings in plain words: what was measured, never a verdict."""
+        """Return the findings in plain words, without a verdict."""
         return describe(self)
 
     def statutory(
         self, preset: str, *, sex: str | None = None, race: str | None = None, rate: str = "selection",
         selected: Any = None, small: float = SMALL,
     ) -> Statutory:  # fmt: skip
-        """Return the tables of a rule, filled with this audit's counts.
+        """Return the tables of a regulation, filled with this audit's counts.
 
         Parameters
         ----------
@@ -158,12 +158,12 @@ class Audit:
             The bias audit of New York City's Local Law 144, or the four-fifths rule of the Uniform Guidelines
             with tests and exact intervals.
         sex, race : str, optional
-            Of 'nyc-ll144': which sensitive column is the sex, and which the race/ethnicity; common names are
+            For 'nyc-ll144': the sensitive columns with the sex and the race/ethnicity. Common names are
             recognised.
         rate : {'selection', 'scoring'}
-            Of 'nyc-ll144': count people who were selected, or who scored above the median.
+            For 'nyc-ll144': whether to count people who were selected, or who scored above the median.
         selected : label, optional
-            The decision that counts as selected, by default the positive one. A tool that classifies people
+            The decision that counts as selected; by default the positive one. A tool that classifies people
             needs the tables once for each class.
         small : float
             Categories with a smaller share of the people are shown, but not compared.
@@ -183,7 +183,7 @@ class Audit:
         return self.metrics.copy()
 
     def to_dict(self) -> dict[str, Any]:
-        """Return all findings as plain Python, with None for NaN: what JSON and the report are made of.
+        """Return all findings as plain Python objects, with None for NaN, for JSON and the report.
 
         People are numbered from 1 here, as readers number the rows of a table.
         """
@@ -205,7 +205,7 @@ class Audit:
         }
 
     def to_json(self, path: str | Path | None = None) -> str:
-        """Return the findings as JSON, and write them to `path` if there is one."""
+        """Return the findings as JSON, and write them to `path` if it is given."""
         text = json.dumps(self.to_dict(), ensure_ascii=False, indent=1, allow_nan=False)
         if path is not None:
             Path(path).write_text(text, encoding="utf-8")
@@ -215,20 +215,20 @@ class Audit:
         self, path: str | Path, *, name: str = "this model", label: str = "label",
         filled: Statutory | None = None,
     ) -> Path:  # fmt: skip
-        """Write the findings as one page that opens offline.
+        """Write the findings as one HTML page that opens offline.
 
         Parameters
         ----------
         path : path
             Where to write the page.
         name : str
-            What was audited, for the title.
+            The name of the audited model, for the title.
         label : str
-            What it decides, for the title.
+            The label that it predicts, for the title.
         filled : Statutory, optional
-            The tables of a rule, for a section that is printed on one sheet.
+            The tables of a regulation, for a section that prints on one sheet.
         """
-        # The report stands above the audit and is needed only here.
+        # The report imports the audit, and is needed only here.
         from evenhand.report.from_audit import write_audit
 
         return write_audit(self, path, name=name, label=label, filled=filled)

@@ -1,12 +1,14 @@
-"""The findings in plain words. They say what was measured and give no verdict."""
+"""The findings in plain words: what was measured, without a verdict."""
 
 from __future__ import annotations
 
 import math
 from typing import TYPE_CHECKING, Any
 
+from evenhand.auditing.naming import got, group_called, members_of
+from evenhand.auditing.predictions import decisions_at
 from evenhand.auditing.table import rate_of
-from evenhand.metrics.asking import HOW
+from evenhand.metrics.asking import BLIND, HOW
 from evenhand.wording import people
 
 if TYPE_CHECKING:
@@ -27,38 +29,60 @@ def describe(audit: Audit) -> str:
 
 
 def groups_here(audit: Audit) -> list[Any]:
-    """Return the groups that anybody is in; a model may know more."""
+    """Return the groups that have people here; the model may know more groups."""
     return [name for name, count in audit.about["groups"].items() if count]
 
 
 def share(value: float | None) -> str:
-    """Return a share in per cent."""
+    """Return a share as a percentage."""
     return "unknown" if value is None or math.isnan(value) else f"{100 * value:.1f} %"
 
 
 def _points(value: float) -> str:
-    """Return a difference of probabilities in percentage points; a small one is not rounded to nothing."""
+    """Return a difference of probabilities in percentage points; small ones are not rounded to 0."""
     return f"{100 * value:.1f}" if value == 0 or value >= 0.0005 else f"{100 * value:.1g}"
 
 
 def _who(audit: Audit) -> str:
     about = audit.about
     here = groups_here(audit)
-    groups = _listed([f"{name}: {about['groups'][name]:,}" for name in here])
+    groups = _listed([f"{group_called(name, _column(audit))}: {about['groups'][name]:,}" for name in here])
     text = f"{people(about['people'])} in {len(here)} group{'s' * (len(here) != 1)} ({groups})."
-    nobody = [str(name) for name in about["groups"] if name not in here]
+    nobody = [group_called(name, _column(audit)) for name in about["groups"] if name not in here]
     if nobody:
         text += f" Nobody here is in {_listed(nobody)}, which the model also knows."
-    decided, bar = about["decisions"], about["threshold"]
-    if bar is not None:
-        text += f" A score of {bar:g} or more is the decision {about['positive']!r}."
+    decided, bar, positive = about["decisions"], about["threshold"], about["positive"]
+    if bar is not None and positive not in decisions_at(bar):
+        text += f" A score of {bar:g} or more is the decision {positive!r}."
     if len(decided) == 1:
         only = next(iter(decided))
-        text += f" Everybody got the decision {only!r}: where no decision differs, no difference can be seen."
-    elif about["positive"] is not None:
-        text += f" {about['positive']!r} is the decision for {share(audit.value('positive_rate'))}"
-        text += f" and the true label of {share(about['label_rate'])}." if about["labelled"] else "."
+        told = f"has {scored}" if (scored := _scored(audit, only)) else f"got the decision {only!r}"
+        text += f" Everybody {told}: where no decision differs, no difference can be seen."
+    elif positive is not None:
+        text += f" {share(audit.value('positive_rate'))} {_got(audit, positive)}"
+        text += f"; it is the true label of {share(about['label_rate'])}." if about["labelled"] else "."
     return text
+
+
+def _column(audit: Audit) -> str:
+    """Return the name of the sensitive column, if there is one and it has a name; else 'group'."""
+    columns = [] if audit.tally is None else audit.tally.columns
+    return columns[0] if len(columns) == 1 else "group"
+
+
+def _scored(audit: Audit, decision: Any) -> str:
+    """Return which score a decision means, if it is named after a threshold because there are no labels."""
+    bar = audit.about["threshold"]
+    below, above = (None, None) if bar is None else decisions_at(bar)
+    if decision == above:
+        return f"a score of {above}"
+    return f"a score {below}" if decision == below else ""
+
+
+def _got(audit: Audit, decision: Any) -> str:
+    """Return that people got a decision, or have the score that it means."""
+    scored = _scored(audit, decision)
+    return f"have {scored}" if scored else got(decision)
 
 
 def _right(audit: Audit) -> str:
@@ -82,27 +106,29 @@ def _groups(audit: Audit) -> str:
     if len(groups_here(audit)) < 2:
         return "There is only one group, so nothing can be compared between groups."
     row = audit.row("discrimination")
-    points = f"{100 * row['value']:.1f} points ({100 * row['low']:.1f} to {100 * row['high']:.1f})"
+    points = f"{_points(row['value'])} points ({100 * row['low']:.1f} to {100 * row['high']:.1f})"
     label = (audit.about["widest"] or {}).get("label")
     if audit.about["positive"] is not None:
         metric = "positive_rate"
-        text = f"{label!r} is the decision for {_between_groups(audit, metric)}"
+        rates = _between_groups(audit, metric)
+        text = f"{rates[:1].upper()}{rates[1:]} {_got(audit, label)}"
     elif label is None or len(audit.about["labels"]) == 1:
         return ""
     else:
         metric = rate_of(label)
         text = (
             f"No label was named as the positive one. Of the {len(audit.about['labels'])} labels, the groups "
-            f"differ most in {label!r}, the decision for {_between_groups(audit, metric)}"
+            f"differ most in {label!r}, which {_between_groups(audit, metric)} got"
         )
     return f"{text}: a difference of {points}.{_too_small(audit, metric)}"
 
 
 def _too_small(audit: Audit, metric: str) -> str:
-    """Name the groups that count for less in the difference, with their own rates."""
+    """Name the groups that are filled up in the difference, with their own rates."""
     about = audit.about
     few = [
-        f"{share(audit.value(metric, name))} of {name} ({people(about['groups'][name])})"
+        f"{share(audit.value(metric, name))} of {members_of(name, _column(audit))} "
+        f"({people(about['groups'][name])})"
         for name in groups_here(audit)
         if name not in about["compared"]
     ]
@@ -118,7 +144,7 @@ def _flips(audit: Audit) -> str:
     how = HOW[audit.about["how"]]
     if audit.about["how"] in ("given", "unmeasured"):
         return f"Whether decisions depend on the group was not measured: {how}."
-    if audit.about["how"] == "blind":
+    if audit.about["how"] in BLIND:
         return (
             f"No decision changes with the group: {how}. Several features together may still stand in for "
             "the group."
@@ -150,11 +176,12 @@ def _subgroups(audit: Audit) -> str:
     if audit.subgroups.empty:
         return ""
     worst = audit.subgroups.iloc[0]
+    least, most = (members_of(worst[f"group_{side}"], _column(audit)) for side in ("least", "most"))
     return (
         f"Of {audit.about['subgroups_examined']:,} subgroups, the largest certain difference is among "
         f"{worst['subgroup']} ({people(worst['people'])}): {worst['rate']} for {share(worst['rate_least'])} "
-        f"of {worst['group_least']} and {share(worst['rate_most'])} of {worst['group_most']}. Allowing for "
-        f"all comparisons, the difference is at least {100 * worst['low']:.1f} points."
+        f"of {least} and {share(worst['rate_most'])} of {most}. Allowing for all comparisons, the "
+        f"difference is at least {100 * worst['low']:.1f} points."
     )
 
 
@@ -166,17 +193,18 @@ def _with_interval(audit: Audit, metric: str) -> str:
 
 
 def _between_groups(audit: Audit, metric: str) -> str:
-    """Return a metric's lowest and highest value among the groups that are compared and where it is known."""
+    """Return a metric's lowest and highest known value among the groups that are compared."""
     rows = audit.metrics[(audit.metrics["metric"] == metric) & audit.metrics["group"].notna()]
     rows = rows[rows["value"].notna() & rows["group"].isin(audit.about["compared"])]
     rows = rows.sort_values("value", kind="stable")
-    least, most = rows.iloc[0], rows.iloc[-1]
-    lowest, highest = (f"{share(end['value'])} of {end['group']}" for end in (least, most))
-    if share(least["value"]) == share(most["value"]):
-        return f"{share(least['value'])} of every group"
+    ends, column = [rows.iloc[0], rows.iloc[-1]], _column(audit)
+    least, most = (share(end["value"]) for end in ends)
+    if least == most:
+        return f"{least} of every group"
     if len(rows) < 3:
-        return f"{lowest} and {highest}"
-    return f"{lowest} (the lowest) to {highest} (the highest)"
+        return " and ".join(f"{share(end['value'])} of {members_of(end['group'], column)}" for end in ends)
+    lowest, highest = (f"{share(end['value'])} ({group_called(end['group'], column)})" for end in ends)
+    return f"between {lowest} and {highest} of each group"
 
 
 def _listed(texts: list[str]) -> str:

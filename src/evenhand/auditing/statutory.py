@@ -1,4 +1,4 @@
-"""Tables that somebody must file, made of an audit's counts. They state numbers and give no verdict."""
+"""Tables that a regulation requires, made from an audit's counts. They give numbers, not a verdict."""
 
 from __future__ import annotations
 
@@ -17,29 +17,29 @@ if TYPE_CHECKING:
     from evenhand.auditing.result import Audit
 
 PRESETS = ("nyc-ll144", "four-fifths")
-SMALL = 0.02  # a category with a smaller share of the people may be left out of comparisons
+SMALL = 0.02  # categories with a smaller share of the people may be left out of comparisons
 NOTE = "Note"
 _PERCENT = ("Selection Rate", "Scoring Rate", "Difference", "From", "To")
-_DIGITS = {  # after the point, of numbers that are not counts
+_DIGITS = {  # decimal places of numbers that are not counts
     "Impact Ratio": 3, "Low": 3, "High": 3, "z": 2, "z-test p": 4, "Fisher p": 4, "Holm p": 4, "Shortfall": 1
 }  # fmt: skip
 
 
 @dataclass(frozen=True, repr=False)
 class Statutory:
-    """The tables of a rule, filled with an audit's counts.
+    """The tables of a regulation, filled with an audit's counts.
 
     Attributes
     ----------
     preset : str
-        Which rule: 'nyc-ll144' or 'four-fifths'.
+        The regulation: 'nyc-ll144' or 'four-fifths'.
     title : str
-        The rule's name.
+        The name of the regulation.
     tables : dict of DataFrame
-        The tables by their headings, one row per category. A rate of nobody, or a ratio that was left out, is
-        NaN, and the column 'Note' says why.
+        The tables by heading, one row per category. Unknown rates, and ratios that were left out, are NaN.
+        The column 'Note' says which categories were left out.
     notes : list of str
-        Who is not in the tables, how the numbers were made, and what they do not show.
+        Who is not in the tables, how the numbers were computed, and what they do not show.
     """
 
     preset: str
@@ -48,7 +48,7 @@ class Statutory:
     notes: list[str]
 
     def texts(self) -> dict[str, pd.DataFrame]:
-        """Return the tables as they are printed: categories first, and no column that is empty."""
+        """Return the tables as they are printed: categories first, and without an empty 'Note' column."""
         return {name: _texts(table) for name, table in self.tables.items()}
 
     def summary(self) -> str:
@@ -57,7 +57,7 @@ class Statutory:
         return "\n\n".join([self.title, *parts, "\n".join(f"Note: {note}" for note in self.notes)])
 
     def to_dict(self) -> dict[str, Any]:
-        """Return everything as plain Python, with None for NaN: what JSON is made of."""
+        """Return everything as plain Python objects, with None for NaN, for JSON."""
         rows = {name: table.reset_index().to_dict("records") for name, table in self.tables.items()}
         return {"preset": self.preset, "title": self.title, "tables": as_plain(rows), "notes": self.notes}
 
@@ -73,9 +73,9 @@ class Statutory:
 
 
 def rated(hits: pd.Series[Any], counted: Tally, columns: list[str], small: float) -> pd.DataFrame:
-    """Return categories with their people, hits, rate, and whether they count: `Included`.
+    """Return categories with their people, hits, rate, and whether they are compared: `Included`.
 
-    People with weights say as much as `Effective` people who count alike (Kish 1965).
+    With weights, a category is as certain as `Effective` people with equal weights (Kish 1965).
     """
     counts = counted.decided.sum(axis=1)
     squares = counts if counted.squares is None else counted.squares
@@ -86,13 +86,13 @@ def rated(hits: pd.Series[Any], counted: Tally, columns: list[str], small: float
 
 
 def highest(table: pd.DataFrame) -> float:
-    """Return the highest rate among the categories that count; NaN if it is 0 or there is none."""
+    """Return the highest rate among the included categories; NaN if it is 0 or there are none."""
     rates = table["Rate"][table["Included"]]
     return float(rates.max()) if len(rates) and rates.max() > 0 else np.nan
 
 
 def left_out(table: pd.DataFrame) -> pd.Series[str]:
-    """Return, for every category that does not count, why."""
+    """Return a note for each category that is not included, with its share."""
     shares = table["People"] / table["People"].sum()
     notes = [
         "" if included else f"left out ({100 * share:.1f} %)"
@@ -108,7 +108,7 @@ def on_unknown(counted: Tally, what: str) -> str:
 
 
 def on_weights(counted: Tally, *, tested: bool = False) -> list[str]:
-    """Return a note if people stood for several."""
+    """Return a note if people have weights."""
     if counted.squares is None:
         return []
     tests = (
@@ -137,7 +137,7 @@ def _text(name: str, value: Any) -> str:
 
 
 def _aligned(table: pd.DataFrame, texts: pd.DataFrame) -> str:
-    """Return a table as lines, what the rows are called to the left and numbers to the right."""
+    """Return a table as aligned lines: the rows' names to the left, numbers to the right."""
     columns = []
     for at, name in enumerate(texts):
         cells = [str(name), *texts[name]]
@@ -150,8 +150,8 @@ def _aligned(table: pd.DataFrame, texts: pd.DataFrame) -> str:
 def fill(
     audit: Audit, preset: str, *, sex: str | None, race: str | None, rate: str, selected: Any, small: float
 ) -> Statutory:
-    """Return the tables of a rule; see `Audit.statutory`."""
-    # With SciPy's tests, which few audits need; both import this file.
+    """Return the tables of a regulation; see `Audit.statutory`."""
+    # These load SciPy's tests, which few audits need, and both import this file.
     from evenhand.auditing.four_fifths import four_fifths
     from evenhand.auditing.nyc_ll144 import nyc_ll144
 

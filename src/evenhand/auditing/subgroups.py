@@ -1,10 +1,10 @@
-"""Subgroups: the parts of the people among which two groups are treated most differently.
+"""Find the subgroups of people in which two groups are treated most differently.
 
-Every feature is cut into parts (the commonest categories, or the quarters of a number); every part, and
-every combination of two features' parts, is a subgroup. Two groups are compared where both have enough people
-in it. The intervals hold for all comparisons at once (Bonferroni): every pair of groups in every part, and in
-every combination that could have been examined, since which ones are depends on the decisions. Subgroups are
-ranked by what is certain: the low end.
+Each feature is cut into parts: the most frequent categories, or the quarters of a number. Each part is a
+subgroup, and so is each combination of two parts, for the features with the largest differences. Two groups
+are compared if both have enough people in the subgroup. The intervals hold for all comparisons at once
+(Bonferroni): all pairs of groups in all parts, and in all combinations that could have been examined, because
+the choice of combinations depends on the decisions. Subgroups are ranked by the interval's low end.
 """
 
 from __future__ import annotations
@@ -25,18 +25,19 @@ _SIDES = [f"{what}_{side}" for side in ("least", "most") for what in ("group", "
 COLUMNS = ["subgroup", "people", "rate", *_SIDES, "difference", "low", "high"]
 PARTS = 6
 QUARTERS = [0.25, 0.5, 0.75]
-CROSSED = 10  # columns that are combined with each other: those in whose parts the differences are largest
+NEARLY_ALL = 0.95  # a subgroup of so large a share of the people says nothing of its own, and is not listed
+CROSSED = 10  # the number of columns to combine: those whose parts have the largest differences
 
 
 class Cells(NamedTuple):
-    """How many people, and how many with the outcome, of every group in every part: (parts, groups)."""
+    """The number of people, and of those with the outcome, in each part and group: (parts, groups)."""
 
     hits: Codes
     people: Codes
 
 
 class Search(NamedTuple):
-    """How to look for subgroups: what the rate is of, and how many people, certainty and rows it takes."""
+    """The options of the search: the rate's name, the people needed per group, confidence, rows to list."""
 
     rate: str
     min_count: int
@@ -54,7 +55,7 @@ class Parts(NamedTuple):
 def find_subgroups(
     frame: pd.DataFrame, outcome: Array, own: Array, groups: list[Any], search: Search
 ) -> tuple[pd.DataFrame, int]:
-    """Return the subgroups with the largest certain difference of rates, and how many were examined.
+    """Return the subgroups with the largest certain difference in rates, and the number examined.
 
     >>> frame = pd.DataFrame({"job": ["cook"] * 200 + ["clerk"] * 200})
     >>> own = np.arange(400) % 2
@@ -89,9 +90,9 @@ def search_cells(
     groups: list[Any],
     search: Search,
 ) -> tuple[pd.DataFrame, int]:
-    """Return what `find_subgroups` does, of people who were counted in the parts of every feature.
+    """Return the same as `find_subgroups`, given counts of people in the parts of each feature.
 
-    `crossed` counts people in the combinations of two parts, for every pair of the features it gets.
+    `crossed` counts people in the combinations of parts, for each pair of the features that it gets.
     """
     cells = {name: of for name, of in cells.items() if (of.people.sum(axis=1) > 0).sum() > 1}
     single = [_compare(of, names[name], search.min_count) for name, of in cells.items()]
@@ -107,14 +108,16 @@ def search_cells(
     examined = len(found)
     enough = [of.people >= search.min_count for of in cells.values()]
     found = _with_intervals(found, 1 - (1 - search.confidence) / comparisons(enough))
-    found = found[found["low"] > 0].sort_values("low", ascending=False, kind="stable").head(search.n_listed)
+    everybody = max(of.people.sum() for of in cells.values())
+    found = found[(found["low"] > 0) & (found["people"] < NEARLY_ALL * everybody)]
+    found = found.sort_values("low", ascending=False, kind="stable").head(search.n_listed)
     for side in ("least", "most"):
         found[f"group_{side}"] = [groups[code] for code in found[f"group_{side}"]]
     return found.assign(rate=search.rate).reset_index(drop=True)[COLUMNS], examined
 
 
 def cut(column: pd.Series[Any]) -> Parts:
-    """Cut a feature into at most PARTS parts; missing values are a part of their own."""
+    """Cut a feature into at most PARTS parts, and one for missing values."""
     name = column.name
     dates = pd.api.types.is_datetime64_any_dtype(column.dtype)
     if dates or is_number(column):
@@ -136,7 +139,7 @@ def cut(column: pd.Series[Any]) -> Parts:
 
 
 def commonest(values: Any, people: Array) -> Codes:
-    """Return where the most frequent values are, of equally frequent ones the first in order.
+    """Return the positions of the most frequent values; ties go to the first in sorted order.
 
     >>> commonest(["b", "a", "c"], np.array([2, 2, 9])).tolist()
     [2, 1, 0]
@@ -146,13 +149,13 @@ def commonest(values: Any, people: Array) -> Codes:
 
 
 def bands(name: Any, ends: list[str]) -> list[str]:
-    """Return what the parts of a number between these ends are called, and that of missing ones."""
+    """Return names for the parts of a number with these ends, and for the part of missing values."""
     middle = [f"{a} < {name} ≤ {b}" for a, b in itertools.pairwise(ends)]
     return [f"{name} ≤ {ends[0]}", *middle, f"{name} > {ends[-1]}", f"{name} missing"]
 
 
 def categories(name: Any, common: list[Any]) -> list[str]:
-    """Return what the parts of a category are called: its commonest values, all others, and missing ones."""
+    """Return names for the parts of a category: its most frequent values, other values, missing values."""
     return [*(f"{name} = {value}" for value in common), f"other {name}", f"{name} missing"]
 
 
@@ -162,10 +165,10 @@ def in_digits(edge: float) -> str:
 
 
 def comparisons(enough: list[Flags]) -> int:
-    """Return how many pairs of groups could be compared in parts and in combinations of two features' parts.
+    """Return how many pairs of groups could be compared, in parts and in combinations of two features' parts.
 
-    For every feature, `enough` says which groups have enough people in which part, (parts, groups). A group
-    that has enough in a combination has enough in both parts, which bounds the number without combining any.
+    For each feature, `enough` says which groups have enough people in which part, (parts, groups). A group
+    with enough people in a combination has enough in both parts; this bounds the number without combining.
 
     >>> comparisons([np.array([[True, True, False], [True, True, True]]), np.array([[True, True, True]])])
     11
@@ -183,7 +186,7 @@ def _pairs(groups: Codes) -> Codes:
 
 
 def _compare(cells: Cells, names: list[str], min_count: int) -> pd.DataFrame:
-    """Return, for every part with two groups of enough people, the two whose rates are farthest apart."""
+    """Return, for each part with two large enough groups, the two groups whose rates are farthest apart."""
     enough = cells.people >= min_count
     shares = cells.hits / np.maximum(cells.people, 1)
     at = np.flatnonzero(enough.sum(axis=1) >= 2)
@@ -203,7 +206,7 @@ def _compare(cells: Cells, names: list[str], min_count: int) -> pd.DataFrame:
 def _with_intervals(found: pd.DataFrame, confidence: float) -> pd.DataFrame:
     """Add limits of the differences; the high end combines the shares' own limits, each at half the risk.
 
-    That is wide, but holds this far out, where the high end of `difference_limits` no longer does.
+    This is wide, but it holds at such high confidence, where the high end of `difference_limits` does not.
     """
     most, least = (
         (found[f"hits_{side}"].to_numpy(), found[f"people_{side}"].to_numpy()) for side in ("most", "least")

@@ -1,4 +1,4 @@
-"""The table of metrics, filled row by row: value, interval, and how many people it was measured on."""
+"""The table of metrics, filled row by row: value, interval and number of people."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import pandas as pd
 
 from evenhand.arrays import Array, Codes, Flags
 from evenhand.metrics.answers import Answers
+from evenhand.metrics.asking import BLIND
 from evenhand.metrics.bootstrap import (
     Interval,
     bootstrap_interval,
@@ -24,19 +25,19 @@ from evenhand.metrics.group import FROM_COUNTS
 from evenhand.metrics.scores import auc, calibration_error
 from evenhand.metrics.weights import effective
 
-_UNLABELLED = ("discrimination", "impact_ratio")  # what needs no true labels
+_UNLABELLED = ("discrimination", "impact_ratio")  # metrics that need no true labels
 UNKNOWN = Interval(np.nan, np.nan, np.nan)
 
 
 def rate_of(label: Any) -> str:
-    """Return the metric's name for the share of people who got this decision, where no label is positive."""
+    """Return the metric name for the share of people with this decision, if no label is positive."""
     return f"rate_of_{label}"
 
 
 class MetricTable:
-    """Collects metrics of a model's answers, with their intervals of `n` resamples.
+    """Collects metrics of a model's predictions, with intervals from `n` resamples.
 
-    The generator goes on from metric to metric, so that their order matters.
+    All metrics use the same generator, so their order matters.
     """
 
     def __init__(
@@ -49,15 +50,15 @@ class MetricTable:
     def frame(self) -> pd.DataFrame:
         """Return the table."""
         frame = pd.DataFrame(self._rows, columns=["metric", "group", "value", "low", "high", "people"])
-        # As they are: beside rows of no group, pandas would make floats of groups that are whole numbers.
+        # Keep the groups as they are: beside None, pandas would turn whole numbers into floats.
         frame["group"] = pd.Series([row["group"] for row in self._rows], dtype=object)
         return frame
 
     def decisions(self) -> list[str]:
         """Add the metrics of decisions; return notes on groups that could not be compared.
 
-        Without labels, what compares decisions with them is unknown: NaN, of nobody. So is, of one group,
-        what compares groups.
+        Without labels, metrics that need them are NaN, measured on 0 people. With only one group, so are
+        metrics that compare groups.
         """
         answers, y = self._answers, self._answers.y
         one_group = len(answers.counts.groups) == 1
@@ -68,7 +69,7 @@ class MetricTable:
                 self._add(name, UNKNOWN, 0)
             else:
                 self._add(name, rate_interval(rate, answers.counts, **self._resampling), answers.people)
-        # Any rate is the share of some pairs of a label and a decision among others.
+        # Any rate is the share of some pairs of label and decision among a larger set of pairs.
         pairs: Any = np.indices(answers.counts.table.shape[1:])
         truth, decided = pairs
         self._shares("accuracy", truth == decided, y is not None, everybody=False)
@@ -96,7 +97,7 @@ class MetricTable:
         return notes
 
     def scores(self) -> list[str]:
-        """Add AUC and calibration error where there are scores and labels; return notes on what lacks."""
+        """Add AUC and calibration error if there are scores and labels; return notes on what is missing."""
         answers, y, scores = self._answers, self._answers.y, self._answers.scores
         if scores is None:
             return ["No probabilities were given, so AUC, calibration and gaps were left out."]
@@ -120,8 +121,8 @@ class MetricTable:
             for group in (None, *answers.groups):
                 self._add("flip_rate", UNKNOWN, 0, group)
         if answers.flips is not None:
-            # Where the group is not an input, nobody flips: no sampling error in that.
-            blind = answers.how == "blind"
+            # If the group is not an input, nobody flips, without sampling error.
+            blind = answers.how in BLIND
             self._by_group("flip_rate", answers.flips.astype(float) if blind else answers.flips)
         for name in DIVERGENCES:
             gaps = answers.gaps(name)
@@ -130,12 +131,12 @@ class MetricTable:
             gaps = gaps.round(12)
             self.mean(f"gap_mean_{name}", gaps)
             self._add(f"gap_p95_{name}", self._percentile(gaps, 0.95), len(gaps))
-            # The largest of a sample has no bootstrap interval.
+            # The bootstrap gives no interval for the largest value of a sample.
             self._add(f"gap_maximum_{name}", Interval(float(gaps.max()), np.nan, np.nan), len(gaps))
             self._by_group(f"gap_share_{name}", gaps >= epsilon)
 
     def mean(self, metric: str, values: Array, group: Any = None, people: Any = slice(None)) -> None:
-        """Add the mean of one value per person, of some `people` where not of all."""
+        """Add the mean of one value per person, for some `people` or all."""
         weights = None if self._answers.weights is None else self._answers.weights[people]
         found = mean_interval(values, sample_weight=weights, **self._resampling)
         self._add(metric, found, len(values), group)
@@ -150,7 +151,7 @@ class MetricTable:
         self._add("consistency", found, len(people))
 
     def _shares(self, metric: str, hit: Flags, among: Any = True, everybody: bool = True) -> list[Any]:
-        """Add the share of these pairs of a label and a decision; return the groups of which nobody is."""
+        """Add the share of `hit` among `among`, pairs of label and decision; return groups without people."""
         counts, lacking = self._answers.counts, []
         among = np.broadcast_to(among, hit.shape)
         for name in [None, *self._answers.groups] if everybody else self._answers.groups:

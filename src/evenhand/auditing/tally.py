@@ -1,4 +1,4 @@
-"""People counted by what they are and what was decided: all that a regulator's table needs to know."""
+"""People counted by sensitive values and decision: everything that a regulator's table needs."""
 
 from __future__ import annotations
 
@@ -18,24 +18,24 @@ from evenhand.tables.matching import plain_number, text_of
 
 @dataclass(frozen=True)
 class Tally:
-    """How many people of each combination of sensitive values got each decision.
+    """The number of people with each combination of sensitive values and each decision.
 
     Attributes
     ----------
     decided : DataFrame
-        One row per combination, its index levels the sensitive columns; one column per decision. People with
-        weights count as so many.
+        One row per combination, with the sensitive columns as index levels; one column per decision. Counts
+        are weighted if people have weights.
     persons : DataFrame
-        Everybody: the position of the decision, whether the score is above the median, how many people they
-        stand for, and the sum of squared weights.
+        One row per person, or per row of counted people: the position of the decision, whether the score is
+        above the median, the number of people in the row and, with weights, the sum of squared weights.
     above : Series, optional
-        How many people of each combination have a score above the median of all.
+        The number of people in each combination with a score above the median of all people.
     median : float, optional
-        That median.
+        This median.
     squares : Series, optional
-        The sum of the squared weights in each combination, where people have weights.
+        With weights, the sum of squared weights in each combination.
     unknown : int
-        How many more people there were, left out of the audit since a sensitive value was unknown.
+        The number of people who are not counted because a sensitive value is unknown.
     """
 
     decided: pd.DataFrame
@@ -51,7 +51,7 @@ class Tally:
         return [str(name) for name in self.decided.index.names]
 
     def known(self, columns: Sequence[str]) -> Tally:
-        """Return the people whose values in these columns are known; the others are counted as unknown."""
+        """Return the people whose values in these columns are known; the others count as `unknown`."""
         lacking = np.zeros(len(self.decided), dtype=bool)
         for name in columns:
             lacking |= has_no_group(self.decided.index.get_level_values(name).to_series())
@@ -67,11 +67,11 @@ class Tally:
     def of_file(
         self, groups: Any, columns: pd.DataFrame, rows: Codes, assessed: Any, merged: Mapping[str, str] | None
     ) -> Tally:
-        """Return the same people counted by the columns that groups were made of, and how many were left out.
+        """Return the same people, counted by the file's columns that the groups were made from.
 
-        `columns` are those of the whole file; the `groups` are those of its `rows` that were audited. Others
-        of unknown group are counted if they were `assessed`. Members of the groups that others were `merged`
-        into count by their own values.
+        `columns` are those of the whole file, and `groups` the groups of its audited `rows`. Other rows with
+        an unknown group count as `unknown` if they were `assessed`. Members of the groups that others were
+        `merged` into count by their own values; others by those of the first person in their group.
         """
         lacking = np.any([has_no_group(columns[name]) for name in columns], axis=0) & assessed
         lacking[rows] = False
@@ -84,7 +84,7 @@ class Tally:
 
 
 def tally(answers: Answers, groups: Any) -> Tally:
-    """Count the people of an audit by their sensitive values, one or several columns of them.
+    """Count the people of an audit by one or more columns of sensitive values.
 
     >>> answers = Answers(["no", "yes"], ["f", "m"], np.array([0, 1, 1]), decided=np.array([1, 0, 1]))
     >>> tally(answers, pd.Series(["f", "m", "m"], name="sex")).decided["yes"].to_dict()
@@ -126,7 +126,7 @@ def _counted(persons: pd.DataFrame, index: pd.MultiIndex, labels: list[Any], med
 
 
 def _median(scores: Floats, weights: Floats | None) -> float:
-    """Return the median of the people that these stand for."""
+    """Return the median of the scores, weighted if there are weights."""
     if weights is None:
         return float(np.median(scores))
     order = np.argsort(scores)
@@ -135,7 +135,7 @@ def _median(scores: Floats, weights: Floats | None) -> float:
 
 
 def _categories(columns: pd.DataFrame) -> pd.MultiIndex:
-    """Return the names of categories; one that is unknown is called so, however it is written."""
+    """Return the names of categories; unknown values get one name, however they are written."""
     texts = [
         text_of(columns[name]).map(plain_number).where(~has_no_group(columns[name]), UNKNOWN)
         for name in columns

@@ -1,8 +1,8 @@
-"""The map: who corresponds to whom in another group, by optimal transport on the features.
+"""Match people with counterparts in another group by optimal transport on the features.
 
-Transport moves one group's people onto another's at the least total distance. What goes with the group moves
-with it, and the rest stays about where it was: the counterpart of a woman with a woman's typical working
-hours is a man with a man's.
+Transport moves one group's people onto another group's with the least total squared distance. Features that
+are correlated with the group move with it, and others hardly change: the counterpart of a woman with a
+woman's typical working hours is a man with a man's typical hours.
 """
 
 from __future__ import annotations
@@ -15,19 +15,19 @@ import numpy.typing as npt
 
 from evenhand.arrays import Codes, Floats
 
-ITERATIONS = 100_000_000  # of the network simplex: it ends by itself long before
+ITERATIONS = 100_000_000  # of the network simplex, which ends long before
 
 
 class Matched(NamedTuple):
-    """People of one group with their counterparts in another; a person may have several, with shares."""
+    """People of one group and their counterparts in another; a person may have several, with shares."""
 
     people: Codes
     counterparts: Codes
-    shares: Floats  # of the person; they add up to one
+    shares: Floats  # they add up to one for each person
 
     @classmethod
     def normed(cls, people: Codes, counterparts: Codes, mass: Floats) -> Matched:
-        """Return the matches with the mass of every person's counterparts scaled to one."""
+        """Return the matches, with the mass of each person's counterparts scaled to one."""
         return cls(people, counterparts, mass / np.bincount(people, mass)[people])
 
 
@@ -43,11 +43,11 @@ def transport(
 ) -> tuple[Matched, Matched]:
     """Return the counterparts of some people among others, and those of the others among them.
 
-    The cost of a pair is its squared distance: of the ways to move a group that are equally long in sum, that
-    is the one in which nobody moves much farther than others, so that people keep their rank. Exact if
-    neither has more people than a batch. Otherwise both are shuffled and cut into batches, which are matched
-    pair by pair; the smaller side's batches come round again. That is repeated with other batches and
-    averaged. Memory: about 40 bytes × batch². With `weights` people of the same group count unequally.
+    The cost of a pair is its squared distance. Of all matchings with the same total distance, this prefers
+    the one in which nobody moves much farther than others, so people keep their rank. The result is exact if
+    neither group has more people than `batch`. Otherwise, both groups are shuffled and cut into batches,
+    which are matched pair by pair; the smaller group's batches are used again. This is repeated with other
+    batches, and averaged. Memory: about 40 bytes × batch². With `weights`, people count unequally.
 
     >>> people = np.array([1.0, 2.0, 10.0, 11.0, 12.0])
     >>> apart = lambda a, b: np.abs(people[a][:, None] - people[b]).astype(np.float32)

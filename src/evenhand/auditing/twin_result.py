@@ -1,4 +1,4 @@
-"""What was found about people and their counterparts: an object, a dict and plain words."""
+"""The findings about people and their counterparts: as an object, dict or plain words."""
 
 from __future__ import annotations
 
@@ -8,30 +8,31 @@ from typing import Any, TypedDict
 import pandas as pd
 
 from evenhand.arrays import Codes
+from evenhand.auditing.naming import got, group_called, members_of
 from evenhand.auditing.people import as_records, plain, with_rows
 from evenhand.wording import people
 
-_NAMED = 5  # columns in a sentence
+_NAMED = 5  # the most columns in a sentence
 _NUMBERED = ("person", "counterpart")
-_FEW = 4  # shares that are all put into words; of more, those that stand clear of chance
+_FEW = 4  # up to this number, all shares are put into words; otherwise only those beyond chance
 
 
 class AboutTwins(TypedDict):
-    """Whom and what was compared, and the settings."""
+    """The people, groups and columns that were compared, and the settings."""
 
     people: int
     groups: dict[Any, int]
     compared: list[Any]
     positive: Any
     columns: list[str]
-    edges: list[str]  # of the graph, where counterparts are made by one
+    edges: list[str]  # of the graph, if counterparts are made by one
     batch: int
-    batches: bool  # whether the matching is of random batches
+    batches: bool  # whether random batches were matched
     n_null: int
     n_pairs: int
     n_orders: int
     confidence: float
-    surrogate: float | None  # how many decisions a stand-in for the model gets right, where there is no model
+    surrogate: float | None  # the share of decisions that the surrogate gets right; None if none was used
 
 
 @dataclass(frozen=True, repr=False)
@@ -41,23 +42,23 @@ class Twins:
     Attributes
     ----------
     flips : DataFrame
-        One row per group and group of the counterparts: the share of people who didn't get the positive
-        decision while their counterpart did (without a positive label: who got another one), with its
-        interval over people; the share that chance shows, when the groups are assigned at random, and its
-        upper limit; the probability of so large a share by chance, allowing for all rows; and whether it
-        stands `clear` of chance.
+        One row for each group and each group of counterparts. It has the share of people who did not get the
+        positive decision while their counterpart did (without a positive label: who got a different one),
+        with its interval over people; the mean and the upper limit of this share if groups are assigned at
+        random; the probability of a share this large by chance, allowing for all rows (`p_value`); and
+        whether the share is beyond chance (`clear`).
     columns : DataFrame
-        For the clear rows, which columns carry it, ranked: the share of it that goes away when the column is
-        taken from the person instead of the counterpart (Shapley values) with its interval, the same in
-        points of people (`points`), the points that chance shows, and whether that is clear.
+        For the clear rows, the columns that explain the share, ranked. Each has the part of the share that
+        disappears if the column is taken from the person instead of the counterpart (Shapley values), with
+        its interval; the same as a share of people (`points`), also by chance; and whether it is `clear`.
     people : DataFrame
-        Some pairs of the clear rows, those with the largest difference in probability first; `person` and
+        Some pairs of the clear rows, with the largest difference in probability first; `person` and
         `counterpart` are positions in X, from 0 (-1: made by a graph).
     steps : DataFrame
-        From person to counterpart, column by column: both values, and what is decided once this column and
-        those above it are the counterpart's. Columns in which the two don't differ come last.
+        From person to counterpart, column by column: both values, and the decision once this column and those
+        above it are the counterpart's. Columns in which the two don't differ come last.
     notes : list of str
-        What was left out, sampled or can't be known.
+        What was left out, what was sampled, and what can't be known.
     about : dict
         Settings and counts.
     """
@@ -70,15 +71,12 @@ class Twins:
     about: AboutTwins
 
     def summary(self) -> str:
-        """Return the findings in plain words: what was measured, never a verdict."""
+        """Return the findings in plain words, without a verdict."""
         rows = self.flips.to_dict("records")
         told = [row for row in rows if row["clear"] or len(rows) <= _FEW]
         lines = [how(self.about), *(_flips(row, self.about) + _carried(self.columns, row) for row in told)]
         if len(told) < len(rows):
-            lines.append(
-                f"{len(rows) - len(told)} of {len(rows)} such shares, from one group to another, do not "
-                "stand clear of chance."
-            )
+            lines.append(_unclear(len(rows) - len(told), len(rows)))
         return "\n".join([*lines, *(f"Note: {note}" for note in self.notes)])
 
     def numbered(self, rows: Codes) -> Twins:
@@ -87,7 +85,7 @@ class Twins:
         return replace(self, people=people, steps=steps)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the findings as plain Python, people numbered from 1."""
+        """Return the findings as plain Python objects, with people numbered from 1."""
         return {
             "about": plain(dict(self.about)),
             "summary": self.summary(),
@@ -103,7 +101,7 @@ class Twins:
 
 
 def _from_one(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return people numbered from 1; somebody made up has no number."""
+    """Return people numbered from 1; made-up people have no number."""
     if frame.empty:
         return frame
     numbers = {name: frame[name].where(frame[name] >= 0) + 1 for name in _NUMBERED}
@@ -111,7 +109,7 @@ def _from_one(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def how(about: AboutTwins) -> str:
-    """Return how counterparts were found, and what they can and can't say."""
+    """Return how counterparts were found, and what they can and can't show."""
     if about["edges"]:
         return (
             f"Counterparts in other groups were made by the graph {', '.join(about['edges'])}: what the "
@@ -125,14 +123,28 @@ def how(about: AboutTwins) -> str:
     )
 
 
+def _unclear(n: int, of: int) -> str:
+    """Return how many shares are not beyond chance.
+
+    >>> _unclear(6, 6)
+    'None of the 6 comparisons between groups is clearly above chance.'
+    >>> _unclear(4, 6)
+    'The other 4 of 6 comparisons between groups are not clearly above chance.'
+    """
+    if n == of:
+        return f"None of the {of} comparisons between groups is clearly above chance."
+    others, are = ("one", "is") if n == 1 else (n, "are")
+    return f"The other {others} of {of} comparisons between groups {are} not clearly above chance."
+
+
 def _flips(row: dict[Any, Any], about: AboutTwins) -> str:
     positive = about["positive"]
-    got = "got a different decision" if positive is None else f"got {positive!r}, which they did not"
-    clear = "" if row["clear"] else ", so this does not stand clear of chance"
+    who = "got a different decision" if positive is None else f"{got(positive)}, which they did not"
+    clear = "" if row["clear"] else ", so this is not clearly above chance"
     return (
-        f"{_points(row, 1)} of {row['group']} have a counterpart in {row['counterpart_group']} who {got}; "
-        f"with groups assigned at random it is {100 * row['by_chance']:.1f} %, and seldom above "
-        f"{100 * row['by_chance_high']:.1f} %{clear}."
+        f"{_points(row, 1)} of {members_of(row['group'])} have a counterpart in "
+        f"{group_called(row['counterpart_group'])} who {who}; with groups assigned at random it is "
+        f"{100 * row['by_chance']:.1f} %, and seldom above {100 * row['by_chance_high']:.1f} %{clear}."
     )
 
 
@@ -146,12 +158,12 @@ def _carried(columns: pd.DataFrame, row: dict[Any, Any]) -> str:
         return ""
     clear = of_row[of_row["clear"]].to_dict("records")
     if not clear:
-        return " No single column stands clear of chance in carrying it."
+        return " No single column's share of it is clearly above chance."
     told = [f"{one['column']!r} {_points(one, 0)}" for one in clear[:_NAMED]]
     return f" The columns that carry it, with their shares: {', '.join(told)}."
 
 
 def _points(row: dict[Any, Any], digits: int) -> str:
-    """Return a share with its interval, in per cent."""
+    """Return a share with its interval, as percentages."""
     low, high = (f"{100 * row[end]:.{digits}f}" for end in ("low", "high"))
     return f"{100 * row['share']:.{digits}f} % ({low} to {high})"

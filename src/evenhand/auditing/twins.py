@@ -1,7 +1,7 @@
-"""Twins through proxies: whose counterpart in another group is decided differently, through which columns.
+"""Twins: people whose counterpart in another group gets a different decision, and the columns responsible.
 
-This is FlipTest (Black, Yeom and Fredrikson, 2020) with a null: matching is never perfect, so some people
-have a counterpart who is decided differently by chance alone. How many is seen by assigning the groups at
+This is FlipTest (Black, Yeom and Fredrikson, 2020) with a null distribution. Matching is never perfect, so
+some counterparts get a different decision by chance alone. We estimate how many by assigning the groups at
 random.
 """
 
@@ -36,9 +36,9 @@ from evenhand.metrics.weights import check_weights
 from evenhand.wording import listed
 
 MOST_BATCH = 10_000
-MOST_PAIRS = 20  # that an audit lists per group and group of counterparts
-MOST_GROUPS = 6  # that are compared with each other
-NULL_PAIRS = 40  # flipped pairs of each draw whose columns are looked at
+MOST_PAIRS = 20  # the most pairs that an audit lists per group and group of counterparts
+MOST_GROUPS = 6  # the most groups to compare
+NULL_PAIRS = 40  # the number of flipped pairs per draw and direction whose columns are examined
 COLUMNS = [
     "group",
     "counterpart_group",
@@ -55,7 +55,7 @@ COLUMNS = [
 
 @dataclass(frozen=True)
 class Settings:
-    """How to look for twins; see `twins`."""
+    """The options of the search for twins; see `twins`."""
 
     edges: Sequence[str] = ()
     together: Sequence[Sequence[Any]] = ()
@@ -80,12 +80,12 @@ class Settings:
         if integer("n_null", self.n_null) < fewest:
             raise ValueError(
                 f"Got n_null={self.n_null}, but expected at least {fewest}: with fewer draws nothing can "
-                f"stand clear of chance at a confidence of {self.confidence:g}."
+                f"be clearly above chance at a confidence of {self.confidence:g}."
             )
 
 
 def settings_of(defaults: Mapping[str, Any], options: Mapping[str, Any]) -> Settings:
-    """Return the settings with some defaults, and options by name."""
+    """Return settings with these defaults and options; raise if an option has an unknown name."""
     for name in options:
         one_of("the options of twins", name, [field.name for field in fields(Settings)])
     return Settings(**{**defaults, **options})
@@ -113,54 +113,53 @@ def twins(
     confidence: float = 0.95,
     random_state: Any = 0,
 ) -> Twins:
-    """Find people whose counterpart in another group is decided differently, and the columns that carry it.
+    """Find people whose counterpart in another group gets a different decision, and the columns responsible.
 
-    Everybody gets a counterpart in every other group by optimal transport on the features without the
-    sensitive columns (POT; `pip install 'evenhand[audit]'`). Even a model that doesn't use the group may
-    decide differently about the two, because other columns go with the group.
+    Each person is matched with a counterpart in every other group, by optimal transport on the features
+    without the sensitive columns (POT; `pip install 'evenhand[audit]'`). Even a model that doesn't use the
+    group may decide differently about the two, because other columns are correlated with the group.
 
     Parameters
     ----------
     model_or_predictions : fitted classifier, or array
-        As in `evenhand.audit`; of bare predictions, decisions only. Which columns carry a difference is then
-        measured on a surrogate, boosted trees fitted to the decisions.
+        As in `evenhand.audit`; predictions must be decisions. For predictions, the columns responsible are
+        found with a surrogate, boosted trees fitted to the decisions.
     X : table of people
-        What the model takes.
+        The model's input.
     sensitive_features : array, Series, DataFrame, or the name(s) of columns of X
         The groups.
     sample_weight : array
-        How many people each person stands for: they are matched, and shares are counted, as so many.
+        The number of people that each person stands for, in the matching and in shares.
     pos_label : label
         The second of two labels by default. With more labels and none named, any different decision counts.
     edges : list of str
-        A causal graph, like ['sex->hours', 'hours->income']. With it nobody is matched: everybody's
-        counterpart is themselves with what the group affects changed; see `evenhand.auditing.causal`.
+        A causal graph, like ['sex->hours', 'hours->income']. With a graph, nobody is matched: a counterpart
+        is the same person with the columns changed that the group affects; see `evenhand.auditing.causal`.
     together : lists of columns
-        Columns that are one feature, and taken from one person together. One-hot columns are found by
-        themselves.
+        Columns that form one feature and are exchanged together. One-hot columns are found automatically.
     weights, categorical
-        Of Gower's distance, by which people are matched; see `evenhand.metrics.gower_neighbours`.
+        Options of the Gower distance used for matching; see `evenhand.metrics.gower_neighbours`.
     min_group : int
         Groups of fewer people are left out.
     batch : int
-        Up to this many people of a group the transport is exact; larger groups are matched in random batches.
-        Takes about 40 bytes × batch² of memory.
+        Groups of up to this many people are matched exactly, and larger groups in random batches. Needs about
+        40 bytes × batch² of memory.
     repeats : int
-        How often larger groups are matched, in other batches each time; counterparts are those of all times.
+        How often to match larger groups, each time in other batches; people keep all their counterparts.
     n_null : int
-        How often people are matched again with the groups assigned at random.
+        How often to match people again with the groups assigned at random.
     n_pairs, n_orders : int
-        On how many pairs, with how many orders of the columns each, the Shapley values are estimated.
+        The number of pairs for the Shapley values, and of orders of the columns for each pair.
     n_listed : int
-        How many pairs are listed per group and group of counterparts.
+        The largest number of pairs to list per group and group of counterparts.
     n_bootstrap, confidence, random_state
-        As in `evenhand.audit`. A share stands clear of chance at this confidence, for all rows at once.
+        As in `evenhand.audit`. Shares are tested against chance at this confidence, for all rows at once.
 
     Returns
     -------
     Twins
-        Counterparts are statistical: they say what goes with the group in this data, not what the group
-        causes.
+        The findings. Counterparts are statistical: they show what is correlated with the group in this data,
+        not what the group causes.
 
     Examples
     --------
@@ -196,7 +195,7 @@ def twins(
 def find_twins(
     model: Any, X: Any, answers: Answers, given: Any, settings: Settings, rng: np.random.Generator
 ) -> Twins:
-    """Find twins in what a model, or whoever made the predictions, said about people; see `twins`."""
+    """Find twins, given the predictions of a model or of an unknown source; see `twins`."""
     if X is None:
         raise ValueError("Got X=None, but counterparts are found by the features.")
     frame, decided, positive = as_frame(X), answers.decided_own, answers.positive
@@ -252,7 +251,7 @@ def find_twins(
 
 
 def compared_groups(sizes: Codes, names: list[Any], min_group: int) -> tuple[Codes, list[str]]:
-    """Return the groups that are compared, at most MOST_GROUPS, and a note on the others."""
+    """Return the groups to compare, at most MOST_GROUPS, and a note on the others."""
     order = np.argsort(-sizes, kind="stable")
     kept = np.sort(order[sizes[order] >= min_group][:MOST_GROUPS])
     if len(kept) < 2:
@@ -269,7 +268,7 @@ def compared_groups(sizes: Codes, names: list[Any], min_group: int) -> tuple[Cod
 
 
 def _called(given: Any) -> list[str]:
-    """Return what the group is called, if it has names."""
+    """Return the names of the sensitive features, if they have names."""
     names = getattr(given, "columns", [getattr(given, "name", None)])
     return [str(name) for name in names if name is not None]
 
@@ -278,7 +277,7 @@ def _asked(
     model: Any, X: Any, frame: pd.DataFrame, given: Any, own: Codes, answers: Answers, notes: list[str],
     rng: np.random.Generator,
 ) -> Ask:  # fmt: skip
-    """Return whom to ask about mixed people: the model, or a surrogate, with a note that says so."""
+    """Return what predicts mixed people: the model, or a surrogate, with a note added that says so."""
     if hasattr(model, "predict"):
         return Model(classifier(model), X, frame, given, own, answers.labels)
     surrogate = Surrogate(frame, own, answers.decided_own, len(answers.labels), rng)

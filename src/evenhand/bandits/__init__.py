@@ -1,4 +1,4 @@
-"""The estimators: a gradient contextual bandit, and one such policy per group, cooperating."""
+"""The estimators: a gradient contextual bandit, and cooperating bandits with one policy per group."""
 
 from evenhand.bandits.cooperative import CooperativeBandits
 from evenhand.bandits.gradient import GradientBandit

@@ -1,4 +1,4 @@
-"""What GradientBandit and CooperativeBandits share: the training run, and reading policies out."""
+"""The base class of GradientBandit and CooperativeBandits: training runs and predictions."""
 
 from __future__ import annotations
 
@@ -26,13 +26,15 @@ from evenhand.bandits.kernels.structs import People, Rows
 from evenhand.bandits.scaling import Scaling, on_one_scale
 from evenhand.bandits.training import Run, Training, TrainingDivergedError
 from evenhand.metrics.collapse import LOOKED_AT, SHORT
+from evenhand.metrics.networks import Frozen
+from evenhand.metrics.selection import Best
 from evenhand.network import Network
 from evenhand.rewards import Reward, pack_terms
 from evenhand.rewards.term import Setting
 
 
 class Later:
-    """In place of a callback: a fit then trains nothing, and leaves here what it would have trained with."""
+    """A callback that makes `fit` skip the training; `told` then holds the contexts and people."""
 
     told: tuple[Any, People]
 
@@ -41,7 +43,7 @@ class Later:
 
 
 class PolicyLearner(Doors):
-    """One softmax policy per group, trained from rewards. Subclasses say which groups there are."""
+    """Each group has its own softmax policy, trained from rewards. Subclasses define the groups."""
 
     hidden: int
     estimator: str
@@ -58,7 +60,7 @@ class PolicyLearner(Doors):
     checkpoint_every: int
     random_state: Any
 
-    # What a subclass may turn on.
+    # Subclasses may override these.
     divergence_weight: float = 0.0
     cooperation: str = "acting"
     shared_start: bool = True
@@ -80,14 +82,14 @@ class PolicyLearner(Doors):
     def _train(
         self, X: Any, people: People, *, decays: bool, callback: Callback = None, total: Codes | None = None
     ) -> Self:
-        """Fit, with a schedule that `decays` over all epochs, or meet these people once.
+        """Fit for all epochs if the learning rate `decays`; otherwise train on these people once.
 
-        That is in their order, unless they are a part of one fit's `total`, by group.
+        A single pass keeps their order, unless they are one piece of a fit with `total` people per group.
         """
         if isinstance(callback, Later):
             callback.told = X, people
             return self
-        # Learning that goes on has no scale to go by: it takes rows as they come.
+        # Online learning doesn't know the scale of later rows, so it never scales.
         scaling, rows = on_one_scale(X, decays and self.standardize)
         run = self._ready_to_run(rows, people, decays=decays, total=total)
         training = run.training
@@ -95,7 +97,7 @@ class PolicyLearner(Doors):
         def checkpoint(step: int) -> bool | None:
             self._publish(scaling)
             stop = callback(step, self) if callback is not None else None
-            self._training = training  # what goes on is on the scale of its rows
+            self._training = training  # training continues on the scaled rows
             return stop
 
         watched = None if callback is None else checkpoint
@@ -103,14 +105,14 @@ class PolicyLearner(Doors):
             training.run(*run[1:5], remedy=run.remedy, checkpoint=watched)
         except TrainingDivergedError:
             if not run.options.horizon:
-                self._publish()  # what was learned before this call
+                self._publish()  # go back to what was learned before this call
             elif hasattr(self, "policies_"):
                 del self.policies_  # a fit that failed leaves no model
             raise
         return self._has_run(run, scaling, self._looked_at(run))
 
     def _ready_to_run(self, rows: Rows, people: People, *, decays: bool, total: Codes | None = None) -> Run:
-        """Return the training run with all that it needs, checked."""
+        """Check all inputs, and return a training run that is ready to start."""
         check_options(self)
         self._check_policies()
         training, reward = self._training, self._reward()
@@ -135,9 +137,9 @@ class PolicyLearner(Doors):
         return Run(training, rows, people, terms, options, remedy_of(self, options.learning_rate))
 
     def _looked_at(self, run: Run) -> Floats | None:
-        """Return what the policies say now about some people of the run, if a collapse is to be warned of.
+        """Return the policies' probabilities for some people of the run, if a collapse deserves a warning.
 
-        There is no warning of the published reward: it is there to be reproduced, collapses and all.
+        The published reward gets no warning: it exists to reproduce the paper, including its collapses.
         """
         training, people, options = run.training, run.people, run.options
         whole = not len(people.actions) and training.step == options.horizon >= SHORT
@@ -148,30 +150,38 @@ class PolicyLearner(Doors):
         return found
 
     def _has_run(self, run: Run, scaling: Scaling | None, own: Floats | None) -> Self:
-        """Show what the run has made of the policies; `own` is what `_looked_at` found."""
+        """Publish the trained policies, and warn if they collapsed; `own` is the result of `_looked_at`."""
         if own is not None:
             warn_if_collapsed(self, own, run.people)
         self._publish(scaling)
         return self
 
     def _publish(self, scaling: Scaling | None = None) -> None:
-        """Show the training run as the fitted model, its policies folded for rows as they come."""
+        """Publish the training run as the fitted model. Its policies take unscaled rows."""
+        for name in ("engine_", "selected_"):  # true of what was published before
+            self.__dict__.pop(name, None)
         if scaling is not None:
             self._training = self._training.goes_on_with(scaling.folded(self._training.policies))
         self.policies_ = self._training.policies
         self.n_steps_ = self._training.step
         self.history_ = {name: np.array(column) for name, column in self._training.history.items()}
 
+    def _goes_back_to(self, best: Best[Frozen]) -> None:
+        """Publish a checkpoint instead of the last policies; `selected_` holds its step and scores."""
+        self._training = self._training.goes_on_with(best.kept.policies_)
+        self._publish()
+        self.selected_ = {"step": best.step, **best.scores.with_delta()}
+
     def _total_steps(self, n_people: int) -> int:
         return people_met(self.epochs, n_people) if self.steps is None else int(self.steps)
 
     def _own_propensities(self, rows: Rows, people: People) -> People:
-        """Return a log that this very policy made, with the probabilities it took its actions with."""
+        """Fill in the propensities of a log whose actions were drawn by this policy."""
         everyone = np.arange(len(people.actions))
         shown = self._all_probabilities(rows, len(everyone))
         return people._replace(propensities=shown[everyone, people.groups, people.actions])
 
-    # Reading policies out ------------------------------------------------------------------------------
+    # Prediction ----------------------------------------------------------------------------------------
 
     def check_loaded(self) -> None:
         """Raise if this model, read from a file, is damaged."""
@@ -181,7 +191,7 @@ class PolicyLearner(Doors):
             pack_terms(self._reward(), self.divergence_weight, len(self.classes_))  # raises if it is damaged
 
     def _check_policies(self) -> None:
-        """Refuse a model whose arrays do not fit together: none of a stranger's must reach a loop."""
+        """Raise if the model's arrays do not fit together: compiled loops must not read untrusted ones."""
         n_groups = len(getattr(self, "groups_", ("everyone",)))
         self._training.check(self.n_features_in_, len(self.classes_), n_groups)
 

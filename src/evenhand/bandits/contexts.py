@@ -1,4 +1,4 @@
-"""Contexts at the door: any table of numbers becomes the rows that the loop reads, copied only if it must."""
+"""Turns any table of numbers into the rows that the training loop reads. It copies only if necessary."""
 
 from __future__ import annotations
 
@@ -10,10 +10,11 @@ from scipy import sparse
 
 from evenhand.bandits.kernels.structs import Rows
 from evenhand.tables.preprocessing import SPARSE_BELOW
+from evenhand.wording import people
 
 
 def name_bad_columns(X: Any) -> None:
-    """Raise an error that names the column, where a DataFrame holds text, missing or infinite values."""
+    """Raise if a DataFrame's column is not numeric and finite, or not unique; the error names the column."""
     if not isinstance(X, pd.DataFrame):
         return
     for name in X.columns:
@@ -25,23 +26,32 @@ def name_bad_columns(X: Any) -> None:
                 continue
             raise ValueError(
                 f"Column {name!r} holds {column.dtype} values such as {column.iloc[0]!r}, but expected "
-                "numbers: one-hot encode it first, say with scikit-learn's OneHotEncoder in a pipeline."
+                "numbers. Wrap the estimator in evenhand.tabular, which encodes text and dates."
             )
         numbers = pd.to_numeric(column).to_numpy(dtype=np.float64, na_value=np.nan)
         if not np.isfinite(numbers).all():
             missing, infinite = int(np.isnan(numbers).sum()), int(np.isinf(numbers).sum())
-            kind, count = ("NaN", missing) if missing else ("infinity", infinite)
+            if missing:
+                raise gaps(f" in column {name!r} ({people(missing)})")
             raise ValueError(
-                f"Input X contains {kind} in column {name!r} ({count} people), but expected finite numbers: "
-                "impute or drop them first."
+                f"Input X contains infinity in column {name!r} ({people(infinite)}), but expected finite "
+                "numbers: replace or drop them first."
             )
 
 
-def as_rows(X: Any) -> Rows:
-    """Return the rows of a float32 array or CSR matrix; dense tables of mostly zeros are stored sparsely.
+def gaps(where: str = "") -> ValueError:
+    """Return the error for missing values; scikit-learn's names another library's model."""
+    return ValueError(
+        f"Input X contains NaN{where}, but expected finite numbers. CooperativeBoosting takes missing "
+        "values; evenhand.tabular fills them in for any estimator."
+    )
 
-    A float32 CSR matrix, or a C-ordered float32 array that is not mostly zeros, is used in place: models that
-    train side by side read the same memory.
+
+def as_rows(X: Any) -> Rows:
+    """Return the rows of a float32 array or CSR matrix. Dense tables of mostly zeros are stored sparsely.
+
+    A float32 CSR matrix is not copied, nor is a C-ordered float32 array that is not mostly zeros: models that
+    are trained side by side read the same memory.
 
     >>> as_rows(np.eye(4, dtype=np.float32)).sparse, as_rows(np.ones((2, 3), dtype=np.float32)).sparse
     (True, False)
@@ -64,10 +74,10 @@ def as_rows(X: Any) -> Rows:
 
 
 def _writable(array: Any) -> Any:
-    """Return a view that Numba takes for an ordinary array.
+    """Return a view that Numba treats as an ordinary array.
 
-    A read-only array (a memory map that processes share) has a type of its own there, and would have every
-    loop compiled again. The loops never write to rows.
+    For Numba, a read-only array (such as a memory map that processes share) has a type of its own, and every
+    loop would be compiled again. The loops never write to rows.
     """
     if array.flags.writeable:
         return array

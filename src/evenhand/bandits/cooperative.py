@@ -1,4 +1,4 @@
-"""CooperativeBandits: one policy per group, rewarded for being right and for agreeing. The paper's CCB."""
+"""CooperativeBandits: one policy per group, rewarded for accuracy and for agreement. The paper's CCB."""
 
 from __future__ import annotations
 
@@ -24,32 +24,32 @@ from evenhand.rewards import Likelihood, LogRatio, Reward, Term, as_reward
 
 
 class CooperativeBandits(PolicyLearner, GroupPolicies):
-    """One gradient bandit per group; each person is decided by their own group's, and the bandits cooperate.
+    """Gradient bandits, one per group, that are rewarded for agreeing about the same person.
 
-    The default reward is `Likelihood() + LogRatio()`: learn the labels, and pay for every nat by which the
-    acting policy parts from the others on the same person. `CooperativeBandits.published()` is Algorithm 1
-    of Hu and Rangwala (2020).
+    Each person's decision comes from the policy of their own group. The default reward is
+    `Likelihood() + LogRatio()`: the first term learns the labels, the second penalises differences between
+    the groups' policies. `CooperativeBandits.published()` is Algorithm 1 of Hu and Rangwala (2020).
 
     Parameters
     ----------
     divergence_weight : float
-        The paper's λ, for the terms of the reward without a weight of their own. With 0, each policy learns
-        by itself; large values make one policy of all.
+        The paper's λ: the weight of all reward terms that have no weight of their own. With 0, each policy
+        learns independently; with a large value, the policies become one.
     reward : Reward, Term or str, optional
         Reward terms, or their names joined by '+': `Correctness() + LogRatio() + Parity(bound=0.01)`.
     cooperation : {'mutual', 'acting'}
-        'mutual' lets the other policies listen and move too, 'acting' moves the policy of the person's own
-        group only, as published.
+        'mutual' also trains the other groups' policies on each person, so that they agree. 'acting' trains
+        only the policy of the person's own group, as published.
     shared_start : bool
-        Begin with equal policies.
+        Whether all policies start with the same parameters.
     optimizer : {'joint_adam', 'adam', 'sgd'}
-        With 'joint_adam', policies that start equal and cooperate mutually with a weight of at least 5 on
-        `LogRatio` (20 on `JensenShannon`) are moved together: their mean by Adam, their differences 1 + λ
-        times slower. However large λ is, they learn as fast as one policy would. Otherwise it is 'adam', for
-        each policy alone.
+        'joint_adam' moves the policies' mean by Adam, and their differences 1 + λ times more slowly (1 + λ/4
+        for `JensenShannon`): however large λ is, they learn as fast as a single policy. It needs a shared
+        start, mutual cooperation and a weight of at least 5 on `LogRatio` (20 on `JensenShannon`). Otherwise
+        it is the same as 'adam', which moves each policy separately.
     class_weight : 'balanced' or dict, optional
-        What an error about a person counts, by their label: {'yes': 10}, others 1; 'balanced' makes all
-        labels count as much in all. Probabilities are then no longer calibrated.
+        The cost of an error, by the person's label: in {'yes': 10}, all other labels have cost 1. 'balanced'
+        gives all labels the same total cost. With costs, probabilities are no longer calibrated.
     hidden, estimator, learning_rate, schedule, epochs, steps, batch_size, weight_decay, order, \
 importance_clip, standardize, checkpoint_every, random_state
         As for `GradientBandit`.
@@ -57,17 +57,17 @@ importance_clip, standardize, checkpoint_every, random_state
     Attributes
     ----------
     classes_, groups_ : ndarray
-        The labels, and the groups: values of `sensitive_features` or their combinations.
+        The labels, and the groups: the values of `sensitive_features`, or their combinations.
     sensitive_names_ : list of str or None
-        The names of several sensitive columns, which later calls may give in any order; None for one column,
-        and for columns without names, which keep their order.
+        The names of the sensitive columns, if there are several. Later calls may then give them in any order.
+        None for a single column, and for columns without names, which must keep their order.
     policies_ : Network
-        The parameters, stacked over the groups.
+        The parameters of all policies, stacked by group.
     history_ : dict of ndarray
-        Step, accumulated reward, mean reward and mean divergence of each interval; of learning without
-        end (`partial_fit`, `update`), of the last 1,000.
+        The step, accumulated reward, mean reward and mean divergence of each interval. Online learning
+        (`partial_fit`, `update`) keeps the last 1,000 intervals.
     n_steps_ : int
-        How many people were met.
+        The number of training steps: one per person, counting repetitions.
 
     Examples
     --------
@@ -129,17 +129,17 @@ importance_clip, standardize, checkpoint_every, random_state
     def published(
         cls, divergence_weight: float = 10.0, *, variant: str = "algorithm", **options: Any
     ) -> CooperativeBandits:
-        """Return Algorithm 1 as published: sampled actions, a KL blind to the action, only the actor moves.
+        """Return Algorithm 1 as published: sampled actions, a KL reward that is the same for every action.
 
         Parameters
         ----------
         divergence_weight : float
             The paper's λ.
         variant : {'algorithm', 'authors'}
-            'algorithm' draws people with replacement and ascends plainly, as the paper's listing says;
-            'authors' meets them in the file's order with Adam at 1e-4 for two epochs, as their code does.
+            'algorithm' draws people with replacement and uses plain gradient ascent, like the listing in the
+            paper. 'authors' takes them in the file's order, with Adam at 1e-4 for two epochs, like the code.
         **options
-            Other parameters, which override either.
+            Other parameters of the estimator. They override those of the variant.
 
         Examples
         --------
@@ -193,23 +193,23 @@ importance_clip, standardize, checkpoint_every, random_state
         self, X: Any, y: Any, classes: Any = None, *, sensitive_features: Any = None, groups: Any = None,
         sample_weight: Any = None, total: Any = None,
     ) -> Self:  # fmt: skip
-        """Meet these people once, in the given order; the last batch of a call closes, full or not.
+        """Train on these people once, in the given order. A call's last batch may be smaller than the others.
 
         Parameters
         ----------
         X, y : array-like
             Contexts, one row per person, and labels.
         classes : array-like, optional
-            Every class there will ever be; the first call needs it.
+            All classes that can ever occur. The first call needs them.
         sensitive_features : array-like, optional
             Each person's group.
         groups : list, optional
-            Every group there will ever be, if not all of them are in the first call.
+            All groups that can ever occur, if some of them are not in the first call.
         sample_weight : array-like, optional
-            How many people each person stands for, as a share of the mean of everybody.
+            The number of people each person represents, divided by its mean over the people of all calls.
         total : dict, optional
-            How many people of each group there are in all. The calls are then the pieces of one fit, whose
-            learning rate decays as `epochs` or `steps` say, and the people of a call are met in `order`.
+            The number of people of each group in all calls together. The calls are then pieces of one fit:
+            the learning rate decays over `epochs` or `steps`, and each call takes its people in `order`.
         """
         first = not hasattr(self, "policies_")
         X, y = self._contexts_and_labels(X, y, reset=first)
@@ -230,18 +230,18 @@ importance_clip, standardize, checkpoint_every, random_state
         classes: Any = None,
         groups: Any = None,
     ) -> Self:
-        """Learn online from actions taken: what each paid, and the probability it was taken with.
+        """Learn online from actions that were taken and the rewards they earned.
 
-        Fairness terms are added to the rewards; correctness is what the rewards say.
+        The logged rewards replace reward terms for correct labels. Fairness terms are added to them.
 
         Parameters
         ----------
         X : array-like
             Contexts, one row per person.
         actions, rewards : array-like
-            What was decided for each, and what it earned.
+            The action taken for each person, and what it earned.
         propensities : array-like, optional
-            The probability each action was taken with; without it, the actions were this model's own.
+            The probability with which each action was taken. By default, the actions are this model's own.
         sensitive_features, classes, groups
             As for `partial_fit`.
         """
@@ -261,12 +261,12 @@ importance_clip, standardize, checkpoint_every, random_state
             self.sensitive_names_ = column_names(sensitive_features)
             self._begin(X.shape[1], len(self.groups_))
         for group in named:
-            self._group_number(group)  # one that has no policy is an error
+            self._group_number(group)  # raises if the group has no policy
 
     # The paper's submodel study ------------------------------------------------------------------------
 
     def compress(self, group: Any) -> GradientBandit:
-        """Return one group's policy as a bandit of its own, for everyone: it needs no sensitive attribute."""
+        """Return one group's policy as a bandit for everybody. It needs no sensitive features."""
         alone = self.compressed(group)
         shared = GradientBandit().get_params()
         bandit = GradientBandit(**{name: getattr(self, name) for name in shared})
@@ -278,7 +278,7 @@ importance_clip, standardize, checkpoint_every, random_state
         return bandit
 
     def compressed(self, group: Any) -> CooperativeBandits:
-        """Return what `compress` does, with the one group 'everyone': a member of an ensemble."""
+        """Return the same policy as `compress`, as a model with one group, 'everyone', for an ensemble."""
         check_is_fitted(self, "policies_")
         at = self._group_number(group)
         model = copy.copy(self)
@@ -289,11 +289,11 @@ importance_clip, standardize, checkpoint_every, random_state
         return model
 
     def reversed(self) -> CooperativeBandits:
-        """Return a model that decides each group by the next group's policy; of two, by the other's."""
+        """Return a model in which each group uses the next group's policy. Two groups swap policies."""
         check_is_fitted(self, "policies_")
         model = copy.deepcopy(self)
         policies = Network(*(np.roll(part, -1, axis=0) for part in self.policies_))
-        # The optimiser's averages and the running rates were the other policies'.
+        # The optimiser's averages and the running rates belong to the old order of policies.
         model._training = Training.of(policies, self._training.seed, self.n_steps_)
         model._training.history = copy.deepcopy(self._training.history)
         model._publish()

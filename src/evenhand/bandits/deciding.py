@@ -1,4 +1,4 @@
-"""Deciding with one policy per group: each person by their own group's, or by every group's side by side."""
+"""Predictions with one policy per group: by each person's own policy, or by all policies side by side."""
 
 from __future__ import annotations
 
@@ -12,22 +12,23 @@ from sklearn.metrics import accuracy_score
 from evenhand import checks
 from evenhand.arrays import Codes, Floats
 from evenhand.bandits.doors import Callback, Doors
+from evenhand.bandits.fitting import users_level
 from evenhand.bandits.kernels.structs import People
 from evenhand.bandits.revealing import label_codes, revealed
 from evenhand.frames import as_pandas
-from evenhand.groups import Groups, codes_of, column_names, encode_groups, groups_by_name
+from evenhand.groups import Groups, codes_of, column_names, encode_groups, groups_by_name, no_groups
 from evenhand.wording import listed
 
 
 class Labelled(NamedTuple):
-    """Labels as they were given, and how many people each person stands for."""
+    """Labels and sample weights, as the user passed them."""
 
     y: Any
     sample_weight: Any
 
 
 class Log(NamedTuple):
-    """A log as it was given: what was done, what it paid, how likely it was, and all actions there are."""
+    """A log of decisions, as the user passed it. `classes` are all possible actions."""
 
     actions: Any
     rewards: Any
@@ -38,21 +39,21 @@ class Log(NamedTuple):
 
 
 class NoGroupsWarning(UserWarning):
-    """A learner of one policy per group was fitted without groups."""
+    """An estimator with one policy per group was fitted without groups."""
 
 
 def warn_of_no_groups(learner: str) -> None:
-    """Warn that there is one policy for everybody: nobody's group is known, and nothing compares groups."""
+    """Warn that there is only one policy, for everybody, and that no groups are compared."""
     warnings.warn(
         f"{learner} got no sensitive_features, so that it trains one policy for everybody, like any "
         "classifier. Give each person's group, or use GradientBandit, which needs none.",
         NoGroupsWarning,
-        stacklevel=3,
+        stacklevel=users_level(),
     )
 
 
 class GroupPolicies(Doors):
-    """What every learner of one policy per group does; `groups_` names the groups."""
+    """The base class of all estimators with one policy per group; `groups_` has the groups' names."""
 
     groups_: Any
     importance_clip: float
@@ -64,13 +65,13 @@ class GroupPolicies(Doors):
         return super()._contexts_and_labels(self._features(X), y, reset=reset)
 
     def _features(self, X: Any) -> Any:
-        """Return X without the columns that `fit` was told to take the groups from."""
+        """Return X without the columns that `fit` took the groups from."""
         X = as_pandas(X)
         held = [name for name in self._columns_of_groups() if name in getattr(X, "columns", ())]
         return X.drop(columns=held) if held else X
 
     def _columns_of_groups(self) -> list[str]:
-        return list(getattr(self, "sensitive_columns_", ()))  # older model files have none
+        return list(getattr(self, "sensitive_columns_", ()))  # absent in older model files
 
     def _by_group(self, X: Any) -> Floats:
         raise NotImplementedError
@@ -84,16 +85,18 @@ class GroupPolicies(Doors):
         Parameters
         ----------
         X, y : array-like
-            Contexts, one row per person, and labels. For trees alone, a frame may hold categories, and values
-            may be missing.
+            Contexts, one row per person, and labels. `CooperativeBoosting` also accepts a frame with
+            categories, and missing values.
         sample_weight : array-like, optional
-            How many people each person stands for, in any unit: what they teach counts as much, and so do
-            they in the rates of `Parity` and the like. People of weight 0 are left out.
+            The number of people each person represents, in any unit. It weights the training, and the rates
+            that terms such as `Parity` bound. People with weight 0 are left out.
         sensitive_features : array-like, str or list of str, optional
-            Each person's group, or the names of columns of X that hold it and are no features then; several
-            columns make their combinations. Without any, all are one group, and a warning says so.
+            Each person's group, or the names of columns of X that hold it and are then not used as features.
+            With several columns, each combination of values is a group. Without any, `fit` warns, and trains
+            one policy for everybody.
         callback : callable, optional
-            Called as `callback(step, model)` at each checkpoint, of trees with the round; True stops early.
+            Called as `callback(step, model)` at each checkpoint; it may return True to stop early. With
+            trees, a step is a round.
         """
         if sensitive_features is None:
             warn_of_no_groups(type(self).__name__)
@@ -115,28 +118,29 @@ class GroupPolicies(Doors):
         classes: Any = None,
         callback: Callback = None,
     ) -> Self:
-        """Learn from another policy's log: who came, what was done, what it paid, how likely it was.
+        """Learn from the log of another policy: its actions, their rewards and their probabilities.
 
-        Fairness terms are added to the rewards; correctness is what the rewards say. `EqualOpportunity` and
-        `EqualizedOdds` need labels, which may be seen for some actions only: those seen then stand for the
-        others, by their inverse propensities up to `importance_clip`.
+        The logged rewards replace reward terms for correct labels. Fairness terms are added to them.
+        `EqualOpportunity` and `EqualizedOdds` need labels. If only R of the actions reveal the label, people
+        with a label also represent those without: their weight in rates is 1 / (R · propensity), at most
+        `importance_clip`.
 
         Parameters
         ----------
         X : array-like
             Contexts, one row per person.
         actions, rewards, propensities : array-like
-            What was done for each, what it earned, and the probability it was done with.
+            The action taken for each person, what it earned, and the probability with which it was taken.
         sensitive_features : array-like, str or list of str, optional
-            Each person's group, or the columns of the frame X that hold it and are then no contexts.
+            Each person's group, or the names of columns of X that hold it and are then not used as features.
         labels : array-like, optional
-            Which action was right for each person, None or NaN where it was not seen.
+            The correct action for each person; None or NaN where it was not observed.
         reveals : set, optional
-            The actions after which the label is seen, such as {'grant'}; by default, every one.
+            The actions that reveal the label, such as {'grant'}; by default, all actions do.
         classes : array-like, optional
-            All actions, if not all of them are in the log.
+            All actions, if some of them are not in the log.
         callback : callable, optional
-            Called as `callback(step, model)` at each checkpoint; True stops early.
+            Called as `callback(step, model)` at each checkpoint; it may return True to stop early.
         """
         log = Log(actions, rewards, propensities, actions if classes is None else classes, labels, reveals)
         return self._fit_logged(as_pandas(X), log, sensitive_features, callback)
@@ -156,13 +160,13 @@ class GroupPolicies(Doors):
         raise NotImplementedError
 
     def probabilities_by_group(self, X: Any) -> Floats:
-        """Return what each group's policy says about each person: (people, groups, actions)."""
+        """Return each person's action probabilities under every group's policy: (people, groups, actions)."""
         return self._by_group(X)
 
     def predict_proba(self, X: Any, *, sensitive_features: Any = None) -> Floats:
         """Return each person's action probabilities under their own group's policy.
 
-        Groups are given as in `fit`; those that `fit` took from columns of X are there again by default.
+        Pass groups as in `fit`. If `fit` took them from columns of X, they are by default taken from there.
         """
         X = as_pandas(X)
         by_group = self._by_group(X)
@@ -175,11 +179,8 @@ class GroupPolicies(Doors):
             sensitive_features = columns
         sensitive_features, _ = groups_by_name(sensitive_features, X)
         if sensitive_features is None and len(self.groups_) > 1:
-            known = listed(self.groups_)
-            raise ValueError(
-                f"Got no sensitive_features, but expected each person's group, one of {known}. "
-                "To decide without it, deploy one policy for all: model.compress(group)."
-            )
+            single = " To decide without it, deploy one policy for all: model.compress(group)."
+            raise no_groups(self.groups_, single)
         return sensitive_features
 
     def _policy_of(self, X: Any, sensitive_features: Any) -> tuple[Floats, Groups | None]:
@@ -191,14 +192,14 @@ class GroupPolicies(Doors):
         return policy, Groups(codes, self.groups_[found])
 
     def predict(self, X: Any, *, sensitive_features: Any = None) -> Any:
-        """Return the most probable action under each person's own group's policy."""
+        """Return each person's most probable action under the policy of their own group."""
         probabilities = self.predict_proba(X, sensitive_features=sensitive_features)
         return self.classes_[probabilities.argmax(1)]
 
     def sample_actions(
         self, X: Any, *, sensitive_features: Any = None, random_state: Any = None
     ) -> tuple[Any, Floats]:
-        """Draw an action for each person; return the actions and their probabilities, to be logged."""
+        """Draw an action for each person; return the actions and their probabilities, ready to be logged."""
         return self._sample(self.predict_proba(X, sensitive_features=sensitive_features), random_state)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None, *, sensitive_features: Any = None) -> float:
@@ -207,7 +208,7 @@ class GroupPolicies(Doors):
         return float(accuracy_score(as_pandas(y), predicted, sample_weight=sample_weight))
 
     def _codes(self, sensitive_features: Any, n_people: int) -> Codes:
-        columns = getattr(self, "sensitive_names_", None)  # older model files have none
+        columns = getattr(self, "sensitive_names_", None)  # absent in older model files
         return codes_of(sensitive_features, n_people, self.groups_, columns)
 
     def _learn_groups(self, sensitive_features: Any, n_people: int) -> Codes:

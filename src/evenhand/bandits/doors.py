@@ -1,4 +1,4 @@
-"""The doors of every learner: what comes in is checked and turned into numbers, actions go out."""
+"""Inputs and outputs of every estimator: it checks inputs, turns them into numbers, and draws actions."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from sklearn.utils.validation import validate_data
 from evenhand import checks
 from evenhand.arrays import Codes, Floats
 from evenhand.bandits import offpolicy
-from evenhand.bandits.contexts import name_bad_columns
+from evenhand.bandits.contexts import gaps, name_bad_columns
 from evenhand.bandits.kernels.structs import People
 from evenhand.bandits.offpolicy import ValueEstimate, chances, finite, one_each
 from evenhand.bandits.sparse_input import check_sparse
@@ -24,14 +24,14 @@ from evenhand.frames import as_pandas
 from evenhand.groups import Groups, sorted_unique
 from evenhand.wording import listed
 
-_FEW = 1000  # people, up to whom checks take longer than deciding
+_FEW = 1000  # for at most this many people, checks take longer than predictions
 Callback = Callable[[int, Any], bool | None] | None
 
 
 class Doors(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-    """Contexts, labels and logs in, checked; sampled actions out."""
+    """Checks contexts, labels and logs; draws actions; estimates a policy's value from a log."""
 
-    class_weight: Any = None  # which older model files lack
+    class_weight: Any = None  # absent in older model files
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -44,10 +44,18 @@ class Doors(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         X = as_pandas(X)
         check_sparse(X)
         name_bad_columns(X)
-        return validate_data(self, X, accept_sparse="csr", dtype=np.float32, order="C", reset=reset)
+        return self._validated(X, reset=reset)
+
+    def _validated(self, *given: Any, reset: bool) -> Any:
+        try:
+            return validate_data(self, *given, accept_sparse="csr", dtype=np.float32, order="C", reset=reset)
+        except ValueError as error:
+            if str(error).startswith("Input X contains NaN"):
+                raise gaps() from None
+            raise
 
     def _ready(self, X: Any, *, gaps: bool = False) -> Any:
-        """Return what `validate_data` makes of a few rows in order, in a tenth of its time, or None."""
+        """Return a few clean rows as `validate_data` does, ten times faster; None if they need its checks."""
         values = X.data if type(X) is sparse.csr_array else X
         if type(values) is not np.ndarray or hasattr(self, "feature_names_in_"):
             return None
@@ -66,17 +74,18 @@ class Doors(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         check_sparse(X)
         name_bad_columns(X)
         no_missing_labels(y)
-        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float32, order="C", reset=reset)
+        X, y = self._validated(X, y, reset=reset)
         check_classification_targets(pd.unique(y))
         return X, y
 
     def _learn_classes(self, labels: Any) -> Codes:
-        codes, found = pd.factorize(labels)  # hashing is quicker than np.unique's sorting
+        codes, found = pd.factorize(labels)  # hashing is faster than sorting, as np.unique does
         order = np.argsort(found)
         self.classes_ = found[order]
         if len(self.classes_) < 2:
             raise ValueError(
-                f"y has one class only, {self.classes_[0]!r}, but expected at least two to tell apart."
+                f"y has one class only, {listed(self.classes_.tolist())}, but expected at least two to tell "
+                "apart."
             )
         ranks = np.empty(len(found), dtype=np.int64)
         ranks[order] = np.arange(len(found))
@@ -92,11 +101,11 @@ class Doors(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return at.astype(np.int64)
 
     def _forget(self) -> None:
-        """Begin a fit with no policies: one that fails must not leave the old ones under new labels."""
+        """Remove the policies before a new fit: if it fails, old policies must not remain with new labels."""
         self.__dict__.pop("policies_", None)
 
     def _settle_classes(self, first: bool, classes: Any) -> None:
-        """Take the classes of a first partial_fit or update; later ones may leave them out or repeat them."""
+        """Set the classes in the first partial_fit or update; later calls may omit or repeat them."""
         if classes is None:
             if first:
                 raise ValueError(
@@ -115,7 +124,7 @@ class Doors(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _log(
         self, X: Any, actions: Any, rewards: Any, propensities: Any, groups: Codes, *, own: bool = False
     ) -> People:
-        """Return feedback on actions taken; only a log of this policy's `own` may lack propensities."""
+        """Return a log as people; only a log of the policy's `own` actions may lack propensities."""
         if propensities is None and not own:
             raise ValueError(
                 "Got no propensities, but expected the probability with which each action was taken: the "
@@ -140,20 +149,21 @@ class Doors(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         method: str = "doubly_robust",
         clip: float = np.inf,
     ) -> ValueEstimate:
-        """Estimate what this policy would have earned on people whose feedback another policy logged.
+        """Estimate from another policy's log what this policy would have earned per person.
 
-        The log must be one that this policy did not learn from (`fit_logged`, `update`): on its own it comes
-        out too high.
+        Use a log that this policy was not trained on (with `fit_logged` or `update`); otherwise the estimate
+        is too high.
 
         Parameters
         ----------
         X, actions, rewards, propensities : array-like
             The log, as for `fit_logged`.
         sensitive_features : array-like, optional
-            Each person's group; `by_group` of the result then has an estimate for each.
+            Each person's group; `by_group` of the result then has an estimate for each group.
         method : {'doubly_robust', 'inverse_propensity', 'self_normalised', 'direct'}
-            'doubly_robust' corrects a cross-fitted ridge regression by the log; 'direct' is the regression
-            alone, biased where it is wrong, by an unknown amount: its standard error is NaN.
+            'doubly_robust' predicts rewards with a cross-fitted ridge regression, and corrects them with the
+            log. 'direct' uses the regression alone. Its bias is unknown, so its standard error is NaN. The
+            other two methods weight the logged rewards, without a regression.
         clip : float
             The largest importance weight.
         """
@@ -178,11 +188,11 @@ class Doors(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         )
 
     def _policy_of(self, X: Any, sensitive_features: Any) -> tuple[Floats, Groups | None]:
-        """Return each person's action probabilities, and who belongs to which group, if that is known."""
+        """Return each person's action probabilities, and their group if it is known."""
         raise NotImplementedError
 
     def _regressors(self, X: Any) -> Any:
-        """Return fitted contexts as the finite numbers that a regression of rewards takes."""
+        """Return contexts as finite numbers, for a regression of rewards."""
         return self._contexts(X, reset=False)
 
     def _sample(self, probabilities: Floats, random_state: Any) -> tuple[Any, Floats]:
@@ -192,7 +202,7 @@ class Doors(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
 
 def no_missing_labels(y: Any) -> None:
-    """Raise if labels are missing, of any type: scikit-learn names missing numbers only."""
+    """Raise if labels of any type are missing: scikit-learn notices only missing numbers."""
     if y is not None:
         missing = int(np.sum(pd.isna(np.asarray(y, dtype=object))))
         if missing:
@@ -202,7 +212,7 @@ def no_missing_labels(y: Any) -> None:
 
 
 def all_finite(said: Floats) -> Floats:
-    """Return what policies say, (people, groups, actions), or raise if some of it is no finite number."""
+    """Return the policies' probabilities, (people, groups, actions); raise if any of them is not finite."""
     if not np.isfinite(said).all():
         row = int(np.argmin(np.isfinite(said).all(axis=(1, 2))))
         raise ValueError(
@@ -213,7 +223,7 @@ def all_finite(said: Floats) -> Floats:
 
 
 def distinct_classes(classes: Any) -> Any:
-    """Return the classes a first partial_fit or update was given, sorted; fewer than two is an error."""
+    """Return the sorted classes, without duplicates; raise if there are fewer than two."""
     found = sorted_unique(np.asarray(classes).astype(object))[0]
     if len(found) < 2:
         raise ValueError(f"Got classes={found.tolist()}, but expected at least two different ones.")

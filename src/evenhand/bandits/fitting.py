@@ -1,4 +1,4 @@
-"""What a training run needs besides people: checks, options in numbers, warnings and remedies."""
+"""Prepares a training run: checks of parameters, options as numbers, warnings, and remedies to suggest."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ from evenhand.rewards.compiling import try_custom
 from evenhand.rewards.registry import stiffness
 from evenhand.rewards.term import Setting
 
-# The weight of cooperation from which policies move jointly. Below it the pull hardly hides what the labels
-# teach, and a small group is better served by an Adam of its own.
+# Policies move jointly if the weight of cooperation is at least this large. With a smaller weight, the pull
+# hardly hides the gradient of the labels, and a small group learns better with its own Adam.
 JOINT_FROM = 5.0
-# Past 400,000 people larger tables overfit (experiments/tried.py); with fewer than 20,000, small ones learn
-# too little.
+# With more than 400,000 steps, tables overfit (experiments/tried.py); with fewer than 20,000, policies learn
+# too little from small tables.
 EPOCHS, LEAST, MOST = 20, 20_000, 400_000
 RATE = 0.01
 
 
 def people_met(epochs: float | str, n_people: int) -> int:
-    """Return how many people a fit meets: so many epochs, or by 'auto' 20, within limits, everybody once.
+    """Return the number of steps of a fit. 'auto' is 20 epochs, within limits, but at least one epoch.
 
     >>> people_met("auto", 700), people_met("auto", 5_000), people_met("auto", 80_000), people_met(3, 700)
     (20000, 100000, 400000, 2100)
@@ -41,14 +41,14 @@ def people_met(epochs: float | str, n_people: int) -> int:
 
 
 def sizes_of(total: Any, groups: Any) -> Codes:
-    """Return how many people of each group a fit in pieces meets; raise if a group has none."""
+    """Return the number of people per group in all pieces of a fit; raise if a group has none."""
     for name in groups.tolist():
         checks.integer(f"total[{name!r}]", dict(total).get(name, 0))
     return np.array([total[name] for name in groups.tolist()], dtype=np.int64)
 
 
 def within(horizon: int, step: int) -> int:
-    """Return how many people are left to meet of a fit in pieces; raise if there are none."""
+    """Return the number of steps left in a fit in pieces; raise if there are none."""
     if step >= horizon:
         raise ValueError(
             f"Got more people, but the fit has met all {horizon:,} that `total` and `epochs` or `steps` say."
@@ -57,9 +57,9 @@ def within(horizon: int, step: int) -> int:
 
 
 def step_size(learning_rate: float | str, n_features: int) -> float:
-    """Return the learning rate, or by 'auto' 0.01 / √features.
+    """Return the learning rate; 'auto' is 0.01 / √features.
 
-    Adam moves every weight alike: the more features there are, the further a step moves what a policy says.
+    Adam moves all weights by about the same amount, so with more features a step changes a policy more.
 
     >>> step_size("auto", 100), step_size(0.1, 100)
     (0.001, 0.1)
@@ -68,7 +68,7 @@ def step_size(learning_rate: float | str, n_features: int) -> float:
 
 
 def check_options(learner: Any) -> None:
-    """Raise if a parameter of the estimator is not what it can be."""
+    """Raise if a parameter of the estimator is invalid."""
     checks.integer("hidden", learner.hidden)
     checks.one_of("estimator", learner.estimator, ("expected", "sampled"))
     checks.one_of("cooperation", learner.cooperation, ("mutual", "acting"))
@@ -89,7 +89,7 @@ def check_options(learner: Any) -> None:
 
 
 def users_level() -> int:
-    """Return the `stacklevel` at which a warning names the line of whoever called evenhand."""
+    """Return the `stacklevel` at which a warning points to the user's line that called evenhand."""
     level, frame = 1, sys._getframe(1)
     while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("evenhand."):
         level, frame = level + 1, frame.f_back
@@ -97,10 +97,11 @@ def users_level() -> int:
 
 
 def check_reward(reward: Reward, shape: tuple[int, ...], people: People) -> Reward:
-    """Raise if a log lacks what the reward needs, warn if labels teach nothing, try a user's own function.
+    """Check that the reward fits the people, try a `Custom` function, and return the terms that count.
 
-    `shape` is the number of groups and of actions. Return the terms that count: in a log what is right is
-    what pays, and labels are there for rates alone.
+    Raise if a log lacks the labels that a term needs, and warn if no term uses the labels. For a log, the
+    logged rewards replace the terms for correct labels; its labels are only used for rates. `shape` is the
+    number of groups and of actions.
     """
     logged, labelled = len(people.actions) > 0, bool((people.labels >= 0).any())
     if not labelled and any(term.needs_labels for term in reward.terms):
@@ -123,14 +124,14 @@ def check_reward(reward: Reward, shape: tuple[int, ...], people: People) -> Rewa
 
 
 def warn_of_terms(reward: Reward, setting: Setting) -> None:
-    """Warn of what the terms themselves warn of."""
+    """Emit the warnings of all reward terms."""
     for caution in (term.caution(setting) for term in reward.terms):
         if caution is not None:
             warnings.warn(caution, stacklevel=users_level())
 
 
 def options_of(learner: Any, terms: Any, *, n_steps: int, horizon: int, order: str) -> Options:
-    """Return the estimator's parameters in the numbers that the loop reads."""
+    """Return the estimator's parameters as the numbers that the training loop reads."""
     training = learner._training
     return Options(
         expected=learner.estimator == "expected",
@@ -152,7 +153,7 @@ def options_of(learner: Any, terms: Any, *, n_steps: int, horizon: int, order: s
 
 
 def _apart(learner: Any, pull: float) -> float:
-    """Return the share of the rate at which the policies' differences move; 0: each moves by itself."""
+    """Return the share of the learning rate for the policies' differences; 0 if policies move separately."""
     n_groups = len(learner._training.policies.b2)
     listen = learner.cooperation == "mutual" and n_groups > 1 and pull >= JOINT_FROM
     jointly = learner.optimizer == "joint_adam" and learner.shared_start and listen
@@ -160,7 +161,7 @@ def _apart(learner: Any, pull: float) -> float:
 
 
 def remedy_of(learner: Any, rate: float) -> str:
-    """Return what can be done when training diverges."""
+    """Return advice for the error that is raised if training diverges."""
     remedy, own = f"Lower learning_rate (now {rate:g})", learner._reward().get("custom")
     if learner.divergence_weight:
         remedy += f" or divergence_weight (now {learner.divergence_weight:g})"
@@ -170,9 +171,9 @@ def remedy_of(learner: Any, rate: float) -> str:
 
 
 def warn_if_collapsed(learner: Any, own: Any, people: People) -> None:
-    """Warn when nearly all get one decision, unless nearly all have that label: there it can be right.
+    """Warn if nearly everybody gets the same decision, unless more than 80 % of them have that label.
 
-    `own` are the probabilities of each person's own policy, for as many people as are looked at.
+    `own` has the probabilities of each person's own policy, for the first people of the run.
     """
     reward, n = learner._reward(), len(own)
     action = one_decision(own, ALIKE_FROM)

@@ -1,4 +1,4 @@
-"""GradientBandit: one softmax policy that learns from labels, or from what a log says was done and paid."""
+"""GradientBandit: one softmax policy that learns from labels, or from logged actions and rewards."""
 
 from __future__ import annotations
 
@@ -18,60 +18,60 @@ from evenhand.rewards import Likelihood, Reward, Term, as_reward
 class GradientBandit(PolicyLearner):
     """A gradient contextual bandit: a stochastic policy over any number of actions.
 
-    It learns from labels (`fit`, `partial_fit`), where every action's reward is known, or from logged
-    feedback (`fit_logged`, `update`), where only the taken action's is, with the probability it was taken.
+    It learns from labels (`fit`, `partial_fit`), which tell the reward of every action, or from logged
+    feedback (`fit_logged`, `update`): the reward and the probability of the action that was taken.
 
     Parameters
     ----------
     reward : Reward, Term or str, optional
-        Reward terms, or their names joined by '+'. By default `Likelihood()`, whose expected gradient is that
-        of maximum likelihood; the paper's is `Correctness()`. Logged feedback brings its own rewards.
+        Reward terms, or their names joined by '+'. The expected gradient of the default, `Likelihood()`, is
+        that of maximum likelihood. The paper uses `Correctness()`. Logged feedback has its own rewards.
     hidden : int
-        Units of the hidden layer.
+        The number of hidden units.
     estimator : {'expected', 'sampled'}
-        'expected' sums over the actions, 'sampled' draws one, as Algorithm 1 of the paper does.
+        'expected' sums over all actions; 'sampled' draws one action, like Algorithm 1 of the paper.
     optimizer : {'adam', 'sgd', 'joint_adam'}
-        'joint_adam' differs from 'adam' where policies listen to each other.
+        Here, with a single policy, 'joint_adam' is the same as 'adam'.
     learning_rate : float or 'auto'
         The step size; 'auto' is 0.01 / √features.
     schedule : {'linear', 'cosine', 'constant', 'inverse_sqrt'}
-        How the step size changes: the first two fall to a hundredth over `fit`, and stay constant in
-        `partial_fit` and `update`.
+        How the step size changes. 'linear' and 'cosine' reduce it to a hundredth during `fit`; in
+        `partial_fit` and `update` they keep it constant.
     epochs : float or 'auto'
-        How often `fit` meets everybody; 'auto' is 20 times, but at least 20,000 and at most 400,000 people in
-        all, everybody once.
+        How often `fit` goes through the training data. 'auto' is 20 epochs, but at least 20,000 and at most
+        400,000 steps, and never less than one epoch. A step trains on one person.
     steps : int, optional
-        How many people `fit` meets, in place of `epochs`.
+        The number of steps of `fit`, instead of `epochs`.
     batch_size : int
-        People whose gradients are averaged into one move.
+        The number of people whose gradients are averaged into one update.
     weight_decay : float
-        The share of the weights, times the step size, that each move takes away.
+        Each update shrinks the weights by this share, times the step size. Biases don't shrink.
     class_weight : 'balanced' or dict, optional
-        What an error about a person counts, by their label; 'balanced' makes all labels count as much in all.
+        The cost of an error, by the person's label. 'balanced' gives all labels the same total cost.
     order : {'shuffled', 'file', 'drawn'}
-        Shuffled anew each epoch, in the file's order, or drawn with replacement.
+        The order of people: shuffled in each epoch, as in the file, or drawn with replacement.
     importance_clip : float
         The largest weight π(a)/propensity of a logged action.
     standardize : bool
-        Whether `fit` puts the columns of X on one scale: mean 0 and deviation 1, and without centring where X
-        is sparse; columns of zeros and ones stay as they are. The policies take rows as they come: the scale
-        is folded into their first layer. `partial_fit` and `update` never scale.
+        Whether `fit` scales the columns of X to mean 0 and deviation 1; if X is sparse, they are not centred.
+        Columns of zeros and ones stay as they are. The fitted policies take unscaled rows, since their first
+        layer includes the scale. `partial_fit` and `update` never scale.
     checkpoint_every : int
-        Steps between callbacks and between rows of the history.
+        The number of steps between callbacks, and between rows of the history.
     random_state : int, RandomState instance or None
-        Same seed, same policy, bit for bit.
+        The same seed gives the same policy, bit for bit.
 
     Attributes
     ----------
     classes_ : ndarray
         The actions.
     policies_ : Network
-        The parameters, stacked over one group.
+        The parameters; the first axis has length one.
     history_ : dict of ndarray
-        Step, accumulated reward, mean reward and mean divergence of each interval; of learning without
-        end (`partial_fit`, `update`), of the last 1,000.
+        The step, accumulated reward, mean reward and mean divergence of each interval. Online learning
+        (`partial_fit`, `update`) keeps the last 1,000 intervals.
     n_steps_ : int
-        How many people were met.
+        The number of training steps: one per person, counting repetitions.
 
     Examples
     --------
@@ -125,7 +125,7 @@ class GradientBandit(PolicyLearner):
     def fit(self, X: Any, y: Any, sample_weight: Any = None, *, callback: Callback = None) -> Self:
         """Learn a policy from labels; `callback(step, bandit)` may return True to stop early.
 
-        What a person teaches counts as much as their `sample_weight`; people of weight 0 are left out.
+        Gradients are weighted by `sample_weight`. People with weight 0 are left out.
         """
         self._forget()
         X, y = self._contexts_and_labels(X, y, reset=True)
@@ -135,7 +135,7 @@ class GradientBandit(PolicyLearner):
         return self._train(X if kept.all() else X[kept], people, decays=True, callback=callback)
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None) -> Self:
-        """Meet these people once, in the given order; the first call needs every class there will ever be."""
+        """Train on these people once, in the given order; the first call needs all possible classes."""
         first = not hasattr(self, "policies_")
         X, y = self._contexts_and_labels(X, y, reset=first)
         self._first_time(first, classes, X.shape[1])
@@ -151,18 +151,18 @@ class GradientBandit(PolicyLearner):
         classes: Any = None,
         callback: Callback = None,
     ) -> Self:
-        """Learn from another policy's log: who came, what was done, what it paid, how likely it was.
+        """Learn from the log of another policy: its actions, their rewards and their probabilities.
 
         Parameters
         ----------
         X : array-like
             Contexts, one row per person.
         actions, rewards, propensities : array-like
-            What was done for each, what it earned, and the probability it was done with.
+            The action taken for each person, what it earned, and the probability with which it was taken.
         classes : array-like, optional
-            All actions, if not all of them are in the log.
+            All actions, if some of them are not in the log.
         callback : callable, optional
-            Called as `callback(step, bandit)` at each checkpoint; True stops early.
+            Called as `callback(step, bandit)` at each checkpoint; it may return True to stop early.
         """
         self._forget()
         X = self._contexts(X, reset=True)
@@ -174,7 +174,7 @@ class GradientBandit(PolicyLearner):
     def update(
         self, X: Any, actions: Any, rewards: Any, propensities: Any = None, *, classes: Any = None
     ) -> Self:
-        """Learn online from feedback on actions taken; without propensities they were this policy's own."""
+        """Learn online from logged feedback; without propensities, this policy drew the actions itself."""
         first = not hasattr(self, "policies_")
         X = self._contexts(X, reset=first)
         self._first_time(first, classes, X.shape[1])
@@ -191,12 +191,12 @@ class GradientBandit(PolicyLearner):
         return self._by_group(X)[:, 0]
 
     def predict(self, X: Any) -> Any:
-        """Return the most probable action of each person."""
+        """Return each person's most probable action."""
         probabilities = self.predict_proba(X)  # raises if there are no classes yet
         return self.classes_[probabilities.argmax(1)]
 
     def sample_actions(self, X: Any, *, random_state: Any = None) -> tuple[Any, Floats]:
-        """Draw an action for each person; return the actions and their probabilities, to be logged."""
+        """Draw an action for each person; return the actions and their probabilities, ready to be logged."""
         return self._sample(self.predict_proba(X), random_state)
 
     def _policy_of(self, X: Any, sensitive_features: Any) -> tuple[Floats, Groups | None]:

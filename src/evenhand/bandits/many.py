@@ -1,21 +1,24 @@
-"""Many models of the same people: a grid of parameters, each point fitted as it would be by itself."""
+"""Fits many models to the same people: one for each point of a parameter grid."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-import joblib
 from sklearn.base import clone
 from sklearn.model_selection import ParameterGrid
+from sklearn.utils.parallel import Parallel, delayed
 
-from evenhand import checks
-from evenhand.bandits.base import Later, PolicyLearner
-from evenhand.bandits.cuda import train_all
+from evenhand.bandits.base import PolicyLearner
+from evenhand.bandits.cuda import asked_of, train_all, train_and_select
 from evenhand.bandits.kernels.structs import People, Rows
 from evenhand.bandits.scaling import Scaling, on_one_scale
+from evenhand.bandits.splits import Crowd, Task, scouted, tasks_of
 from evenhand.bandits.training import Run
-from evenhand.cuda import ENGINES
+from evenhand.cuda import check_engine
+from evenhand.metrics.networks import Frozen, freeze
+from evenhand.metrics.selection import Best, Criterion, Selector, criterion_of
+from evenhand.progress import Progress
 
 
 def fit_many(
@@ -26,34 +29,54 @@ def fit_many(
     sample_weight: Any = None,
     *,
     sensitive_features: Any = None,
+    cv: Any = None,
+    select: str | Criterion | None = None,
+    pos_label: Any = None,
     engine: str = "cpu",
     n_jobs: int = 1,
+    progress: Progress | None = None,
 ) -> list[Any]:
-    """Fit an estimator at every point of a grid, and return the fitted models in the grid's order.
+    """Fit an estimator at every point of a parameter grid.
 
     Parameters
     ----------
     estimator : estimator
-        `CooperativeBandits`, `GradientBandit`, or any other classifier. It is copied, never fitted itself.
+        `CooperativeBandits`, `GradientBandit`, or any other classifier. It is cloned, not fitted itself.
     grid : dict or list of dict
-        The values of each parameter, as for scikit-learn's `ParameterGrid`, whose order the models have.
+        The values of each parameter, as for scikit-learn's `ParameterGrid`.
     X, y : array-like
         Contexts, one row per person, and labels.
     sample_weight : array-like, optional
-        How many people each person stands for.
-    sensitive_features : array-like, optional
-        Each person's group.
+        The number of people each person represents.
+    sensitive_features : array-like, str or list of str, optional
+        Each person's group, or the names of columns of X that hold it.
+    cv : int, splitter or iterable, optional
+        Splits of the people, as for scikit-learn's `cross_validate`; with a splitter that needs groups, pass
+        `list(splitter.split(X, y, groups))`. Every grid point is fitted on the first part of every split. By
+        default, every point is fitted once, on everybody.
+    select : {'discrimination', 'delta', 'bounded'} or `evenhand.protocol.Criterion`, optional
+        Score each model on the second part of its split, every `checkpoint_every` steps, and return the best
+        checkpoint instead of the last one: the one with the lowest discrimination, with the highest accuracy
+        minus discrimination, or with the highest accuracy if discrimination is at most 0.05. `history_` and
+        `n_steps_` remain those of the whole training. Without groups, discrimination is 0.
+    pos_label : label, optional
+        The positive label, whose rates `select` compares between groups; the second of two labels by default.
     engine : {'cpu', 'cuda'}
-        Where models are trained. On the CPU they are what separate fits give, bit for bit. 'cuda' trains
-        `CooperativeBandits` and `GradientBandit` on a GPU, all at once, on the same random numbers in single
-        precision; it needs `pip install 'evenhand[cuda]'`, and knows every reward but `Custom`.
+        Where models are trained. On the CPU, they equal those of separate fits, bit for bit. 'cuda' trains
+        all `CooperativeBandits` or `GradientBandit` models at once on a GPU, with the same random numbers but
+        in single precision, and scores their checkpoints there. It needs `pip install 'evenhand[cuda]'`, and
+        supports all rewards except `Custom`.
     n_jobs : int
-        How many models the CPU trains at a time, in threads; -1 for one per core.
+        The number of models that the CPU trains at a time, in threads; -1 for one per core.
+    progress : Progress, optional
+        Where to show progress, such as `evenhand.progress.to_stderr()`; nowhere by default.
 
     Returns
     -------
     list of estimators
-        One per point; `get_params` says which. `engine_` of those from a GPU is 'cuda'.
+        The fitted models, split by split, each split in the order of scikit-learn's `ParameterGrid`. Models
+        from a GPU have `engine_` set to 'cuda'. With `select`, `selected_` has the step and the scores of the
+        returned checkpoint.
 
     Examples
     --------
@@ -66,58 +89,115 @@ def fit_many(
     >>> models = fit_many(CooperativeBandits(steps=1000), grid, X, y, sensitive_features=s)
     >>> [(model.divergence_weight, model.random_state) for model in models][:4]
     [(0, 0), (0, 1), (0, 2), (20, 0)]
+
+    Two splits, and the best of five checkpoints of each model:
+
+    >>> plain = CooperativeBandits(steps=1000, checkpoint_every=200, random_state=0)
+    >>> grid = {"divergence_weight": [0, 20]}
+    >>> models = fit_many(plain, grid, X, y, sensitive_features=s, cv=2, select="delta")
+    >>> len(models), sorted(models[0].selected_)
+    (4, ['accuracy', 'delta', 'discrimination', 'flip_rate', 'positive_rate', 'step'])
     """
-    checks.one_of("engine", engine, ENGINES)
-    # Every point is checked before the first is fitted.
-    models = [clone(estimator).set_params(**point) for point in ParameterGrid(grid)]
+    criterion = None if select is None else criterion_of(select)
+    # Set the parameters of every point before the first fit. Points share no random state.
+    models = [
+        clone(estimator).set_params(**{name: clone(value, safe=False) for name, value in point.items()})
+        for point in ParameterGrid(grid)
+    ]
+    if engine == "cuda" or criterion is not None:
+        _check_learners(models, f"select={select!r}" if engine == "cpu" else f"engine={engine!r}")
+    if criterion is not None and cv is None:
+        raise ValueError(f"Got select={select!r}, but no cv; expected splits, whose second parts it scores.")
+    if criterion is None and pos_label is not None:
+        raise ValueError(f"Got pos_label={pos_label!r}, but no select, which alone uses it.")
+    check_engine(engine)
     given = {"sample_weight": sample_weight, "sensitive_features": sensitive_features}
     given = {name: value for name, value in given.items() if value is not None}
+    if cv is None:
+        tasks = [Task(models, Crowd(X, y, given, {}))]
+    else:
+        everybody = Crowd.to_split(X, y, given)
+        tasks = list(tasks_of(models, everybody, cv, criterion is not None, pos_label))
+    progress = progress or Progress()
     if engine == "cuda":
-        return _at_once(models, X, y, given)
-    fits = (joblib.delayed(model.fit)(X, y, **given) for model in models)
-    # Threads: the training loop releases the interpreter lock, and nothing has to be copied.
-    fitted: list[Any] = joblib.Parallel(n_jobs=n_jobs, prefer="threads")(fits)
-    return fitted
+        _at_once(tasks, criterion, progress)
+    else:
+        _one_by_one(tasks, criterion, n_jobs, progress)
+    return [model for task in tasks for model in task.models]
 
 
-def _at_once(models: list[Any], X: Any, y: Any, given: dict[str, Any]) -> list[Any]:
-    """Fit networks on a GPU."""
+def _check_learners(models: list[Any], what_for: str) -> None:
     others = [type(model).__name__ for model in models if not isinstance(model, PolicyLearner)]
     if others:
         raise ValueError(
-            f"Got {others[0]} for engine='cuda', but expected CooperativeBandits or GradientBandit."
+            f"Got {others[0]} for {what_for}, but expected CooperativeBandits or GradientBandit."
         )
-    ready = ready_together(models, X, y, given)
-    train_all([run for run, _ in ready])
-    looks = (joblib.delayed(model._looked_at)(run) for model, (run, _) in zip(models, ready, strict=True))
-    seen = joblib.Parallel(n_jobs=-1, prefer="threads")(looks)
-    # Not in threads: warnings come from the user's own call.
-    for model, (run, scaling), own in zip(models, ready, seen, strict=True):
-        has_run_on_gpu(model, run, scaling, own)
-    return models
 
 
-def has_run_on_gpu(model: Any, run: Run, scaling: Scaling | None, own: Any = None) -> None:
-    """Make a model of what a GPU has trained, and let it say so; `own` is what `_looked_at` found."""
+def _one_by_one(tasks: list[Task], criterion: Criterion | None, n_jobs: int, progress: Progress) -> None:
+    """Fit models on the CPU."""
+    # Threads: the training loop releases the GIL, and the models that are fitted are the ones returned.
+    fits = (delayed(_fit)(model, task, criterion) for task in tasks for model in task.models)
+    with progress.stage("Models", sum(len(task.models) for task in tasks)) as done:
+        for model in Parallel(n_jobs, require="sharedmem", return_as="generator")(fits):
+            done(type(model).__name__)
+
+
+def _fit(model: Any, task: Task, criterion: Criterion | None) -> Any:
+    people = task.people
+    if criterion is None or task.judged is None:
+        return model.fit(people.X, people.y, **people.given)
+    selector: Selector[Any] = Selector(task.judged, [criterion], freeze)
+    model.fit(people.X, people.y, **people.given, callback=selector)
+    model._goes_back_to(selector.best[criterion.name])
+    return model
+
+
+def _at_once(tasks: list[Task], criterion: Criterion | None, progress: Progress) -> None:
+    """Fit networks on a GPU."""
+    ready, asked = [], []
+    for task in tasks:
+        mine = ready_together(task.models, task.people)
+        ready += mine
+        if task.judged is not None:
+            asked += asked_of(task.judged, [scaling for _, scaling in mine])
+    runs = [run for run, _ in ready]
+    if criterion is None:
+        train_all(runs, progress)
+    else:
+        best = train_and_select(runs, asked, criterion, progress)
+    models = [model for task in tasks for model in task.models]
+    looks = (delayed(model._looked_at)(run) for model, run in zip(models, runs, strict=True))
+    seen = Parallel(-1, require="sharedmem")(looks)
+    # Not in threads, so that warnings point to the user's own call.
+    for at, (model, (run, scaling), own) in enumerate(zip(models, ready, seen, strict=True)):
+        has_run_on_gpu(model, run, scaling, own, None if criterion is None else best[at])
+
+
+def has_run_on_gpu(
+    model: Any, run: Run, scaling: Scaling | None, own: Any = None, best: Best[Frozen] | None = None
+) -> None:
+    """Publish what a GPU has trained as a fitted model, or its best checkpoint.
+
+    `own` is the result of `_looked_at`.
+    """
     model._has_run(run, scaling, own)
+    if best is not None:
+        model._goes_back_to(best)
     model.engine_ = "cuda"
 
 
-def ready_together(
-    models: list[Any], X: Any, y: Any, given: dict[str, Any]
-) -> list[tuple[Run, Scaling | None]]:
-    """Return networks' training runs, ready to begin; people are checked once for all that see them alike."""
+def ready_together(models: list[Any], people: Crowd) -> list[tuple[Run, Scaling | None]]:
+    """Return training runs that are ready to start; models with the same inputs share one check of people."""
     seen: dict[str, tuple[Any, People, Scaling | None, Rows]] = {}
     ready = []
     for model in models:
         alike = repr((model.class_weight, model.standardize))
         if alike not in seen:
-            later = Later()
-            model.fit(X, y, **given, callback=later)
-            contexts, people = later.told
-            seen[alike] = model, people, *on_one_scale(contexts, model.standardize)
-        first, people, scaling, rows = seen[alike]
+            scout, (contexts, met) = scouted(model, people)
+            seen[alike] = scout, met, *on_one_scale(contexts, model.standardize)
+        first, met, scaling, rows = seen[alike]
         vars(model).update({name: value for name, value in vars(first).items() if name.endswith("_")})
         model._begin(model.n_features_in_, len(getattr(model, "groups_", ("everyone",))))
-        ready.append((model._ready_to_run(rows, people, decays=True), scaling))
+        ready.append((model._ready_to_run(rows, met, decays=True), scaling))
     return ready

@@ -1,7 +1,7 @@
-"""What a policy would have earned, estimated from a log that another policy made.
+"""Off-policy evaluation: estimates from another policy's log what a policy would have earned.
 
-The log must be one that the policy did not learn from: on its own training log its luck counts as skill, and
-the estimate is too high.
+Use a log that the policy was not trained on. On its own training log it looks better than it is, because it
+has also learned the noise.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ METHODS = ("doubly_robust", "inverse_propensity", "self_normalised", "direct")
 
 
 class ValueEstimate(NamedTuple):
-    """A policy's mean reward per person, with its standard error; NaN where that is not known.
+    """An estimate of a policy's mean reward per person, with its standard error (NaN if unknown).
 
-    `by_group` has the same for the people of each group, where groups are known.
+    If groups are known, `by_group` has such an estimate for each group.
     """
 
     value: float
@@ -32,7 +32,7 @@ class ValueEstimate(NamedTuple):
     by_group: dict[Any, ValueEstimate] | None = None
 
     def interval(self, deviations: float = 1.96) -> tuple[float, float]:
-        """Return the normal interval; 1.96 deviations cover 95 %."""
+        """Return the normal confidence interval; the default of 1.96 deviations gives 95 % coverage."""
         return self.value - deviations * self.standard_error, self.value + deviations * self.standard_error
 
 
@@ -44,7 +44,7 @@ def inverse_propensity_value(
     clip: float = np.inf,
     self_normalised: bool = False,
 ) -> ValueEstimate:
-    """Estimate a policy's value: logged rewards, weighted by how much likelier it is to take each action.
+    """Estimate a policy's value by weighting each logged reward with π(a)/propensity.
 
     Parameters
     ----------
@@ -53,9 +53,9 @@ def inverse_propensity_value(
     rewards, propensities : array of shape (people,)
         What the action earned, and the probability with which it was taken.
     clip : float
-        The largest weight (bias for variance); infinite by default, which is unbiased.
+        The largest weight. A lower limit reduces variance but adds bias; the default, infinity, is unbiased.
     self_normalised : bool
-        Whether to divide by the weights' mean, for a bounded and steadier estimate.
+        Whether to divide by the mean weight. The estimate is then bounded and has less variance.
 
     Examples
     --------
@@ -82,21 +82,22 @@ def doubly_robust_value(
     *,
     clip: float = np.inf,
 ) -> ValueEstimate:
-    """Estimate a policy's value: predicted rewards, corrected by their weighted error on the log.
+    """Estimate a policy's value from predicted rewards, corrected by their weighted errors on the log.
 
-    The estimate is right if either the propensities or the predictions are. With clip=0 nothing is corrected:
-    the estimate is the predictions' own, and since their error is not known, the standard error is NaN.
+    The estimate is consistent if either the propensities or the predictions are right. With clip=0, there is
+    no correction: the estimate uses the predictions alone. Their error is unknown, so its standard error is
+    NaN.
 
     Parameters
     ----------
     policy : array of shape (people, actions)
         The new policy's probabilities.
     actions : array of shape (people,)
-        The position of the action taken, in 0 … actions - 1.
+        The index of the action taken, from 0 to actions - 1.
     rewards, propensities : array of shape (people,)
         What the action earned, and the probability with which it was taken.
     predicted_rewards : array of shape (people, actions)
-        From a model that did not see these people.
+        Rewards predicted by a model that was not trained on these people.
     clip : float
         The largest weight.
 
@@ -127,7 +128,7 @@ def doubly_robust_value(
 
 
 def value_by_group(estimate: Callable[[Any], ValueEstimate], groups: Groups | None) -> ValueEstimate:
-    """Return the estimate from everybody's log, and from that of each group: `estimate(rows)` is asked."""
+    """Return the estimate for everybody, and for each group; `estimate(rows)` gives that of some rows."""
     overall = estimate(slice(None))
     if groups is None:
         return overall
@@ -138,9 +139,9 @@ def value_by_group(estimate: Callable[[Any], ValueEstimate], groups: Groups | No
 def cross_fitted_rewards(
     X: Any, actions: npt.ArrayLike, rewards: npt.ArrayLike, n_actions: int, *, folds: int = 5
 ) -> Floats:
-    """Predict every action's reward for every person by ridge regression fitted on the other folds.
+    """Predict every action's reward for every person by ridge regressions, fitted on the other folds.
 
-    An action never taken in a fold's training part is predicted the mean reward there.
+    For an action taken fewer than twice in the training part, the prediction is the mean reward there.
     """
     taken, paid = np.asarray(actions, dtype=np.int64), np.asarray(rewards, dtype=np.float64)
     n_people = len(taken)
@@ -168,7 +169,7 @@ def one_each(name: str, values: Any, n_people: int) -> None:
 
 
 def finite(name: str, values: Any, n_people: int | None = None) -> Floats:
-    """Return numbers, one per person, none of them NaN or infinite."""
+    """Return values as floats; raise unless there is one per person and all are finite."""
     numbers = np.asarray(values, dtype=np.float64)
     one_each(name, numbers, len(np.atleast_1d(numbers)) if n_people is None else n_people)
     bad = int((~np.isfinite(numbers)).sum())
@@ -178,7 +179,7 @@ def finite(name: str, values: Any, n_people: int | None = None) -> Floats:
 
 
 def chances(propensities: Any, n_people: int) -> Floats:
-    """Return the probabilities that logged actions were taken with: above 0, at most 1."""
+    """Return propensities as floats; raise unless they are above 0 and at most 1."""
     taken = np.asarray(propensities, dtype=np.float64)
     one_each("propensities", taken, n_people)
     possible = (taken > 0) & (taken <= 1)
@@ -189,12 +190,12 @@ def chances(propensities: Any, n_people: int) -> Floats:
 
 
 def _largest(clip: float) -> float:
-    """Return the largest weight allowed: 0 or more, and infinite for no limit."""
+    """Return the largest weight allowed: at least 0, or infinity for no limit."""
     return np.inf if clip == np.inf else checks.number("clip", clip, low=0)
 
 
 def _within_0_and_1(name: str, probabilities: Floats) -> None:
-    possible = (probabilities >= 0) & (probabilities <= 1 + 1e-6)  # what float32 rounds to is no mistake
+    possible = (probabilities >= 0) & (probabilities <= 1 + 1e-6)  # allow for float32 rounding
     if not possible.all():
         worst = float(probabilities[~possible][0])
         raise ValueError(f"Got {name} with the value {worst}, but expected probabilities from 0 to 1.")

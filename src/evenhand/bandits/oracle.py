@@ -1,6 +1,6 @@
-"""The training step in plain NumPy: slow, short, and the definition that the compiled loop must equal.
+"""The training step in plain NumPy. It is slow and short, and defines what the compiled loop must compute.
 
-It reads and writes the same named tuples as `kernels`, so a test can run both on the same random numbers.
+It reads and writes the same named tuples as `kernels`, so tests can run both on the same random numbers.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def one_step(
     policies: Network, moments: Moments, rows: Rows, people: People, terms: Any, state: Rates,
     options: Options, step: int,
 ) -> float:  # fmt: skip
-    """Meet one person, reward the action, move the policies; return the reward."""
+    """Train on one person: reward the action, and update the policies. Return the reward."""
     person = person_at(options, step, len(people.groups))
     group, rate = int(people.groups[person]), learning_rate(options, step)
     context = row_of(rows, person, policies.W1.shape[1])
@@ -63,7 +63,7 @@ def one_step(
 def look(
     policies: Network, context: Floats, people: People, person: int, state: Rates, options: Options, step: int
 ) -> Seen:
-    """Return the person as every policy sees them; an action is drawn unless a log says what was done."""
+    """Return every policy's output for a person, and the logged action; without a log, draw one."""
     at = slice(person, person + 1)
     n_groups = len(policies.b2)
     logs = np.stack([log_probabilities(policy_of(policies, g), context[None])[0] for g in range(n_groups)])
@@ -80,7 +80,7 @@ def look(
 def logit_gradients(
     terms: Any, seen: Seen, people: People, person: int, options: Options
 ) -> tuple[float, Floats]:
-    """Return the reward, and every policy's gradient with respect to its logits."""
+    """Return the reward, and the gradient with respect to the logits of every policy."""
     policy, group, action = seen.own[0], seen.groups[0], seen.actions[0]
     earned, weight = 0.0, 1.0
     if len(people.actions):
@@ -102,7 +102,7 @@ def logit_gradients(
 
 
 def policy_of(policies: Network, group: int) -> Network:
-    """Return one group's policy out of the stack."""
+    """Return the policy of one group."""
     return Network(*(part[group] for part in policies))
 
 
@@ -117,16 +117,17 @@ def row_of(rows: Rows, person: int, n_features: int) -> Floats:
 
 
 def draw(policy: Floats, u: float) -> int:
-    """Return the action that a uniform number picks."""
+    """Return the action that the uniform number u selects."""
     return min(int(np.searchsorted(np.cumsum(policy), u, side="right")), len(policy) - 1)
 
 
 def close_batch(
     policies: Network, moments: Moments, rate: float, adam: bool, apart: float, weight_decay: float
 ) -> None:
-    """Move the touched policies by the batch's mean gradient, and clear it; weights decay, biases do not.
+    """Update the policies of a batch by its mean gradient, then clear it. Weights decay, biases do not.
 
-    Jointly, Adam sees the mean of the policies' gradients and their differences from it, all on one scale.
+    If policies move jointly, Adam gets the mean of their gradients, and their differences from it, which
+    share one scale.
     """
     people, touched = moments.pending[0], np.flatnonzero(moments.pending[1:])
     if apart > 0:
@@ -153,7 +154,7 @@ def close_batch(
 
 
 def adam_step(first: Floats, second: Floats, gradient: Floats, n: int, size: Floats) -> Floats:
-    """Move Adam's averages by the n-th gradient and its size, and return the direction that they give."""
+    """Update Adam's averages with the n-th gradient and its size, and return the resulting direction."""
     first += (1 - DECAY_1) * (gradient - first)
     second += (1 - DECAY_2) * (size**2 - second)
     direction: Floats = first / (1 - DECAY_1**n) / (np.sqrt(second / (1 - DECAY_2**n)) + EPSILON)

@@ -1,4 +1,4 @@
-"""Models of the same people, who come in pieces: each is trained as one fit of everybody would train it."""
+"""Trains models on people who arrive in pieces, with one learning-rate schedule for all pieces."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from evenhand.bandits.weighing import as_they_weigh
 
 
 def begin(models: Sequence[CooperativeBandits], n_features: int, classes: Array, groups: Array) -> None:
-    """Draw the first policies of models that will meet people in pieces."""
+    """Initialise the policies of models that will be trained in pieces."""
     for model in models:
         model.classes_, model.groups_, model.sensitive_names_ = classes, groups, None
         model.sensitive_columns_, model.n_features_in_ = [], n_features
@@ -27,17 +27,16 @@ def meet(
     models: Sequence[CooperativeBandits], X: Any, labels: Codes, groups: Codes, total: Codes, *,
     weights: Floats | None = None, n_jobs: int = 1,
 ) -> None:  # fmt: skip
-    """Let models meet some people: float32 contexts, positions of labels and groups.
+    """Train models on one piece: float32 contexts, and the codes of labels and groups.
 
-    `total` is how many people of each group there are in all pieces together, and `weights` are 1 on average
-    over all of them. What a model learns is what `partial_fit` gives, which checks people for each model
-    anew.
+    `total` is the number of people of each group in all pieces together, over which `weights` have mean 1.
+    The result is that of `partial_fit`, which would check the people again for each model.
     """
     people, kept = as_they_weigh(People(groups, labels), weights)
     if not kept.any():
         return
     rows = as_rows(X if kept.all() else X[kept])
-    # Threads: the training loop releases the interpreter lock, and nothing has to be copied.
+    # Threads: the training loop releases the GIL, and nothing has to be copied.
     joblib.Parallel(n_jobs=n_jobs, prefer="threads")(
         joblib.delayed(_meet)(model, rows, people, total) for model in models
     )

@@ -1,6 +1,6 @@
 """The softmax policy in plain NumPy: probabilities and score gradient.
 
-This file is the definition; the training loop in `kernels` is tested to equal it, step by step.
+This file is the definition. Tests compare the training loop in `kernels` with it, step by step.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def probabilities(network: Network, contexts: Any) -> Array:
 
 
 def log_probabilities(network: Network, contexts: Any) -> Array:
-    """Return log π(a|x), finite where π itself underflows."""
+    """Return log π(a|x), which is finite even where π underflows."""
     logits = forward(network, contexts)[1]
     centred = logits - logits.max(axis=-1, keepdims=True)
     logs: Array = centred - np.log(np.exp(centred).sum(axis=-1, keepdims=True))
@@ -39,7 +39,7 @@ def score_gradient(network: Network, context: Array, action: int) -> Network:
 
 
 def along_logits(network: Network, context: Array, logit_gradient: Array) -> Network:
-    """Return the parameter gradient whose gradient with respect to the logits is given."""
+    """Return the gradient with respect to the parameters, given that with respect to the logits."""
     row = context[None]
     hidden, _ = forward(network, row)
     return backward(network, row, hidden, logit_gradient[None])
@@ -48,8 +48,8 @@ def along_logits(network: Network, context: Array, logit_gradient: Array) -> Net
 def expected_logit_gradient(policy: Array, rewards: Array) -> Array:
     """Return Σ_a π(a)·r(a)·∇log π(a) with respect to the logits: π(k)·(r(k) − Σ_a π(a)·r(a)).
 
-    A reward that is the same for every action drops out, which is why the published divergence term carries
-    no gradient.
+    A reward that is the same for every action cancels out. This is why the published divergence term has no
+    gradient.
 
     >>> expected_logit_gradient(np.array([0.25, 0.75]), np.array([3.0, 3.0]))
     array([0., 0.])

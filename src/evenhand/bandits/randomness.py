@@ -1,4 +1,4 @@
-"""Randomness is an argument: counter-based numbers, the same for a seed whatever the engine or threads."""
+"""Counter-based random numbers: for the same seed, every engine and any number of threads get the same."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def scramble(seed: int, counter: int) -> Any:
 
 @jit(inline="always")
 def uniform(seed: int, step: int, stream: int) -> Any:
-    """Return a number in [0, 1) for a step; streams of one step are independent of each other.
+    """Return a number in [0, 1) for a step; the streams of a step are independent.
 
     >>> round(uniform(0, 1, 0), 6), round(uniform(0, 1, 1), 6)
     (0.701212, 0.215868)
@@ -37,7 +37,7 @@ def uniform(seed: int, step: int, stream: int) -> Any:
 
 @jit()
 def shuffle_of(n: int, key: int) -> Any:
-    """Return the numbers by which `walk` goes through the permutation of 0 … n-1 that `key` names."""
+    """Return the parameters that `walk` needs for the permutation of 0 … n-1 with this key."""
     width = 1
     while (1 << width) < n:
         width += 1
@@ -47,9 +47,9 @@ def shuffle_of(n: int, key: int) -> Any:
 
 @jit(inline="always")
 def walk(position: int, shuffle: Any) -> Any:
-    """Return where `position` lies in a permutation, with no list in memory.
+    """Return the element at `position` of a permutation, without storing the permutation.
 
-    Each round is a bijection of the w-bit words; words past n are walked on until one falls inside.
+    Each round is a bijection of the w-bit words. Rounds repeat until the word is below n.
     """
     n, mask, shift = shuffle[0], shuffle[1], shuffle[2]
     x = np.uint64(position)
@@ -64,7 +64,7 @@ def walk(position: int, shuffle: Any) -> Any:
 
 @jit()
 def shuffled(position: int, n: int, key: int) -> Any:
-    """Return where `position` lies in the permutation of 0 … n-1 that `key` names.
+    """Return the element at `position` of the permutation of 0 … n-1 with this key.
 
     >>> sorted(shuffled(i, 10, 7) for i in range(10))
     [0, 1, 2, 3, 4, 5, 6, 7, 8, 9]

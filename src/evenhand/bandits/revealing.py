@@ -1,4 +1,4 @@
-"""Labels that are seen after some actions only: who has one, and how many people each of them stands for."""
+"""Labels that only some actions reveal: who has a label, and how many people each of them represents."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ def revealed(
     propensities: Floats,
     clip: float,
 ) -> tuple[Any, Floats]:
-    """Return labels, None where there is none, and how many people each person stands for.
+    """Return the labels (missing where not revealed), and how many people each person represents.
 
-    With R actions that reveal a label, a person for whom one of them was taken with probability p stands for
-    1/(R·p) people with that label, at most `clip`: so all of them are counted, on average, whatever policy
-    acted. Where every action reveals it, everybody has a label and stands for one.
+    If R actions reveal the label, and one of them was taken with probability p, the person represents 1/(R·p)
+    people with that label, at most `clip`. On average, this counts everybody once, whatever policy made the
+    log. If all actions reveal the label, everybody has one and represents one person.
     """
     given, taken = np.asarray(labels, dtype=object), np.asarray(actions, dtype=object)
     one_each("labels", given, len(taken))
@@ -56,7 +56,7 @@ def revealed(
 
 
 def label_codes(labels: Any, classes: Any) -> Codes:
-    """Return labels as positions among the actions, -1 where there is none."""
+    """Return labels as indices into the classes; -1 where there is none."""
     known = {label: at for at, label in enumerate(np.asarray(classes).tolist())}
     found = np.array([-1 if pd.isna(label) else known.get(label, -2) for label in labels], dtype=np.int64)
     if (found == -2).any():

@@ -1,4 +1,4 @@
-"""Columns on one scale while a policy learns; afterwards the scale is folded into its first layer."""
+"""Scales columns for training; afterwards, the scale is folded into the policies' first layer."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from evenhand.bandits.contexts import as_rows
 from evenhand.bandits.kernels.structs import Rows
 from evenhand.network import Network
 
-# Beyond this, what is left of a column after its mean is taken away is the rounding of single precision.
+# If the mean exceeds the deviation by more than this factor, the deviation is only float32 rounding error.
 MEAN_TO_DEVIATION, LEAST = 1e6, 1e-30
 
 
 class Scaling(NamedTuple):
-    """What is taken from each column, and what it is then divided by."""
+    """The centre that is subtracted from each column, and the deviation it is then divided by."""
 
     centre: Floats
     deviation: Floats
@@ -26,9 +26,9 @@ class Scaling(NamedTuple):
     def of(cls, X: Any) -> Self:
         """Return the scale of every column of a float32 array or CSR matrix.
 
-        Dense columns get mean 0 and deviation 1; those of zeros and ones stay as they are. Sparse columns are
-        not centred, and their values other than 0 get a mean square of 1, as those of zeros and ones have. A
-        constant column is divided by infinity: it teaches nothing, and a new value of it says nothing.
+        Dense columns get mean 0 and deviation 1; columns of zeros and ones stay as they are. Sparse columns
+        are not centred, and their nonzero values get a mean square of 1, like those of a column of zeros and
+        ones. A constant dense column is divided by infinity, so it has no influence, even with new values.
 
         >>> Scaling.of(np.float32([[1, 10, 7], [0, 30, 7]]))
         Scaling(centre=array([ 0., 20.,  0.]), deviation=array([ 1., 10., inf]))
@@ -49,7 +49,7 @@ class Scaling(NamedTuple):
         return cls(_single(centre), _single(deviation))
 
     def applied(self, X: Any) -> Any:
-        """Return the rows on this scale, as float32; the caller's own are not touched."""
+        """Return the scaled rows as a new float32 array or matrix."""
         if _sparse(X):
             scaled = X.copy()
             scaled.data = (scaled.data / self.deviation[scaled.indices]).astype(np.float32)
@@ -59,22 +59,22 @@ class Scaling(NamedTuple):
         return scaled
 
     def folded(self, policies: Network) -> Network:
-        """Return the policies that say of rows as they come what these say of rows on this scale."""
+        """Return policies that give unscaled rows the probabilities that these give scaled rows."""
         W1 = policies.W1 / self.deviation[:, None]
         b1 = policies.b1 - self.centre @ W1
         return policies._replace(W1=W1.astype(policies.W1.dtype), b1=b1.astype(policies.b1.dtype))
 
 
 def on_one_scale(X: Any, scaled: bool) -> tuple[Scaling | None, Rows]:
-    """Return the rows to learn from and their scale, or the rows as they come."""
+    """Return the scale and the scaled rows; if not `scaled`, None and the rows as they are."""
     scaling = Scaling.of(X) if scaled else None
     return scaling, as_rows(X if scaling is None else scaling.applied(X))
 
 
 def _single(values: Floats) -> Floats:
-    """Round to what single precision holds: rows and weights are then scaled by the very same numbers."""
+    """Round to single precision, so that rows and weights are scaled by exactly the same numbers."""
     return values.astype(np.float32).astype(np.float64)
 
 
-def _sparse(X: Any) -> bool:  # for SciPy's types a sparse matrix has no parts
+def _sparse(X: Any) -> bool:  # not a type guard: SciPy's stubs don't declare a matrix's parts
     return bool(issparse(X))

@@ -1,4 +1,4 @@
-"""Sparse matrices at the door: SciPy builds them from any parts, and no loop looks at them again."""
+"""Checks of sparse matrices: SciPy accepts inconsistent parts, and compiled loops check nothing."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ def check_sparse(X: Any) -> None:
     Parameters
     ----------
     X : object
-        Anything; what is not sparse is left to other checks.
+        Any object. Objects that are not sparse are not checked.
 
     Raises
     ------
     ValueError
-        If row starts, column numbers or values do not fit each other or the shape: reading such a matrix
-        would read memory that is not its own.
+        If row starts, column numbers or values do not fit each other or the shape. Compiled loops would then
+        read memory outside the matrix.
 
     Examples
     --------
@@ -31,7 +31,7 @@ def check_sparse(X: Any) -> None:
     ...
     ValueError: Got a damaged sparse X: its row starts do not fit its 2 values.
     """
-    matrix: Any = X  # SciPy's types know neither parts nor format
+    matrix: Any = X  # SciPy's stubs declare neither the parts nor the format
     if not sparse.issparse(X):
         return
     if matrix.format in ("csr", "csc", "bsr"):

@@ -1,4 +1,4 @@
-"""A training run: what it owns, how it starts, how it goes on chunk by chunk, with checkpoints between."""
+"""A training run: its state, its start, and training in chunks with checkpoints in between."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ from evenhand.network import Network
 from evenhand.rewards.rates import Rates
 
 HISTORY = ("step", "reward", "mean_reward", "mean_divergence")
-MOST_ROWS = 1000  # of its history that learning without end keeps: a model must not grow with every lesson
+MOST_ROWS = 1000  # of the history that online learning keeps, so that a model doesn't grow without limit
 
 
 class TrainingDivergedError(JobFailedError, ArithmeticError):
-    """The policies or the reward left the finite numbers; the message names the remedy."""
+    """The reward or the policies are no longer finite. The message says what to change."""
 
 
 @dataclass
 class Training:
-    """Policies in training with all they need to go on: optimiser, running rates, random seed, history."""
+    """Policies in training, with all that is needed to continue: optimiser, running rates, seed, history."""
 
     policies: Network
     moments: Moments
     rates: Rates
     seed: int
     step: int = 0
-    kind: str = ""  # of the moves that the moments belong to: 'sgd', 'adam' or 'joint'
+    kind: str = ""  # of the updates that the moments belong to: 'sgd', 'adam' or 'joint'
     history: dict[str, list[float]] = field(default_factory=lambda: {name: [] for name in HISTORY})
 
     @classmethod
@@ -41,7 +41,7 @@ class Training:
         cls, *, n_features: int, n_hidden: int, n_actions: int, n_groups: int, seed: int, shared_start: bool,
         dtype: Any = np.float32,
     ) -> Training:  # fmt: skip
-        """Draw the first policies, one per group or one for all, and clear the rest."""
+        """Draw the initial policies, one per group or the same for all, and clear the rest."""
         rng = np.random.default_rng(seed)
         n_drawn = 1 if shared_start else n_groups
         drawn = [network.start(n_features, n_hidden, n_actions, rng) for _ in range(n_drawn)]
@@ -51,19 +51,19 @@ class Training:
 
     @classmethod
     def of(cls, policies: Network, seed: int, step: int = 0) -> Training:
-        """Return a training run that goes on from policies and remembers nothing else."""
+        """Return a training run that continues from these policies, with no other state."""
         return cls(policies, _no_moments(policies), no_rates(0, *policies.b2.shape), seed, step)
 
     def goes_on_with(self, policies: Network) -> Training:
-        """Return this run with other policies in place of its own, which the optimiser's memory is not of."""
+        """Return this run with other policies, and with the optimiser's state cleared."""
         history = {name: list(column) for name, column in self.history.items()}
         return replace(self, policies=policies, moments=_no_moments(policies), kind="", history=history)
 
     def make_room(self, *, n_rate_terms: int, buffers: bool, kind: str = "") -> None:
-        """Allocate what this reward and optimiser need, at first or after they were changed between calls.
+        """Allocate what this reward and optimiser need, at the start or after a change between calls.
 
-        Moments of another kind of moves, and running rates of a reward with another number of bounded terms,
-        begin anew.
+        Moments start again if the kind of updates has changed, running rates if the number of bounded terms
+        has changed.
         """
         if kind != self.kind:
             self.moments, self.kind = _no_moments(self.policies), kind
@@ -74,7 +74,7 @@ class Training:
             self.rates = no_rates(n_rate_terms, *self.policies.b2.shape)
 
     def check(self, n_features: int, n_actions: int, n_groups: int) -> None:
-        """Raise unless every array has the shape, type and values on which loops rely: they check nothing."""
+        """Raise unless every array has the shape, type and values that the compiled loops rely on."""
         try:
             fits = self._fits(n_features, n_actions, n_groups)
         except (
@@ -82,13 +82,13 @@ class Training:
             TypeError,
             IndexError,
             KeyError,
-        ) as error:  # a part is something else altogether
+        ) as error:  # a part has a completely different type
             raise ValueError(f"The model is damaged: {error}.") from error
         if not fits:
             raise ValueError("The model is damaged: its step or its optimiser's counts are no counts.")
 
     def check_history(self) -> None:
-        """Raise unless the history, read from a file, can be written on."""
+        """Raise unless the history, read from a file, can be continued."""
         for name in HISTORY:
             kept = self.history.get(name) if isinstance(self.history, dict) else None
             if not isinstance(kept, list) or not np.isfinite(np.array(kept, dtype=np.float64)).all():
@@ -101,7 +101,7 @@ class Training:
             (n_groups, n_actions),
         )  # fmt: skip
         rates = (len(self.rates.rates), n_groups, n_actions + 1, n_actions)
-        # The optimiser's buffers are all there, or none: one full array beside empty ones is out of bounds.
+        # The optimiser has all of its buffers or none: with some of them, loops would run out of bounds.
         kept = bool(self.moments.gradient.W1.size)
         same(self.policies, full, kind if kind in (np.float32, np.float64) else np.dtype(np.float32))
         same(self.rates, (rates, rates, (n_groups, n_actions + 1)), np.float64)
@@ -122,16 +122,16 @@ class Training:
         remedy: str,
         checkpoint: Callable[[int], bool | None] | None = None,
     ) -> None:
-        """Go on to `options.end`, writing history; a checkpoint that returns True ends it early."""
+        """Train up to `options.end`, and extend the history; a checkpoint that returns True stops early."""
         every = options.interval
         direct = options.batch_size == 1 and not options.adam and options.weight_decay == 0
         kind = "joint" if options.apart > 0 else "adam" if options.adam else "sgd"
         self.make_room(n_rate_terms=len(terms.rates.bound), buffers=not direct, kind=kind)
-        # A fit that fails leaves no model; learning without end may be caught and go on from here.
+        # A failed fit leaves no model. Online learning can catch the error and continue from here.
         before = None if options.horizon else copy.deepcopy((self.policies, self.moments, self.rates))
         told = people.shares if len(people.actions) and len(people.shares) else None
         while self.step < options.end:
-            # With nobody watching, the whole run is one call.
+            # Without checkpoints, the whole run is one call.
             until = options.end if checkpoint is None else self.step - self.step % every + every
             n_steps = min(until, options.end) - self.step
             history = np.zeros((-(-n_steps // every), 3))
@@ -152,7 +152,7 @@ class Training:
                 del column[:-MOST_ROWS]
 
     def write_down(self, history: Any) -> None:
-        """Add intervals to the history: the sums of reward and divergence, and the steps of each."""
+        """Add intervals to the history: each has the sums of reward and divergence, and the step count."""
         accumulated = self.history["reward"][-1] if self.history["reward"] else 0.0
         step = self.step
         for reward, divergence, count in history:
@@ -166,7 +166,7 @@ class Training:
 
 
 class Run(NamedTuple):
-    """A training run with all that it needs, and the remedy to name if it diverges."""
+    """A training run with all that it needs, and the remedy to suggest if it diverges."""
 
     training: Training
     rows: Rows
@@ -177,14 +177,14 @@ class Run(NamedTuple):
 
 
 def diverged(step: int, remedy: str) -> TrainingDivergedError:
-    """Return the error of a run that left the finite numbers at a step."""
+    """Return the error for a run that is no longer finite at a step."""
     return TrainingDivergedError(
         f"Training diverged at step {step}: the reward or the policies are no longer finite numbers. {remedy}"
     )
 
 
 def same(arrays: Any, shapes: tuple[tuple[int, ...], ...], kind: Any) -> None:
-    """Raise unless arrays have these shapes, this type, and finite values, one after another in memory."""
+    """Raise unless the arrays are contiguous and finite, and have these shapes and this type."""
     for array, shape in zip(arrays, shapes, strict=True):
         if array.shape != shape or array.dtype != kind or not array.flags.c_contiguous:
             raise ValueError(
@@ -196,19 +196,19 @@ def same(arrays: Any, shapes: tuple[tuple[int, ...], ...], kind: Any) -> None:
 
 
 def _like(policies: Network, *, kept: bool, more: int = 0) -> Network:
-    """Return zeros shaped like the policies and so many more, or empty arrays that stand for them."""
+    """Return zeros shaped like the policies, with `more` extra groups; empty arrays if not `kept`."""
     shapes = ((len(part) + more, *(kept * size for size in part.shape[1:])) for part in policies)
     return Network(*(np.zeros(shape, policies.b1.dtype) for shape in shapes))
 
 
 def _no_moments(policies: Network) -> Moments:
-    """Return the optimiser's memory before any move; buffers come when they are needed."""
+    """Return the optimiser's initial state; its buffers are allocated when they are needed."""
     updates, pending = (np.zeros(len(policies.b2) + more, np.int64) for more in (0, 1))
     gradient, first, second = (_like(policies, kept=False, more=more) for more in (0, 1, 1))
     return Moments(gradient, first, second, updates, pending)
 
 
 def no_rates(n_terms: int, n_groups: int, n_actions: int) -> Rates:
-    """Return running rates before anybody was met."""
+    """Return running rates before the first step."""
     shape = (n_terms, n_groups, n_actions + 1, n_actions)
     return Rates(np.full(shape, 1 / n_actions), np.zeros(shape), np.zeros((n_groups, n_actions + 1)))

@@ -1,4 +1,4 @@
-"""What each person counts in training: whom they stand for, times what an error about their label costs."""
+"""Each person's weight in training: the sample weight times the cost of an error about their label."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from evenhand.wording import listed
 
 
 def weighed(people: People, sample_weight: Any, class_weight: Any, classes: Any) -> tuple[People, Flags]:
-    """Return people with their weights, and who is among them: people of weight 0 are left out.
+    """Return people with their weights, and a mask of who is kept: people with weight 0 are left out.
 
-    Weights are 1 on average, so that their unit changes nothing. Without any, people are as they were.
+    Weights are scaled to mean 1, so their unit has no effect. Without weights, people stay as they are.
     """
     n_people = len(people.labels)
     everybody = np.ones(n_people, dtype=np.bool_)
@@ -33,7 +33,10 @@ def weighed(people: People, sample_weight: Any, class_weight: Any, classes: Any)
 
 
 def as_they_weigh(people: People, sample_weight: Any) -> tuple[People, Flags]:
-    """Return people with weights that are 1 on average over more people than these, and who weighs any."""
+    """Return people with weights as given, and a mask of who is kept: people with weight 0 are left out.
+
+    The weights have mean 1 over all pieces of the data, of which these people are one.
+    """
     if sample_weight is None:
         return people, np.ones(len(people.labels), dtype=np.bool_)
     weights = check_weights(sample_weight, len(people.labels))
@@ -43,7 +46,7 @@ def as_they_weigh(people: People, sample_weight: Any) -> tuple[People, Flags]:
 
 
 def _costs(class_weight: Any, labels: list[Any], people: Any) -> Floats:
-    """Return what an error about each label costs; 'balanced' makes all labels cost as much in all."""
+    """Return the cost of an error about each label; 'balanced' gives all labels the same total cost."""
     if class_weight is None:
         return np.ones(len(labels))
     if not isinstance(class_weight, dict):

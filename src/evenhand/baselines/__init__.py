@@ -1,4 +1,4 @@
-"""The methods that the paper compares with, LR, Rawlsian, LFR and ALFR, and three from other libraries."""
+"""Baselines: the paper's four methods (LR, Rawlsian, LFR and ALFR), and three from other libraries."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""ALFR's four networks, their losses and gradients, and one alternating update on a batch."""
+"""ALFR's four networks, their losses and gradients, and the alternating update on a batch."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from evenhand.network import Array, Network, backward, forward, input_gradient, 
 
 
 class Weights(NamedTuple):
-    """What the encoder minimises: classifier · L_y + reconstruction · L_x − adversary · L_s."""
+    """The weights of the encoder's loss: classifier · L_y + reconstruction · L_x − adversary · L_s."""
 
     classifier: float
     reconstruction: float
@@ -21,7 +21,7 @@ class Weights(NamedTuple):
 
 
 class Batch(NamedTuple):
-    """People's rows, and their labels and groups one-hot."""
+    """The rows of some people, with their labels and groups one-hot."""
 
     rows: Array
     labels: Array
@@ -29,7 +29,7 @@ class Batch(NamedTuple):
 
 
 class Players(NamedTuple):
-    """The four networks, or the gradient by their parameters."""
+    """The four networks, or the gradient with respect to their parameters."""
 
     encoder: Network
     classifier: Network
@@ -45,7 +45,7 @@ def start_players(
     n_groups: int,
     rng: np.random.Generator,
 ) -> Players:
-    """Draw the networks; the decoder also sees the group, so that the representation need not hold it."""
+    """Draw the networks. The decoder also sees the group, so the representation need not contain it."""
     return Players(
         start(n_features, n_hidden, n_representation, rng),
         start(n_representation, n_hidden, n_labels, rng),
@@ -57,15 +57,15 @@ def start_players(
 def represent(encoder: Network, rows: Any, *, bounded: bool = True) -> tuple[Array, Array]:
     """Return the encoder's hidden layer and the representation, the tanh of its output.
 
-    Not bounded, it is the output itself, and may grow without end: the larger it is, the more a wrong
-    adversary loses.
+    If not `bounded`, the representation is the output itself, and can grow without limit: the larger it is,
+    the more the adversary loses when it is wrong.
     """
     hidden, output = forward(encoder, rows)
     return hidden, np.tanh(output) if bounded else output
 
 
 def adversary_gradient(adversary: Network, representation: Array, groups: Array) -> tuple[float, Network]:
-    """Return L_s, the mean cross-entropy of the guessed groups, and its gradient by the adversary."""
+    """Return L_s, the mean cross-entropy of the predicted groups, and its gradient for the adversary."""
     hidden, logits = forward(adversary, representation)
     loss, logits_gradient = cross_entropy(logits, groups)
     return loss, backward(adversary, representation, hidden, logits_gradient)
@@ -80,9 +80,9 @@ def encoder_gradient(
     *,
     bounded: bool = True,
 ) -> tuple[float, Players]:
-    """Return what the encoder, classifier and decoder minimise, and its gradient by each of them.
+    """Return the loss that the encoder, classifier and decoder minimise, and its gradient for each of them.
 
-    Without reconstruction the decoder's gradient is empty; the adversary's always is: it plays against them.
+    The decoder's gradient is empty without reconstruction. That of the adversary, their opponent, always is.
     """
     encoder, classifier, decoder, adversary = players
     classifier_hidden, logits = forward(classifier, representation)
@@ -111,7 +111,7 @@ def encoder_gradient(
 
 
 def cross_entropy(logits: Array, wanted: Array, weight: float = 1.0) -> tuple[float, Array]:
-    """Return weight · the mean cross-entropy of rows, and its gradient by the logits.
+    """Return weight · the mean cross-entropy of rows, and its gradient with respect to the logits.
 
     >>> cross_entropy(np.array([[0.0, 0.0]]), np.array([[1.0, 0.0]]))
     (0.6931471805599453, array([[-0.5,  0.5]]))
@@ -129,7 +129,7 @@ EMPTY = Network(*(np.zeros(0, dtype=np.float32),) * 4)
 
 
 class Adam:
-    """Networks whose parameters lie in one flat vector of single precision, moved by Adam in one pass."""
+    """Networks with all parameters in one flat float32 vector, which Adam updates in one pass."""
 
     def __init__(self, networks: tuple[Network, ...], learning_rate: float) -> None:
         self.flat = np.concatenate([part.ravel() for net in networks for part in net]).astype(np.float32)
@@ -147,7 +147,7 @@ class Adam:
             self.networks.append(Network(*parts))
 
     def step(self, *gradients: Network) -> None:
-        """Move the networks, in place, against their gradients."""
+        """Update the networks in place, against their gradients."""
         np.concatenate([part.ravel() for net in gradients for part in net], out=self.gradient)
         self.n_steps += 1
         rate = self.learning_rate * math.sqrt(1 - 0.999**self.n_steps) / (1 - 0.9**self.n_steps)
@@ -165,7 +165,7 @@ def _adam(flat: Any, gradient: Any, first: Any, second: Any, rate: np.float32) -
 
 
 class Game:
-    """The alternating training: the adversary learns from every batch, the others from every n-th."""
+    """The alternating training: the adversary learns from every batch, the others from every n-th batch."""
 
     def __init__(
         self,
@@ -187,7 +187,7 @@ class Game:
         self.players = Players(*self.makers.networks, *self.breaker.networks)
 
     def play(self, batch: Batch) -> None:
-        """Update the adversary, and the others if it is their turn."""
+        """Update the adversary, and the other networks if it is their turn."""
         self.n_batches += 1
         others_turn = not self.weights.adversary or self.n_batches % self.adversary_steps == 0
         hidden, representation = represent(self.players.encoder, batch.rows, bounded=self.bounded)
@@ -207,5 +207,5 @@ class Game:
 
 
 def one_hot(codes: Codes, n_columns: int) -> Array:
-    """Return whole numbers as rows of zeros with a single one."""
+    """Return codes as one-hot rows."""
     return np.eye(n_columns, dtype=np.float32)[codes]

@@ -1,4 +1,4 @@
-"""What every baseline shares: input checks, predictions by group, checkpoints, the warning of a collapse."""
+"""The base class of all baselines: input checks, predictions by group, checkpoints, collapse warnings."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from evenhand.metrics.collapse import CollapseWarning, one_decision
 from evenhand.wording import listed
 
 Callback = Callable[[int, Any], bool | None] | None
-VARIANTS = ("literature", "authors")  # as the method was published, or as Hu and Rangwala's code has it
+VARIANTS = ("literature", "authors")  # as originally published, or as in the code of Hu and Rangwala
 
 
 class Baseline(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """A classifier whose probabilities may depend on the person's group.
 
-    A subclass writes `fit` and `_probabilities`, and says through the two flags below what it can do.
+    Subclasses implement `fit` and `_probabilities`, and set the two flags below.
     """
 
     _two_labels_only = False
@@ -38,11 +38,11 @@ class Baseline(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     @property
     def n_iter_(self) -> int:
-        """`n_steps_` by the name that scikit-learn expects beside `max_iter`."""
+        """`n_steps_`, under the name that scikit-learn expects next to `max_iter`."""
         return int(self.n_steps_)
 
     def fit(self, X: Any, y: Any, *, sensitive_features: Any = None, callback: Callback = None) -> Self:
-        """Learn from people, their labels and their groups.
+        """Train on people, their labels and their groups.
 
         Parameters
         ----------
@@ -51,18 +51,19 @@ class Baseline(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         y : array of shape (people,)
             The labels.
         sensitive_features : array or DataFrame, optional
-            Each person's group; None is one group for everybody.
+            Each person's group; with None, everybody is in one group.
         callback : callable, optional
-            `callback(step, model)` is called every `checkpoint_every` steps and at the end; True stops.
+            Called as `callback(step, model)` every `checkpoint_every` steps and at the end; it may return
+            True to stop early.
         """
         raise NotImplementedError
 
     def _probabilities(self, X: Any, codes: Codes) -> Floats:
-        """Return the probability of every action for checked rows, each as a member of the given group."""
+        """Return every action's probability for checked rows, each as a member of the given group."""
         raise NotImplementedError
 
     def predict_proba(self, X: Any, *, sensitive_features: Any = None) -> Floats:
-        """Return each person's probability of every action, (people, actions), in the order of `classes_`."""
+        """Return each person's action probabilities, (people, actions), in the order of `classes_`."""
         X = self._rows(X)
         return self._probabilities(X, self._codes(sensitive_features, X.shape[0]))
 
@@ -77,7 +78,7 @@ class Baseline(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return float(accuracy_score(as_pandas(y), predicted, sample_weight=sample_weight))
 
     def probabilities_by_group(self, X: Any) -> Floats:
-        """Return each person's probabilities as a member of every group, (people, groups, actions)."""
+        """Return each person's action probabilities as a member of every group: (people, groups, actions)."""
         X = self._rows(X)
         n_people, n_groups = X.shape[0], len(self.groups_)
         if not self._uses_group:
@@ -87,8 +88,8 @@ class Baseline(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return np.stack(every, axis=1)
 
     def _admit(self, X: Any, y: Any, sensitive_features: Any) -> tuple[Any, Codes, Codes]:
-        """Check the arguments of `fit`; return rows, labels and groups, the last two as whole numbers."""
-        # A fit that fails must not leave an earlier model with new labels.
+        """Check the arguments of `fit`; return rows, labels and groups, the last two as codes."""
+        # If this fit fails, the earlier model must not remain with new labels.
         self.__dict__.pop("n_steps_", None)
         X, y = validate_data(self, as_pandas(X), as_pandas(y), accept_sparse="csr", dtype=np.float64)
         check_classification_targets(y)
@@ -116,11 +117,11 @@ class Baseline(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 "Got no sensitive_features, but expected each person's group: fit saw "
                 f"{listed(self.groups_)}, and the prediction depends on it."
             )
-        columns = getattr(self, "sensitive_names_", None)  # older model files have none
+        columns = getattr(self, "sensitive_names_", None)  # absent in older model files
         return codes_of(sensitive_features, n_people, self.groups_, columns)
 
     def _warn_if_collapsed(self, probabilities: Floats, weight: str) -> None:
-        """Warn if every decision is the same, naming the weight that is the most likely cause."""
+        """Warn if everybody gets the same decision, and name the weight that is the most likely cause."""
         action = one_decision(probabilities)
         if action is not None:
             fairness = getattr(self, weight)
@@ -134,7 +135,7 @@ class Baseline(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             )
 
     def __sklearn_tags__(self) -> Tags:
-        """Tell scikit-learn that sparse rows are allowed, and whether more than two labels are."""
+        """Tell scikit-learn that sparse rows are accepted, and whether more than two labels are."""
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         tags.classifier_tags.multi_class = not self._two_labels_only
@@ -142,12 +143,12 @@ class Baseline(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
 
 def wants_to_stop(callback: Callback, step: int, model: Any) -> bool:
-    """Call the checkpoint callback, if there is one; True ends the training."""
+    """Call the callback, if there is one; return whether to stop training."""
     return callback is not None and bool(callback(step, model))
 
 
 def two_columns(positive: Floats) -> Floats:
-    """Return the probabilities of both actions from that of the second.
+    """Return the probabilities of both actions, given that of the second.
 
     >>> two_columns(np.array([0.25]))
     array([[0.75, 0.25]])
@@ -156,6 +157,6 @@ def two_columns(positive: Floats) -> Floats:
 
 
 def dense(X: Any) -> Floats:
-    """Return rows as an ordinary array."""
+    """Return rows as a dense array."""
     rows: Floats = X if isinstance(X, np.ndarray) else X.toarray()
     return rows

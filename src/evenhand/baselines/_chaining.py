@@ -1,4 +1,4 @@
-"""Numba kernels of the Rawlsian method: interval chaining, and the rounds with rank-one updates."""
+"""Numba kernels of the Rawlsian method: interval chaining, and rounds with rank-one updates."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from evenhand.jit import jit
 
 @jit(error_model="python")
 def chain_length(order: Codes, lower: Floats, upper: Floats, n_left: int) -> int:
-    """Return how many of the first `n_left`, ordered by falling upper end, are linked to the first."""
+    """Return how many of the first `n_left` intervals, sorted by descending upper end, form the top chain."""
     floor = lower[order[0]]
     length = 1
     while length < n_left and upper[order[length]] >= floor:
@@ -23,7 +23,7 @@ def chain_length(order: Codes, lower: Floats, upper: Floats, n_left: int) -> int
 
 @jit(error_model="python")
 def choose_from_chains(lower: Floats, upper: Floats, draws: Floats) -> Codes:
-    """Return one position per draw, each uniform within the top chain of those not yet chosen.
+    """Return one index per draw, uniform over the top chain of those not yet chosen.
 
     >>> choose_from_chains(np.array([0.0, 0.4, 5.0]), np.array([0.5, 0.9, 6.0]), np.array([0.9, 0.9, 0.9]))
     array([2, 0, 1])
@@ -45,7 +45,7 @@ def play_rounds(
     rows: Floats, rewards: Floats, presented: Codes, draws: Floats, start: int, stop: int, penalty: float,
     delta: float, coef: Floats, inverse: Floats, selected: Codes,
 ) -> None:  # fmt: skip
-    """Play rounds start … stop; change the arms' estimates `coef`, V⁻¹ in `inverse`, and `selected`."""
+    """Play the rounds from `start` to `stop` − 1, and update `coef`, V⁻¹ in `inverse`, and `selected`."""
     n_groups, n_features = coef.shape
     images = np.empty((n_groups, n_features))
     squares = np.empty(n_groups)
@@ -57,7 +57,7 @@ def play_rounds(
             images[arm] = 0
             estimate = 0.0
             for i in range(n_features):
-                if x[i] != 0:  # one-hot rows are mostly zeros
+                if x[i] != 0:  # one-hot rows are mostly zero
                     estimate += x[i] * coef[arm, i]
                     for j in range(n_features):
                         images[arm, j] += x[i] * inverse[arm, i, j]
@@ -74,7 +74,7 @@ def play_rounds(
 
 @jit(error_model="python")
 def _learn(x: Floats, reward: float, image: Floats, square: float, coef: Floats, inverse: Floats) -> None:
-    """Add one person to an arm by Sherman and Morrison's formula; image is V⁻¹x, square is xᵀV⁻¹x."""
+    """Add one person to an arm by the Sherman–Morrison formula; image is V⁻¹x, square is xᵀV⁻¹x."""
     surprise = reward
     for i in range(len(x)):
         surprise -= x[i] * coef[i]

@@ -1,11 +1,11 @@
 """LFR's objective and its exact gradient: prototypes, soft assignments and the three losses.
 
-Nothing of the size (people, features) is ever made. With P = XVᵀ and the prototypes' Gram matrix G = VVᵀ,
+No array of shape (people, features) is ever created. With P = XVᵀ and the prototypes' Gram matrix G = VVᵀ,
 
     ‖x − Σ_k m_k v_k‖² = ‖x‖² − 2 m·p + mᵀGm,
 
 and in d(x, v) = Σ_i α_i (x_i − v_i)² the part Σ_i α_i x_i² is the same for every prototype, so the softmax
-can do without it. An evaluation costs one product with X and one with its transpose, both cheap where X is
+does not need it. An evaluation costs one product with X and one with its transpose; both are cheap if X is
 sparse.
 """
 
@@ -31,7 +31,7 @@ class Prototypes(NamedTuple):
 
 
 class Losses(NamedTuple):
-    """L_x, L_y and L_z before their weights."""
+    """L_x, L_y and L_z, without their weights."""
 
     reconstruction: float
     classifier: float
@@ -39,7 +39,7 @@ class Losses(NamedTuple):
 
 
 class People(NamedTuple):
-    """The training people, sorted by group: rows, their squared lengths, labels, one of each per group."""
+    """The training people by group: for each group, its rows, their squared lengths, and its labels."""
 
     rows: list[Any]
     lengths: list[Floats]
@@ -47,7 +47,7 @@ class People(NamedTuple):
 
     @classmethod
     def gather(cls, X: Any, labels: Codes, codes: Codes) -> People:
-        """Split people by group; rows with few nonzeros become sparse, and so quicker to multiply."""
+        """Split people by group. Rows with few nonzeros become sparse, which makes products faster."""
         if not sparse.issparse(X) and np.count_nonzero(X) < X.size / 3:
             X = sparse.csr_array(X)
         own = [np.flatnonzero(codes == code) for code in range(codes.max() + 1)]
@@ -59,7 +59,7 @@ class People(NamedTuple):
 def assign(X: Any, place: Floats, scale: Floats | None) -> Floats:
     """Return M, (people, prototypes): the softmax of minus the distance.
 
-    `scale` is one group's α in Σ α(x − v)²; None means the plain, unsquared Euclidean distance.
+    `scale` is one group's α in Σ α(x − v)²; None means the Euclidean distance, not squared.
 
     >>> assign(np.array([[0.0], [1.0]]), np.array([[0.0], [1.0]]), np.array([1.0])).round(2)
     array([[0.73, 0.27],
@@ -74,8 +74,9 @@ def objective(
 ) -> tuple[float, Prototypes, Losses]:
     """Return the weighted sum of the losses, its gradient, and the losses.
 
-    `weighted` distances are Zemel's, squared with α for each group; else they are Euclidean, and α is left
-    alone. `smoothing` rounds the corner of L_z: |u| becomes √(u² + smoothing²) − smoothing.
+    If `weighted`, distances are those of Zemel et al., squared with one α per group; otherwise they are
+    Euclidean, and α is not used. `smoothing` rounds the corner of L_z: |u| becomes √(u² + smoothing²) −
+    smoothing.
     """
     label, place, scale = parameters
     gradient = Prototypes(np.zeros_like(label), np.zeros_like(place), np.zeros_like(scale))
@@ -124,7 +125,7 @@ def squared_lengths(X: Any) -> Floats:
 
 
 class _Assigned(NamedTuple):
-    """M; the products of rows with v and, where there is one, with αv; and 1 / 2d of Euclidean distances."""
+    """M; the products of rows with v and, if weighted, with αv; and 1 / 2d for Euclidean distances."""
 
     M: Floats
     products: Floats
@@ -148,7 +149,7 @@ def _assign(X: Any, lengths: Floats | None, place: Floats, scale: Floats | None)
 
 
 def _parity(means: Floats, smoothing: float) -> tuple[float, Floats]:
-    """Return L_z from each group's mean assignment, and its derivative: the mean over pairs of groups."""
+    """Return L_z, the mean over pairs of groups, from each group's mean assignment, and its derivative."""
     n_groups = len(means)
     pairs = max(n_groups * (n_groups - 1) // 2, 1)
     differences = means[:, None] - means[None]
@@ -158,7 +159,7 @@ def _parity(means: Floats, smoothing: float) -> tuple[float, Floats]:
 
 
 def _softmax(logits: Floats) -> Floats:
-    """Turn logits into probabilities, in place: `network.softmax`, several times as quick on narrow rows."""
+    """Turn logits into probabilities in place. On narrow rows, it is several times faster than `softmax`."""
     _subtract_largest(logits)
     np.exp(logits, out=logits)
     _divide_by_sum(logits)
@@ -192,10 +193,10 @@ def _pull(
     M: Floats, residuals: Floats, slopes: Floats, label: Floats, parity: Floats, reconstruction: float,
     halved: Floats, out: Floats, norms: Floats,
 ) -> None:  # fmt: skip
-    """Write the gradient by the products into `out`, and by the prototypes' squared lengths into `norms`.
+    """Write the gradient for the products to `out`; add that for the prototypes' squared lengths to `norms`.
 
-    Its half through the reconstruction comes first, its half through the softmax last; where `out` has only
-    one half, both are in it.
+    The part through the reconstruction comes first in `out`, the part through the softmax last. If `out` has
+    room for only one part, it gets their sum.
     """
     n_people, k_all = M.shape
     pull = np.empty(k_all)

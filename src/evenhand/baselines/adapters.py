@@ -1,4 +1,4 @@
-"""Methods of fairlearn and OxonFair behind the interface of the other baselines."""
+"""Methods of fairlearn and OxonFair, with the interface of the other baselines."""
 
 from __future__ import annotations
 
@@ -16,39 +16,39 @@ from evenhand.metrics.bootstrap import generator
 
 
 class Randomised(Baseline):
-    """A classifier whose probabilities are chances: its guarantee holds for decisions drawn by them."""
+    """A randomised classifier: its guarantee holds for decisions drawn with its probabilities."""
 
     _two_labels_only = True
 
     def sample_actions(self, X: Any, *, sensitive_features: Any = None, random_state: Any = None) -> Array:
-        """Draw each person's action, as the method was published."""
+        """Draw each person's action, as in the published method."""
         positive = self.predict_proba(X, sensitive_features=sensitive_features)[:, 1]
         drawn = generator(random_state).random(len(positive)) < positive
         return np.asarray(self.classes_[drawn.astype(np.int64)])
 
     def draws_differ(self, X: Any, *, sensitive_features: Any = None) -> float:
-        """Return the share of people whose decision would differ between two draws, on average."""
+        """Return the expected share of people whose decision differs between two draws."""
         positive = self.predict_proba(X, sensitive_features=sensitive_features)[:, 1]
         return float(np.mean(2 * positive * (1 - positive)))
 
 
 class ExponentiatedGradientClassifier(Randomised):
-    """fairlearn's reductions (Agarwal et al. 2018) under demographic parity: a random mixture of classifiers.
+    """fairlearn's reductions (Agarwal et al. 2018) with demographic parity: a random mixture of classifiers.
 
-    The mixture doesn't see the group, so given the features no decision depends on it. The guarantee holds
-    for decisions drawn from the mixture (`sample_actions`). `predict` takes the mixture's majority instead,
-    so that a person always gets the same decision; its discrimination can exceed the bound.
+    The mixture doesn't see the group, so given the features, no decision depends on it. The guarantee holds
+    for decisions drawn from the mixture (`sample_actions`). `predict` returns the decision of the mixture's
+    majority, so a person always gets the same one; its discrimination can exceed the bound.
 
     Parameters
     ----------
     estimator : classifier, optional
-        A scikit-learn classifier that takes sample weights; LogisticRegression(max_iter=500) by default.
+        A scikit-learn classifier that accepts sample weights; LogisticRegression(max_iter=500) by default.
     difference_bound : float
-        How far a group's positive rate may be from everybody's.
+        The largest difference between a group's positive rate and that of everybody.
     eps : float
-        How closely the reductions' game is solved.
+        fairlearn's `eps`: how accurately the game is solved.
     max_iter : int
-        The largest number of rounds. A round is a step; the callback is called once, at the end.
+        The largest number of rounds. A round is a step. The callback is called once, at the end.
 
     Examples
     --------
@@ -71,7 +71,7 @@ class ExponentiatedGradientClassifier(Randomised):
         return False
 
     def fit(self, X: Any, y: Any, *, sensitive_features: Any = None, callback: Callback = None) -> Self:
-        """Run fairlearn's ExponentiatedGradient, kept as `mitigator_`."""
+        """Run fairlearn's ExponentiatedGradient, and keep it as `mitigator_`."""
         bound = number("difference_bound", self.difference_bound, low=0, open_low=True)
         eps, max_iter = number("eps", self.eps, low=0, open_low=True), integer("max_iter", self.max_iter)
         X, labels, codes = self._admit(X, y, sensitive_features)
@@ -83,7 +83,7 @@ class ExponentiatedGradientClassifier(Randomised):
         base = _or_logistic(self.estimator)
         self.mitigator_ = ExponentiatedGradient(base, parity, eps=eps, max_iter=max_iter)
         with warnings.catch_warnings():
-            # fairlearn's own use of pandas, which nobody outside fairlearn can change
+            # caused by fairlearn's own use of pandas
             warnings.simplefilter("ignore", DeprecationWarning)
             self.mitigator_.fit(dense(X), labels, sensitive_features=codes)
         self.n_steps_ = int(self.mitigator_.last_iter_) + 1
@@ -99,10 +99,10 @@ class ExponentiatedGradientClassifier(Randomised):
 
 
 class ThresholdOptimizerClassifier(Randomised):
-    """fairlearn's post-processing (Hardt et al. 2016) under demographic parity: thresholds for each group.
+    """fairlearn's post-processing (Hardt et al. 2016) with demographic parity: thresholds for each group.
 
-    Where no two thresholds meet the bound, decisions between them are drawn (`sample_actions`); `predict`
-    takes the likelier one. Decisions depend on the group by design.
+    A group can have two thresholds. Decisions between them are random (`sample_actions`); `predict` returns
+    the more probable one. Decisions depend on the group by design.
 
     Parameters
     ----------
@@ -128,7 +128,7 @@ class ThresholdOptimizerClassifier(Randomised):
         self.difference_bound = difference_bound
 
     def fit(self, X: Any, y: Any, *, sensitive_features: Any = None, callback: Callback = None) -> Self:
-        """Fit the estimator, kept as `estimator_`, then fairlearn's ThresholdOptimizer, `optimizer_`."""
+        """Fit the estimator (`estimator_`), then fairlearn's ThresholdOptimizer (`optimizer_`)."""
         bound = number("difference_bound", self.difference_bound, low=0)
         X, labels, codes = self._admit(X, y, sensitive_features)
         self.estimator_ = _or_logistic(self.estimator).fit(X, labels)
@@ -152,18 +152,18 @@ class ThresholdOptimizerClassifier(Randomised):
 
 
 class OxonFairClassifier(Baseline):
-    """OxonFair (Delaney et al. 2024): one threshold per group, the most accurate within a parity bound.
+    """OxonFair (Delaney et al. 2024): one threshold per group, chosen for accuracy within a parity bound.
 
     Decisions depend on the group by design: two people who differ only in their group can get different
-    decisions. The thresholds are found on the training part. A probability is OxonFair's normalised score:
-    above 0.5 where the threshold is passed.
+    decisions. The thresholds are chosen on the training data. A probability is OxonFair's normalised score:
+    it is above 0.5 if the threshold is exceeded.
 
     Parameters
     ----------
     estimator : classifier, optional
         A scikit-learn classifier with `predict_proba`; LogisticRegression(max_iter=500) by default.
     difference_bound : float
-        The largest mean difference between the groups' positive rates.
+        The largest accepted mean difference between the groups' positive rates.
 
     Notes
     -----
@@ -184,7 +184,7 @@ class OxonFairClassifier(Baseline):
         self.difference_bound = difference_bound
 
     def fit(self, X: Any, y: Any, *, sensitive_features: Any = None, callback: Callback = None) -> Self:
-        """Fit the estimator, kept as `estimator_`, then OxonFair's `offsets_`, one per group."""
+        """Fit the estimator (`estimator_`), then OxonFair's `offsets_`, one per group."""
         bound = number("difference_bound", self.difference_bound, low=0)
         X, labels, codes = self._admit(X, y, sensitive_features)
         self.estimator_ = _or_logistic(self.estimator).fit(X, labels)

@@ -17,39 +17,40 @@ from evenhand.network import Network, forward, softmax
 
 
 class ALFR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Baseline):  # type: ignore[misc]
-    """A representation from which an adversary can't tell the group.
+    """A classifier on a representation from which an adversary can't predict the group.
 
-    An encoder makes the representation. From it, a classifier predicts the label, an adversary the group, and
-    a decoder, which also sees the group, the features. On each batch the adversary takes a step of Adam that
-    lowers L_s; the others then take one that lowers
+    An encoder computes the representation. From it, a classifier predicts the label, an adversary predicts
+    the group, and a decoder, which also sees the group, predicts the features. On each batch, the adversary
+    takes a step of Adam that lowers L_s. Then the other networks take a step that lowers
     classifier_weight · L_y + reconstruction_weight · L_x − adversary_weight · L_s. L_y and L_s are mean
-    cross-entropies, L_x is the mean squared error; every network has one hidden layer.
+    cross-entropies, and L_x is the mean squared error. Every network has one hidden layer.
 
     The representation is the tanh of the encoder's output. The encoder doesn't see the group, so given the
-    features the decision does not depend on it.
+    features, the decision does not depend on it.
 
     Parameters
     ----------
     n_representation, n_hidden : int
         The width of the representation, and of every network's hidden layer.
     classifier_weight, reconstruction_weight, adversary_weight : float
-        The weights of the three losses. With reconstruction_weight 0, as in the paper, there is no decoder.
+        The weights of the three losses. With reconstruction_weight 0, as in the paper, the decoder is unused.
     variant : {'literature', 'authors'}
         'authors' follows the code of Hu and Rangwala (2020): the representation is the encoder's output
-        without a tanh, the adversary moves after the others and sees the representation that they have made,
-        and batches come in the rows' order.
+        without the tanh; the adversary moves after the other networks and sees their new representation; and
+        batches follow the order of the rows.
     adversary_steps : int
-        How many batches the adversary learns from for each batch of the others. One, as published, is often
-        too few: the representation then stays ahead of its adversary, and keeps what another adversary,
-        trained afterwards, would find. Three to five, with a larger adversary_weight, remove far more.
+        The number of batches that the adversary learns from for each batch of the others. One, as published,
+        is often too few: the adversary can't keep up, and the representation still reveals the group to
+        another adversary that is trained afterwards. Three to five, with a larger adversary_weight, remove
+        far more.
     epochs, batch_size : int
-        How often everybody is seen, and how many at a time. A batch is a step.
+        The number of passes over the training data, and of people per batch. A batch is a step.
     learning_rate : float
         Adam's learning rate.
     checkpoint_every : int
         Steps between two calls of the callback.
     random_state : int, RandomState or None
-        Draws the first parameters and the order of people.
+        Draws the initial parameters and the order of people.
 
     Attributes
     ----------
@@ -149,7 +150,7 @@ class ALFR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Baseline):  # type
         return self
 
     def transform(self, X: Any, *, sensitive_features: Any = None) -> Floats:
-        """Return the representation, (people, n_representation); `sensitive_features` are not needed."""
+        """Return the representation, (people, n_representation); `sensitive_features` is ignored."""
         return self._represent(self._rows(X))
 
     def fit_transform(self, X: Any, y: Any, *, sensitive_features: Any = None) -> Floats:
@@ -172,6 +173,6 @@ class ALFR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Baseline):  # type
                 yield Batch(dense(rows), labels, groups)
 
     def _keep(self, players: Players) -> None:
-        """Copy the networks that predict, in double precision: they must not move with the training."""
+        """Copy the networks that predict, in double precision, so that training doesn't change them."""
         self.encoder_ = Network(*(part.astype(np.float64) for part in players.encoder))
         self.classifier_ = Network(*(part.astype(np.float64) for part in players.classifier))

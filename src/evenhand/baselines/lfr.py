@@ -16,20 +16,20 @@ from evenhand.baselines._prototypes import Losses, People, Prototypes, assign, o
 from evenhand.checks import integer, number, one_of
 from evenhand.metrics.bootstrap import generator
 
-# L_z has a corner exactly where the groups are even, and L-BFGS stops there, far from the minimum. So the
-# corner is rounded, first widely, then hardly at all; benchmarks/lfr.py shows what that is worth.
+# L_z has a corner exactly where the groups are equal, and L-BFGS gets stuck there, far from the minimum. The
+# corner is therefore rounded, first a lot, then hardly at all; benchmarks/lfr.py measures the effect.
 SMOOTHINGS = (0.1, 0.001)
 
 
 class LFR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Baseline):  # type: ignore[misc]
-    """Prototypes to which people of all groups are assigned equally often.
+    """A classifier on prototypes to which people of all groups are assigned equally often.
 
-    Person x of group s belongs to prototype k with probability M_k = softmax(−d(x, v_k, α_s)). From M come
-    the reconstruction x̂ = Σ M_k v_k and the guess ŷ = Σ M_k w_k. L-BFGS-B minimises
+    Person x of group s belongs to prototype k with probability M_k = softmax(−d(x, v_k, α_s)). M gives the
+    reconstruction x̂ = Σ M_k v_k and the prediction ŷ = Σ M_k w_k. L-BFGS-B minimises
     A_x·L_x + A_y·L_y + A_z·L_z over v, w in [0, 1] and α ≥ 0, with the exact gradient:
 
-    - L_x, the mean over people of ‖x − x̂‖², summed over features;
-    - L_y, the mean over people of the cross-entropy of ŷ;
+    - L_x is the mean over people of ‖x − x̂‖², summed over features;
+    - L_y is the mean over people of the cross-entropy of ŷ;
     - L_z = Σ_k |mean of M_k in one group − in the other|; with more groups, the mean over their pairs.
 
     Parameters
@@ -39,38 +39,39 @@ class LFR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Baseline):  # type:
     reconstruction_weight, classifier_weight, parity_weight : float
         A_x, A_y and A_z.
     variant : {'literature', 'authors'}
-        'literature' averages L_x and L_y over people, as Zemel et al. do. 'authors' adds them up, as the code
-        of Hu and Rangwala (2020) does, so that A_z weighs as much less as there are people. Its prototypes
-        and α start uniformly in [0, 1], and α may become negative.
+        'literature' averages L_x and L_y over people, like Zemel et al. 'authors' sums them, like the code of
+        Hu and Rangwala (2020): with n people, A_z then has n times less influence. Its prototypes and α are
+        initialised uniformly in [0, 1], and α may become negative.
     distance : {'weighted', 'euclidean'}
-        'weighted' is Zemel's Σ_i α_i (x_i − v_i)², α learned for each group: predictions depend on the group.
-        'euclidean' is the unsquared distance that AIF360 uses: no α, no dependence on the group.
+        'weighted' is Σ_i α_i (x_i − v_i)², as in Zemel et al. Each group learns its own α, so predictions
+        depend on the group. 'euclidean' is the distance of AIF360, not squared. It has no α, so predictions
+        do not depend on the group.
     max_iter : int
         The largest number of iterations of L-BFGS-B. An iteration is a step.
     tol : float
-        The largest projected gradient that counts as converged.
+        L-BFGS-B stops if no component of the projected gradient is larger.
     checkpoint_every : int
-        Iterations between two calls of the callback.
+        The number of iterations between two calls of the callback.
     random_state : int, RandomState or None
-        Draws the people at which the prototypes start, and the first w.
+        Draws the people near whom the prototypes start, and the initial w.
 
     Attributes
     ----------
     prototypes_ : Prototypes
-        `label` w, `place` v and `scale` α.
+        w as `label`, v as `place`, and α as `scale`.
     losses_ : Losses
-        L_x, L_y and L_z at the end, before their weights; L_x and L_y are sums for 'authors'.
+        L_x, L_y and L_z at the end, without their weights; for 'authors', L_x and L_y are sums.
     objective_ : float
-        Their weighted sum.
+        The weighted sum of the losses.
 
     Notes
     -----
-    Only two labels, as in the original. AIF360's objectives are this one with 'euclidean' and other weights:
-    its means also run over features (A_x / features) and over prototypes (A_z / prototypes); its older class
-    adds the two groups' mean errors instead of taking the mean over people.
+    There can be only two labels, as in the original. AIF360's objectives are the same with 'euclidean' and
+    other weights: it also averages over features (A_x / features) and over prototypes (A_z / prototypes). Its
+    older class adds the mean errors of the two groups instead of averaging over people.
 
-    L_z has a corner where the groups are equal, at which L-BFGS gets stuck. It is rounded in training, in two
-    stages of half of the iterations each, but never in `losses_`.
+    L_z has a corner where the groups are equal, and L-BFGS gets stuck there. In training, the corner is
+    rounded, in two stages of half of the iterations each. `losses_` uses the exact L_z.
 
     Examples
     --------
@@ -165,7 +166,7 @@ class LFR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Baseline):  # type:
         return fitted.transform(X, sensitive_features=sensitive_features)
 
     def reconstruct(self, X: Any, *, sensitive_features: Any = None) -> Floats:
-        """Return x̂, the reconstruction of each person's features from the prototypes."""
+        """Return x̂, each person's features reconstructed from the prototypes."""
         representation = self.transform(X, sensitive_features=sensitive_features)
         return np.asarray(np.asarray(representation) @ self.prototypes_.place)
 
@@ -176,7 +177,7 @@ class LFR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Baseline):  # type:
             return Prototypes(*(rng.uniform(0, 1, shape) for shape in shapes))
         drawn = rng.choice(n_people, self.n_prototypes, replace=n_people < self.n_prototypes)
         centre = np.asarray(X.mean(axis=0)).ravel()
-        # near the centre, so that nobody belongs to one prototype alone, and apart even if drawn twice
+        # near the centre, so that nobody belongs to one prototype only, and different even if drawn twice
         place = centre + (dense(X[drawn]) - centre) / 4 + 0.01 * rng.standard_normal((len(drawn), n_features))
         scale = np.full((len(self.groups_), n_features), 10 / n_features)
         return Prototypes(rng.uniform(0, 1, self.n_prototypes), place, scale)
@@ -203,7 +204,7 @@ def _descend(
     on_step: Callable[[Prototypes], bool],
     least_scale: float | None = 0.0,
 ) -> bool:
-    """Run L-BFGS-B, handing every iterate to `on_step`; return whether that asked to stop."""
+    """Run L-BFGS-B, and pass every iterate to `on_step`; return whether it stopped the training."""
     stopped = False
 
     def flat_objective(flat: Floats) -> tuple[float, Floats]:

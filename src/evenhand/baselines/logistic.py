@@ -1,4 +1,4 @@
-"""LR: scikit-learn's logistic regression behind the interface of the other methods."""
+"""LR: scikit-learn's logistic regression, with the interface of the other methods."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from evenhand.baselines._base import Baseline, Callback, wants_to_stop
 
 
 class LR(Baseline):
-    """Logistic regression, without any fairness: the yardstick for accuracy.
+    """Logistic regression without any fairness constraint: the reference for accuracy.
 
     Parameters
     ----------
     C : float
-        Inverse strength of the regularisation, as in scikit-learn.
+        The inverse of the regularisation strength, as in scikit-learn.
     aware : bool
-        Whether the person's group is a feature, with one column per group. If not, the decision can't change
-        with the group (flip rate 0), though other features can be proxies for it.
+        Whether the person's group is a feature, with one column per group. If not, decisions do not depend on
+        the group (the flip rate is 0), but other features can be proxies for it.
     max_iter : int
-        The largest number of iterations of L-BFGS. An iteration is a step; the callback is called once, at
+        The largest number of iterations of L-BFGS. An iteration is a step. The callback is called once, at
         the end.
 
     Examples
@@ -44,7 +44,7 @@ class LR(Baseline):
         return self.aware
 
     def fit(self, X: Any, y: Any, *, sensitive_features: Any = None, callback: Callback = None) -> Self:
-        """Fit scikit-learn's LogisticRegression, kept as `estimator_`; see `Baseline.fit`."""
+        """Fit scikit-learn's LogisticRegression (`estimator_`); see `Baseline.fit`."""
         X, labels, codes = self._admit(X, y, sensitive_features)
         self.estimator_ = LogisticRegression(C=self.C, max_iter=self.max_iter)
         self.estimator_.fit(self._features(X, codes), labels)

@@ -16,47 +16,47 @@ from evenhand.metrics.bootstrap import generator
 class Rawlsian(Baseline):
     """Interval chaining over one ridge regression per group.
 
-    A round presents one candidate per group. Each gets an interval: the ridge estimate of their own group's
-    arm, plus and minus w = √(xᵀV⁻¹x) · (√(d·log((1 + t/λ)/δ)) + √λ) in round t, where V = λI + Σxxᵀ sums over
-    the people of the group chosen so far. The intervals that overlap, directly or through others, with the
-    interval with the highest upper end are the top chain. One of them is chosen at random, their label (1 if
-    positive) is the reward, and only their group's arm learns.
+    Each round presents one candidate per group, who gets an interval: the ridge estimate of their own group's
+    arm, plus and minus w = √(xᵀV⁻¹x) · (√(d·log((1 + t/λ)/δ)) + √λ) in round t. V = λI + Σxxᵀ sums over the
+    people of the group chosen so far. The top chain consists of the interval with the highest upper end, and
+    of those that overlap with it, directly or through others. One of its candidates is chosen at random. The
+    reward is their label (1 if positive), and only their group's arm learns.
 
-    Each group's people come in a random order, which is drawn again when all have come. So every round has a
-    candidate from every group, and people of a smaller group come more often.
+    The people of each group are presented in a random order, which is drawn again after the last one. So
+    every round has a candidate from every group, and people from smaller groups are presented more often.
 
     Parameters
     ----------
     regularization : float
         λ, the ridge penalty.
     delta : float
-        δ in (0, 1]: the share of intervals that may miss; a smaller δ widens them.
+        δ in (0, 1]: the share of intervals that may miss. A smaller δ makes them wider.
     variant : {'literature', 'authors'}
-        'literature' is Joseph et al.'s algorithm, as above. 'authors' is what the code of Hu and Rangwala
-        (2020) does: it chooses somebody in each round and makes no use of it. Every candidate's label is
-        learned from, so that each arm is a ridge regression on the people of its group, who come in the rows'
-        order, again from the first when all have come. δ then only widens `intervals`.
+        'literature' is the algorithm of Joseph et al., as above. 'authors' follows the code of Hu and
+        Rangwala (2020), which ignores whom it chooses and learns from every candidate's label. Each arm is
+        then a ridge regression on the people of its group, in the order of the rows, repeated as often as
+        needed. δ only affects `intervals`.
     n_rounds : int, optional
-        The number of rounds; by default the number of people, and twice that for 'authors', whose two epochs
-        these are. A round is a step.
+        The number of rounds; by default the number of people, or twice that (two epochs) for 'authors'. A
+        round is a step.
     fit_intercept : bool
-        Whether to add a constant to the features (it is penalised like them).
+        Whether to add a constant feature, which is penalised like the others.
     checkpoint_every : int
-        Rounds between two calls of the callback.
+        The number of rounds between two calls of the callback.
     random_state : int, RandomState or None
-        Decides who is presented and who is chosen.
+        Draws who is presented and who is chosen.
 
     Attributes
     ----------
     coef_ : array of shape (groups, features)
-        The arms' ridge estimates, the constant last where there is one.
+        The arms' ridge estimates; with `fit_intercept`, the constant comes last.
     selected_ : array of shape (n_steps_,)
-        The row of the person chosen in each round; none for 'authors'.
+        The row of the person chosen in each round; empty for 'authors'.
 
     Notes
     -----
-    Only two labels: qualified and unqualified. `predict_proba` is the estimate of the
-    person's own group's arm, clipped to [0, 1]; the decision is positive above 0.5.
+    There can be only two labels: qualified and unqualified. `predict_proba` returns the estimate of the
+    person's own group's arm, clipped to [0, 1]. The decision is positive above 0.5.
 
     Examples
     --------
@@ -121,7 +121,7 @@ class Rawlsian(Baseline):
         return self
 
     def intervals(self, X: Any, *, sensitive_features: Any = None) -> tuple[Floats, Floats]:
-        """Return the lower and upper ends of each person's interval, as the next round would see them."""
+        """Return the lower and upper end of each person's interval, as in the next round."""
         X = self._rows(X)
         codes = self._codes(sensitive_features, X.shape[0])
         rows = self._contexts(X)
@@ -135,14 +135,14 @@ class Rawlsian(Baseline):
         return estimate - width, estimate + width
 
     def select(self, pool: Any, k: int, *, sensitive_features: Any = None, random_state: Any = None) -> Codes:
-        """Return the rows of k people of a pool, each drawn from the top chain of those not yet chosen.
+        """Choose k people of a pool, each drawn from the top chain of those left; return their rows.
 
         Parameters
         ----------
         pool : array of shape (people, features)
             The candidates.
         k : int
-            How many to choose.
+            The number of people to choose.
         sensitive_features : array, optional
             The candidates' groups.
         random_state : int, RandomState or None
@@ -172,7 +172,7 @@ class Rawlsian(Baseline):
 
 
 class _Sums:
-    """Everybody's part in each arm's ridge regression: V = λI + Σxxᵀ and Σxy."""
+    """The sums of each arm's ridge regression: V = λI + Σxxᵀ and Σxy."""
 
     def __init__(self, n_groups: int, n_features: int, penalty: float) -> None:
         self.precision = np.repeat(penalty * np.eye(n_features)[None], n_groups, axis=0)
@@ -190,7 +190,7 @@ class _Sums:
 def _line_up(codes: Codes, n_groups: int, n_rounds: int, rng: np.random.Generator | None) -> Codes:
     """Return who is presented in each round, (rounds, groups): each group's people in random order.
 
-    Without a generator they come in the order of their rows.
+    Without a generator, they are in the order of their rows.
     """
     presented = np.empty((n_rounds, n_groups), dtype=np.int64)
     for code in range(n_groups):

@@ -1,4 +1,4 @@
-"""Boosted trees for policies: CooperativeBoosting, and CooperativeEnsemble of trees and networks."""
+"""Policies of boosted trees: CooperativeBoosting, and CooperativeEnsemble, which adds networks."""
 
 from evenhand.boosting.cooperative import CooperativeBoosting
 from evenhand.boosting.ensemble import CooperativeEnsemble

@@ -1,7 +1,7 @@
-"""The gradient that trees climb: every person's expected reward, with regard to the scores of all outputs.
+"""The gradient that trees follow: that of each person's expected reward with respect to the output scores.
 
-Output 0 is the policies' mean; the others are how they part from it. A pull between policies cancels in the
-mean, which therefore learns as fast as a single policy would, however large the pull's weight is.
+Output 0 is the mean of the policies; the other outputs are their differences from it. A pull between policies
+cancels out in the mean, so the mean learns as fast as a single policy would, whatever the pull's weight.
 """
 
 from __future__ import annotations
@@ -18,13 +18,14 @@ from evenhand.rewards.compiled import fill_rewards, listen
 from evenhand.rewards.kl import mean_divergence
 from evenhand.rewards.rate_lines import rate_price
 
-FLATTEST = 1e-4  # of a policy's curvature: one that is sure can still be moved
+FLATTEST = 1e-4  # the smallest curvature of a policy, so that even a sure policy can change
 
 
 def spread_of(n_groups: int) -> Floats:
-    """Return how the outputs make the groups' policies: (groups, outputs), the first column the mean.
+    """Return the matrix that turns outputs into the groups' policies, (groups, outputs).
 
-    Two groups lie at equal distances to both sides of their mean; of more, each has an output of its own.
+    The first column is the mean. Two groups have opposite differences from it, so they share one output; with
+    more groups, each has its own.
 
     >>> spread_of(2)
     array([[ 1.,  1.],
@@ -45,7 +46,7 @@ def spread_of(n_groups: int) -> Floats:
 def policies_of(scores: Any, i: int, base: Any, spread: Any, logits: Any, logs: Any, said: Any) -> None:
     """Fill every group's log-probabilities and probabilities for person i.
 
-    `scores` are (outputs · levels, people): of two actions only the second has a level, and the first is 0.
+    `scores` are (outputs · levels, people). With two actions, only the second has a level; the first has 0.
     """
     n_groups, n_outputs = spread.shape
     n_levels = base.shape[0]
@@ -74,7 +75,7 @@ def say(scores: Any, base: Any, spread: Any, out: Any) -> None:
 
 @jit()
 def prices_of(own: Any, state: Any) -> Any:
-    """Return what each action costs a group's people: (groups, labels and no label, actions)."""
+    """Return the price of each action: (groups, labels, actions); the last label means 'no label'."""
     n_groups, n_slots = state.counts.shape
     prices = np.zeros((n_groups, n_slots, n_slots - 1))
     for group in range(n_groups):
@@ -89,11 +90,11 @@ def ascend(
     scores: Any, base: Any, spread: Any, people: Any, terms: Any, state: Any, prices: Any, mutual: bool,
     clip: float, stiffness: float, slopes: Any, curves: Any,
 ) -> Any:  # fmt: skip
-    """Fill minus the gradient and a positive curvature, shaped like `scores`; return reward and divergence.
+    """Fill minus the gradient and a positive curvature, shaped like `scores`.
 
-    `terms` have no active rate term: prices are the same for all people of a group with the same label, and
-    come by themselves. The curvature is that of the likelihood; where policies part, that of `stiffness`
-    times their KL divergence besides.
+    Return the mean reward and the mean divergence. `terms` have no active rate term: prices depend only on
+    the group and the label, and are passed separately. The curvature is that of the likelihood, plus, for
+    differences between policies, that of `stiffness` times their KL divergence.
     """
     n_groups, n_outputs = spread.shape
     n_people, n_levels = people.groups.shape[0], base.shape[0]
@@ -133,7 +134,7 @@ def ascend(
                 stands_for, terms, apart, 0, n_actions, group, said, logs, draws, True, state, rewards, untold
             )
         for k in range(n_actions):
-            price = prices[group, -1, k]  # whatever the label
+            price = prices[group, -1, k]  # without a label
             rewards[k] -= price + stands_for * (prices[group, label, k] - price)
         earned_by_all += acting_gradient(True, logged, action, weight, earned, group, said, rewards, gradient)
         apart_of_all += apart

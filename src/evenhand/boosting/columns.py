@@ -1,4 +1,4 @@
-"""A frame for trees: categories become numbers that stand for them; what is missing stays missing."""
+"""Turns the categories of a frame into numbers, for trees; numbers and their gaps stay as they are."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from evenhand.tables.columns import is_number
 
 
 def learn_categories(X: Any) -> dict[str, Array]:
-    """Return the categories of every column of a frame that holds no numbers, sorted; of an array, none.
+    """Return the sorted categories of every non-numeric column of a frame; an array has none.
 
     >>> learn_categories(pd.DataFrame({"age": [20, 30], "job": ["cook", "clerk"]}))
     {'job': array(['clerk', 'cook'], dtype=object)}
@@ -24,7 +24,7 @@ def learn_categories(X: Any) -> dict[str, Array]:
 
 
 def as_numbers(X: Any, categories: dict[str, Array]) -> Any:
-    """Return a frame whose categories are numbers, -1 for one never met and for none; else X as it is."""
+    """Return a frame with categories as codes, -1 if missing or unknown; return anything else unchanged."""
     if not isinstance(X, pd.DataFrame) or not categories:
         return X
     coded = {

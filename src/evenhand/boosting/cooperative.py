@@ -1,4 +1,4 @@
-"""CooperativeBoosting: one policy per group, rewarded as CooperativeBandits is, with trees for networks."""
+"""CooperativeBoosting: like CooperativeBandits, but with boosted trees instead of networks."""
 
 from __future__ import annotations
 
@@ -32,58 +32,58 @@ from evenhand.rewards.term import Setting
 
 
 class CooperativeBoosting(GroupPolicies):
-    """One policy per group, each a sum of boosted trees; they cooperate as those of CooperativeBandits do.
+    """Boosted trees, one policy per group, that are rewarded for agreeing about the same person.
 
-    Trees grow along the expected gradient of the same rewards. Their outputs are the policies' mean and how
-    each group parts from it: a large `divergence_weight` holds the groups together and slows nothing. Frames
-    with categories and gaps go straight in.
+    The rewards are those of `CooperativeBandits`; trees follow their expected gradient. The trees learn the
+    mean of the policies, and each group's difference from it: a large `divergence_weight` makes the groups
+    agree, but does not slow down learning. Frames may contain categories and missing values.
 
     Parameters
     ----------
     divergence_weight : float
-        The paper's λ, for the terms of the reward without a weight of their own. With 0, each policy learns
-        by itself; large values make one policy of all.
+        The paper's λ: the weight of all reward terms that have no weight of their own. With 0, each policy
+        learns independently; with a large value, the policies become one.
     reward : Reward, Term or str, optional
         Reward terms, or their names joined by '+'; by default `Likelihood() + LogRatio()`.
     cooperation : {'mutual', 'acting'}
-        'mutual' lets the other policies listen and move too, 'acting' moves the policy of the person's own
-        group only.
+        'mutual' also trains the other groups' policies on each person, so that they agree. 'acting' trains
+        only the policy of the person's own group.
     rounds : int
-        Rounds of boosting, each of which grows a tree per output.
+        The number of boosting rounds. Each round grows one tree per output.
     learning_rate : float
-        The share of each tree that is added.
+        The factor by which each tree is multiplied.
     max_leaves : int or 'auto'
-        Leaves of a tree; 'auto' is one per thousand people, at least 4 and at most 31.
+        The largest number of leaves of a tree; 'auto' is one per thousand people, from 4 to 31.
     min_leaf : int or 'auto'
-        People in a leaf; 'auto' is 100, or a twentieth of the people where that is less.
+        The smallest number of people in a leaf; 'auto' is 100, or a twentieth of the people if that is less.
     l2 : float
-        The pull of a leaf's value towards 0, in people.
+        The L2 penalty on the values of leaves: LightGBM's `lambda_l2`.
     class_weight : 'balanced' or dict, optional
-        What an error about a person counts, by their label: {'yes': 10}, others 1; 'balanced' makes all
-        labels count as much in all. Probabilities are then no longer calibrated.
+        The cost of an error, by the person's label: in {'yes': 10}, all other labels have cost 1. 'balanced'
+        gives all labels the same total cost. With costs, probabilities are no longer calibrated.
     importance_clip : float
         The largest weight π(a)/propensity of a logged action.
     checkpoint_every : int
-        Rounds between callbacks and between rows of the history.
+        The number of rounds between callbacks, and between rows of the history.
     n_jobs : int
-        Threads of LightGBM.
+        The number of threads for LightGBM.
     random_state : int, RandomState instance or None
-        Same seed, same policies.
+        The same seed gives the same policies.
 
     Attributes
     ----------
     classes_, groups_ : ndarray
-        The labels, and the groups: values of `sensitive_features` or their combinations.
+        The labels, and the groups: the values of `sensitive_features`, or their combinations.
     sensitive_names_ : list of str or None
-        The names of several sensitive columns; None for one column, and for columns without names.
+        The names of the sensitive columns, if there are several with names; otherwise None.
     categories_ : dict
-        The categories of each column of a frame that holds no numbers.
+        The categories of each non-numeric column of a frame.
     policies_ : Boosted
         The trees, as plain arrays.
     history_ : dict of ndarray
-        Step, accumulated reward, mean reward and mean divergence at each checkpoint.
+        The round, accumulated reward, mean reward and mean divergence at each checkpoint.
     n_steps_ : int
-        Rounds.
+        The number of rounds.
 
     Examples
     --------
@@ -167,7 +167,7 @@ class CooperativeBoosting(GroupPolicies):
         return self._grow(X, people, callback, beside)
 
     def _read_columns(self, sensitive_features: Any, X: Any) -> Any:
-        """Learn which columns hold groups and which categories; return the groups."""
+        """Find the columns of groups and of categories; return the groups."""
         sensitive_features, self.sensitive_columns_ = groups_by_name(sensitive_features, X)
         self.categories_ = learn_categories(self._features(X))
         return sensitive_features
@@ -188,10 +188,13 @@ class CooperativeBoosting(GroupPolicies):
         self.n_steps_ = 0
         self.history_ = {name: np.zeros(0) for name in HISTORY}
 
-        def checkpoint(at: int, so_far: Callable[[], Boosted], found: tuple[float, float]) -> bool | None:
+        def checkpoint(
+            at: int, so_far: Callable[[], Boosted], found: list[tuple[float, float]]
+        ) -> bool | None:
             self.n_steps_ = at
             before = self.history_["reward"][-1] if len(self.history_["reward"]) else 0.0
-            row = (at, before + found[0] * X.shape[0], *found)
+            mean = np.mean(found, axis=0)
+            row = (at, before + mean[0] * len(found) * X.shape[0], *mean)
             self.history_ = {
                 name: np.append(column, value)
                 for (name, column), value in zip(self.history_.items(), row, strict=True)
@@ -232,7 +235,7 @@ class CooperativeBoosting(GroupPolicies):
             seed=int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max)),
         )
 
-    # Reading policies out ------------------------------------------------------------------------------
+    # Prediction ----------------------------------------------------------------------------------------
 
     def check_loaded(self) -> None:
         """Raise if this model, read from a file, is damaged."""
@@ -247,18 +250,18 @@ class CooperativeBoosting(GroupPolicies):
         return self.policies_.probabilities(ready)
 
     def _regressors(self, X: Any) -> Any:
-        """Return contexts with the mean where a value is missing: a regression takes no gaps."""
+        """Return contexts with missing values replaced by the mean, since a regression accepts none."""
         X = validate_data(self, self._numbers(X), **_ACCEPTED, reset=False)
         return X if sparse.issparse(X) else SimpleImputer(keep_empty_features=True).fit_transform(X)
 
     def compress(self, group: Any) -> CooperativeBoosting:
-        """Return one group's policy for everyone: it needs no sensitive attribute."""
+        """Return a model with one group's policy for everybody. It needs no sensitive features."""
         check_is_fitted(self, "policies_")
         at = self._group_number(group)
         return self._with(self.policies_.spread[at : at + 1].copy(), encode_groups(None, 1).names)
 
     def reversed(self) -> CooperativeBoosting:
-        """Return a model that decides each group by the next group's policy; of two, by the other's."""
+        """Return a model in which each group uses the next group's policy. Two groups swap policies."""
         check_is_fitted(self, "policies_")
         return self._with(np.roll(self.policies_.spread, -1, axis=0), self.groups_)
 

@@ -1,4 +1,4 @@
-"""CooperativeEnsemble: networks and trees trained for the same reward, one vote each in every group."""
+"""CooperativeEnsemble: networks and trees, trained with the same reward and combined in every group."""
 
 from __future__ import annotations
 
@@ -21,38 +21,38 @@ from evenhand.rewards import Reward, Term
 
 
 class CooperativeEnsemble(GroupPolicies):
-    """CooperativeBandits and CooperativeBoosting for one reward; a policy is the mean of their logits.
+    """CooperativeBandits and CooperativeBoosting combined: each policy is the mean of their logits.
 
-    Networks are better on some tables, trees on others; their mean is best or next to it on nearly all. Rate
-    terms such as `Parity` hold for what both decide together.
+    Networks are better on some tables, and trees on others. Their mean is best or second best on nearly all.
+    Both have the same reward. Rate terms such as `Parity` bound the decisions of the combined policies.
 
     Parameters
     ----------
     divergence_weight : float
-        The paper's λ, for the terms of the reward without a weight of their own.
+        The paper's λ: the weight of all reward terms that have no weight of their own.
     reward : Reward, Term or str, optional
         Reward terms, or their names joined by '+'; by default `Likelihood() + LogRatio()`.
     share : float
-        The weight of the trees, from 0 to 1.
+        The weight of the trees in the mean, from 0 to 1.
     bandits : CooperativeBandits, optional
-        The networks' other parameters.
+        The other parameters of the networks.
     boosting : CooperativeBoosting, optional
-        The trees' other parameters.
+        The other parameters of the trees.
     class_weight : 'balanced' or dict, optional
         As for `CooperativeBandits`.
     random_state : int, RandomState instance or None
-        Same seed, same policies.
+        The same seed gives the same policies.
 
     Attributes
     ----------
     classes_, groups_ : ndarray
-        The labels, and the groups: values of `sensitive_features` or their combinations.
+        The labels, and the groups: the values of `sensitive_features`, or their combinations.
     bandits_ : CooperativeBandits
         The fitted networks.
     boosting_ : CooperativeBoosting
         The fitted trees.
     history_ : dict of ndarray
-        Those of the trees.
+        The history of the trees.
 
     Examples
     --------
@@ -92,7 +92,7 @@ class CooperativeEnsemble(GroupPolicies):
         return self._learn("_fit_logged", X, log, sensitive_features, callback)
 
     def _learn(self, how: str, X: Any, given: Any, sensitive_features: Any, callback: Callback) -> Self:
-        """Learn from labels or from a log, as the two kinds of policies do under the name `how`."""
+        """Learn from labels or from a log; `how` is the name of the method, '_fit' or '_fit_logged'."""
         checks.number("share", self.share, low=0, high=1)
         self.__dict__.pop("boosting_", None)
         X = as_pandas(X)
@@ -107,12 +107,12 @@ class CooperativeEnsemble(GroupPolicies):
         self, bandits: CooperativeBandits, X: Any, y: Any, sample_weight: Any = None, *,
         sensitive_features: Any = None, callback: Callback = None,
     ) -> Self:  # fmt: skip
-        """Take networks that were trained on more people, and fit the trees beside them.
+        """Use networks that are already fitted, for example on more people, and fit the trees beside them.
 
         Parameters
         ----------
         bandits : CooperativeBandits
-            Fitted networks, of the same features, labels and groups.
+            Fitted networks with the same features, labels and groups.
         X, y, sample_weight, sensitive_features, callback
             As for `fit`.
         """
@@ -128,7 +128,7 @@ class CooperativeEnsemble(GroupPolicies):
     def _learn_beside(
         self, how: str, X: Any, given: Any, sensitive_features: Any, callback: Callback
     ) -> Self:
-        """Learn trees beside the networks."""
+        """Fit the trees beside the fitted networks."""
         boosting = CooperativeBoosting() if self.boosting is None else clone(self.boosting)
         share = checks.number("share", self.share, low=0, high=1)
         beside = Beside(log_of(self.bandits_.probabilities_by_group(X)), share)
@@ -164,12 +164,12 @@ class CooperativeEnsemble(GroupPolicies):
         return all_finite(mixed(self.boosting_.probabilities_by_group(X), beside))
 
     def compress(self, group: Any) -> CooperativeEnsemble:
-        """Return one group's policy for everyone: it needs no sensitive attribute."""
+        """Return a model with one group's policy for everybody. It needs no sensitive features."""
         check_is_fitted(self, "boosting_")
         return self._with(self.bandits_.compressed(group), self.boosting_.compress(group))
 
     def reversed(self) -> CooperativeEnsemble:
-        """Return a model that decides each group by the next group's policy; of two, by the other's."""
+        """Return a model in which each group uses the next group's policy. Two groups swap policies."""
         check_is_fitted(self, "boosting_")
         return self._with(self.bandits_.reversed(), self.boosting_.reversed())
 

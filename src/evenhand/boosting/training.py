@@ -1,4 +1,4 @@
-"""Boosting by rounds: LightGBM grows each round's trees along the gradient of the reward."""
+"""Boosting in rounds: LightGBM grows the trees of each round along the gradient of the reward."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ from evenhand.rewards.rates import Rates, RateTerm
 from evenhand.rewards.registry import TERMS, stiffness
 from evenhand.rewards.term import TINY
 
-# Prices swing around where they settle: of a reward that has some, the policies are the mean of those in this
-# last share of the rounds.
+# Prices swing around their final values. If the reward has prices, the policies are therefore averaged over
+# this last share of the rounds.
 AVERAGED = 0.5
-PACE = 4.0  # a round of trees moves policies further than a step does: prices move as much faster
-LEFT_OUT = 0.5  # of the people, in each round of a reward with prices
-FEW = 20_000  # people: with more, trees hardly know anyone by heart, and nobody is left out
+PACE = 4.0  # a round of trees changes policies more than a step does, so prices move faster too
+LEFT_OUT = 0.5  # of the people, in each round, if the reward has prices
+FEW = 20_000  # people; with more, trees hardly overfit to single people, and nobody is left out
 _LEAST_SHARE = 0.05  # of the dual step, in the last round
-_APART_EVERY = 4  # rounds: policies that are held together part slowly
+_APART_EVERY = 4  # rounds between changes of the differences, if policies are held together
 
 
 @dataclass(frozen=True)
 class Plan:
-    """How trees are grown."""
+    """The options for growing trees."""
 
     rounds: int
     learning_rate: float
@@ -50,15 +50,15 @@ class Plan:
 
 @dataclass(frozen=True)
 class Beside:
-    """Policies that decide together with the trees: prices are for what both decide."""
+    """Other policies that are combined with the trees; prices are those of the combined policies."""
 
-    logs: Floats  # (people, groups, actions): their log-probabilities of the training people
+    logs: Floats  # (people, groups, actions): their log-probabilities
     share: float  # of the trees
 
 
 @dataclass(frozen=True)
 class Boosted:
-    """What is learned: trees for every output, where they start, and how outputs make policies."""
+    """The fitted policies: the trees, their base scores, and the matrix from outputs to policies."""
 
     trees: Trees
     base: Floats  # (levels,)
@@ -69,7 +69,7 @@ class Boosted:
         n_groups, n_outputs = self.spread.shape
         n_levels = len(self.base)
         out = np.empty((features.shape[0], n_groups, n_levels + (n_levels == 1)))
-        for begin in range(0, len(out), 4096):  # a sparse table is never dense as a whole
+        for begin in range(0, len(out), 4096):  # so that a sparse table is never dense as a whole
             rows = slice(begin, begin + 4096)
             some: Any = features[rows]
             if sparse.issparse(some):
@@ -95,11 +95,12 @@ def boost(
     plan: Plan,
     *,
     beside: Beside | None = None,
-    checkpoint: Callable[[int, Callable[[], Boosted], tuple[float, float]], bool | None],
+    checkpoint: Callable[[int, Callable[[], Boosted], list[tuple[float, float]]], bool | None],
 ) -> Boosted:
     """Grow trees round by round.
 
-    `checkpoint(round, so_far, (reward, divergence))` may return True to stop; `so_far()` are the policies.
+    `checkpoint(round, so_far, found)` may return True to stop early. `so_far()` returns the policies, `found`
+    has the mean reward and the mean divergence of each round since the last checkpoint.
     """
     import lightgbm
 
@@ -112,7 +113,7 @@ def boost(
     except lightgbm.basic.LightGBMError as error:
         if "num_features" not in str(error):
             raise
-        return Boosted(joined([]), base, climb.spread)  # no column tells people apart
+        return Boosted(joined([]), base, climb.spread)  # all columns are constant
 
     parts: list[Trees] = []
 
@@ -124,29 +125,33 @@ def boost(
         trees = joined(parts)
         return Boosted(_averaged(trees, n_scores) if climb.priced else trees, base, climb.spread)
 
+    found = []
     for at in range(plan.rounds):
         booster.update(fobj=climb)
+        found.append(climb.found)
         if not np.isfinite(climb.found[0]):
             raise TrainingDivergedError(
                 f"Training diverged in round {at + 1}: the reward is no longer finite."
             )
         due = at + 1 == plan.rounds or (at + 1) % plan.every == 0
-        if due and checkpoint(at + 1, so_far, climb.found):
+        if due and checkpoint(at + 1, so_far, found):
             break
+        found = [] if due else found
     return so_far()
 
 
 def without_prices(terms: Any) -> Any:
-    """Return terms whose rate terms are not active: their prices come by themselves."""
+    """Return terms with the rate terms switched off, since their prices are passed separately."""
     active = (on and kind is not RateTerm for on, kind in zip(terms.active, TERMS, strict=True))
     return terms._replace(active=tuple(active))
 
 
 class _Climb:
-    """The objective that LightGBM asks for, round by round: minus the gradient, and the curvature.
+    """The objective that LightGBM calls in each round: minus the gradient, and the curvature.
 
-    Trees fit the people they have seen, and would keep a bound on rates for these alone. So each round of a
-    reward with prices leaves some people out, and rates are measured by the rounds that left a person out.
+    Trees overfit, and would keep a bound on rates for their training people only. If the reward has prices,
+    each round therefore leaves some people out, and the rates also use the scores that a person gets from
+    the rounds that left them out.
     """
 
     def __init__(
@@ -193,12 +198,12 @@ class _Climb:
         self.curves[:, self.left_out] = 0
 
     def _watch(self, scores: Floats) -> None:
-        """Move the prices by the rates among people, each as rounds that left them out decide."""
+        """Update the prices. If people were left out, use the mean of their scores with and without them."""
         if self.few:
             self.unseen += np.where(self.left_out, scores - self.before, 0)
             self.times += self.left_out
             self.before[:] = scores
-            # Rounds that left a person out know too little of them, all rounds together too much.
+            # Rounds that left a person out underfit them; all rounds together overfit them.
             scores = 0.5 * (scores + self.unseen * (self.at / np.maximum(self.times, 1)))
         say(scores, self.base, self.spread, self.said)
         said = self.said if self.beside is None else mixed(self.said, self.beside)
@@ -217,19 +222,19 @@ class _Climb:
 
 
 def _averaged(trees: Trees, n_scores: int) -> Trees:
-    """Return trees whose sum is the mean of the sums so far over the last rounds."""
+    """Return scaled trees: their sum is the mean, over the last rounds, of the sum of all trees so far."""
     rounds = len(trees.root) // n_scores
     left = (rounds - np.arange(rounds)) / max(AVERAGED * rounds, 1.0)
     return trees.scaled(np.repeat(np.minimum(left, 1.0), n_scores))
 
 
 def mixed(said: Floats, beside: Beside) -> Floats:
-    """Return the policies whose logits are the weighted mean of those of trees and of others."""
+    """Return policies whose logits are the weighted mean of those of the trees and the other policies."""
     return np.asarray(softmax(beside.share * log_of(said) + (1 - beside.share) * beside.logs))
 
 
 def log_of(said: Floats) -> Floats:
-    """Return log-probabilities, finite also of what underflowed."""
+    """Return log-probabilities, which are finite even where a probability underflowed."""
     return np.asarray(np.log(np.maximum(said, TINY)))
 
 
@@ -241,7 +246,7 @@ def _parameters(plan: Plan, n_scores: int) -> dict[str, Any]:
         "num_leaves": plan.max_leaves,
         "min_data_in_leaf": plan.min_leaf,
         "lambda_l2": plan.l2,
-        "max_delta_step": 10.0,  # a reward of any size moves a policy by a few units a round at most
+        "max_delta_step": 10.0,  # limits the change of a policy in one round, however large the reward
         "num_threads": plan.n_jobs,
         "seed": plan.seed,
         "deterministic": True,
@@ -252,7 +257,7 @@ def _parameters(plan: Plan, n_scores: int) -> dict[str, Any]:
 
 def _dataset(lightgbm: Any, features: Any, categorical: list[int], plan: Plan) -> Any:
     data: Any = features
-    if sparse.issparse(features):  # LightGBM knows matrices, and no sparse arrays
+    if sparse.issparse(features):  # LightGBM accepts sparse matrices only
         data = sparse.csr_matrix((features.data, features.indices, features.indptr), features.shape)  # type: ignore[attr-defined]
     return lightgbm.Dataset(
         data,

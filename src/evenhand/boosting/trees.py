@@ -1,4 +1,4 @@
-"""Fitted trees as plain arrays, decided by a compiled loop: a model file is checked, never parsed."""
+"""Fitted trees as plain arrays, evaluated by a compiled loop. A model file is checked, never parsed."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy.typing as npt
 from evenhand.arrays import Array, Flags, Floats
 from evenhand.jit import jit
 
-_BLOCK = 256  # people who go through a tree one after another, so that it stays in the cache
+_BLOCK = 256  # people who go through the same tree in turn, so that it stays in the cache
 _CATEGORICAL, _NAN_LEFT, _NAN_IS_MISSING = 1, 2, 8  # LightGBM's flags of a split
 _KINDS = {"threshold": np.float32, "nan_left": np.bool_, "sets": np.uint32, "leaf": np.float64}
 
@@ -21,8 +21,8 @@ _KINDS = {"threshold": np.float32, "nan_left": np.bool_, "sets": np.uint32, "lea
 class Trees:
     """Binary trees, one after another. A child below 0 is a leaf: ~child is its number.
 
-    A split sends a person left whose feature is at most the threshold. One with a set of categories sends
-    those left whose category's bit is set.
+    A split sends people left whose feature is at most the threshold. A split with a set of categories sends
+    people left if the bit of their category is set.
     """
 
     root: npt.NDArray[np.int32]  # (trees,), as a child
@@ -33,12 +33,12 @@ class Trees:
     left: npt.NDArray[np.int32]
     right: npt.NDArray[np.int32]
     set_start: npt.NDArray[np.int32]  # (splits,): where the split's categories begin in `sets`
-    set_words: npt.NDArray[np.int32]  # (splits,): over how many words of 32 bits; 0: no categories
+    set_words: npt.NDArray[np.int32]  # (splits,): the number of 32-bit words they take; 0: no categories
     sets: npt.NDArray[np.uint32]
     leaf: Floats
 
     def scores(self, features: npt.NDArray[np.float32], n_outputs: int) -> Floats:
-        """Return the sums of the leaves that people fall into: (outputs, people)."""
+        """Return the sums of each person's leaves: (outputs, people)."""
         out = np.zeros((n_outputs, len(features)))
         _add(
             np.ascontiguousarray(features, dtype=np.float32),
@@ -48,7 +48,7 @@ class Trees:
         return out
 
     def goes_left(self, split: int, values: npt.NDArray[np.float32]) -> Flags:
-        """Return who goes left at a split, given the values of its feature: what the compiled loop does."""
+        """Return who goes left at a split, given the values of its feature, like the compiled loop."""
         words = int(self.set_words[split])
         if words == 0:
             return np.asarray((values <= self.threshold[split]) | (np.isnan(values) & self.nan_left[split]))
@@ -58,7 +58,7 @@ class Trees:
         return np.asarray((bits >> (codes & 31).astype(np.uint32)) & 1 == 1)
 
     def scaled(self, by: Array) -> Trees:
-        """Return trees whose leaves are multiplied by one number per tree."""
+        """Return trees with their leaves multiplied by one number per tree."""
         return replace(self, leaf=self.leaf * by[self._tree_of_leaf()])
 
     def _tree_of_leaf(self) -> Array:
@@ -67,7 +67,7 @@ class Trees:
         return np.repeat(np.arange(len(self.root)), splits + 1)
 
     def check(self, n_features: int, n_outputs: int) -> None:
-        """Raise unless the loop can go through these trees without leaving an array or running in circles."""
+        """Raise unless the loop can evaluate these trees without leaving an array or running forever."""
         n_trees, n_splits, n_leaves = len(self.root), len(self.feature), len(self.leaf)
         sizes = {"root": n_trees, "output": n_trees, "sets": len(self.sets), "leaf": n_leaves}
         for part in fields(self):
@@ -110,7 +110,7 @@ def _add(
                     value = features[i, feature[at]]
                     if set_words[at] > 0:
                         goes_left = False
-                        if value >= 0:  # a category never met is -1, and goes right
+                        if value >= 0:  # an unknown category is -1, and goes right
                             code = int(value)
                             word = code >> 5
                             if word < set_words[at]:
@@ -124,7 +124,7 @@ def _add(
 
 
 def joined(parts: Sequence[Trees]) -> Trees:
-    """Return the trees of several as one."""
+    """Return the trees of all parts together."""
     split = leaf = word = 0
     kinds = {part.name: _KINDS.get(part.name, np.int32) for part in fields(Trees)}
     moved = [Trees(**{name: np.zeros(0, kind) for name, kind in kinds.items()})]
@@ -140,7 +140,7 @@ def joined(parts: Sequence[Trees]) -> Trees:
 
 
 def from_lightgbm(text: str, n_outputs: int) -> Trees:
-    """Return the trees of a LightGBM model that was written as text; its trees take turns in the outputs."""
+    """Return the trees of a LightGBM model in text format; they belong to the outputs in turn."""
     return joined([_one_tree(tree, at % n_outputs) for at, tree in enumerate(_trees(text))])
 
 
@@ -154,14 +154,14 @@ def _one_tree(tree: dict[str, str], output: int) -> Trees:
     def numbers(name: str, kind: Any) -> Array:
         return np.array(tree.get(name, "").split(), dtype=kind)
 
-    lone = int(tree["num_leaves"]) == 1  # no split: everybody falls into its leaf
+    lone = int(tree["num_leaves"]) == 1  # no split: everybody is in the same leaf
     flags = numbers("decision_type", np.int64)
     limits = numbers("threshold", np.float64)
     categorical = (flags & _CATEGORICAL) > 0
     bounds = numbers("cat_boundaries", np.int64) if categorical.any() else np.zeros(1, dtype=np.int64)
     which = np.where(categorical, limits, 0).astype(np.int64)
     after = np.minimum(which + 1, len(bounds) - 1)
-    # Who has no value goes where the split says, or, if everybody had one in training, where a 0 goes.
+    # Missing values go where the split says; if there were none in training, they go where a 0 goes.
     nan_left = np.where(flags & _NAN_IS_MISSING, (flags & _NAN_LEFT) > 0, limits >= 0) & ~categorical
     return Trees(
         root=np.array([-1 if lone else 0], dtype=np.int32),
@@ -179,6 +179,6 @@ def _one_tree(tree: dict[str, str], output: int) -> Trees:
 
 
 def _at_most(limits: Floats) -> npt.NDArray[np.float32]:
-    """Return the largest float32 that is not above each limit: no float32 feature lies between them."""
+    """Return the largest float32 up to each limit: no float32 feature lies between the two."""
     single = limits.astype(np.float32)
     return np.where(single > limits, np.nextafter(single, np.float32(-np.inf)), single).astype(np.float32)

@@ -27,7 +27,13 @@ EXAMPLES = (
 
 def run(
     data: options.Data,
-    label: options.Label = None,
+    label: Annotated[
+        str | None,
+        typer.Option(
+            help="Column with the true labels. Default: with --model, the one that it was trained for, or a "
+            "guess; with --predictions, none."
+        ),
+    ] = None,
     sensitive: options.Sensitive = None,
     model: Annotated[Path | None, typer.Option(help="A model saved by evenhand.")] = None,
     predictions: Annotated[
@@ -98,7 +104,8 @@ def run(
         bool,
         typer.Option(
             "--certify",
-            help="Prove how differently two groups' policies can treat any possible person at most.",
+            help="Prove an upper bound on how differently two groups' policies can treat any possible "
+            "person.",
         ),
     ] = False,
     radius: Annotated[

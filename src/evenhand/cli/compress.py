@@ -23,8 +23,8 @@ def run(
     """Reduce a model to one group's policy, which then decides about everybody.
 
     The new model needs no sensitive column, so nobody's decision depends on their group. The report of
-    `evenhand fit` compares the policies. To measure the one that you keep, decide with it, and audit the
-    decisions (`evenhand audit --predictions`).
+    `evenhand fit` compares the policies. To measure the one that you keep, audit it by the groups of a column
+    (`evenhand audit people.csv --model single.skops --sensitive sex`).
     """
     from evenhand.workflow.deciding import open_model
     from evenhand.workflow.table import check_written

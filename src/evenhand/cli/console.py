@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 import sys
+import warnings
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from evenhand.report.summary import Summary
 
 FAILED, MISUSED, INTERRUPTED = 1, 2, 130
+_CONTINUED = ("fit", "reproduce")  # where they stopped, if they are run again
 _MISUSES = (ValueError, TypeError, FileNotFoundError, IsADirectoryError, ImportError)
 
 
@@ -31,6 +33,8 @@ class Guarded(TyperGroup):
 
     def invoke(self, ctx: Any) -> Any:
         """Run a command; a mistake of the user's shows no traceback, unless --debug asks for it."""
+        # joblib says this to whoever wrote the loop that Ctrl-C ends.
+        warnings.filterwarnings("ignore", ".*You could benefit from adjusting the input task", UserWarning)
         try:
             return super().invoke(ctx)
         except BrokenPipeError:
@@ -38,7 +42,8 @@ class Guarded(TyperGroup):
             sys.stdout = None
             raise typer.Exit(FAILED) from None
         except KeyboardInterrupt:
-            on_stderr().print("Stopped.")
+            again = " Run the same command again to continue where it stopped."
+            on_stderr().print(f"Stopped.{again * (ctx.invoked_subcommand in _CONTINUED)}", soft_wrap=True)
             raise typer.Exit(INTERRUPTED) from None
         except (JobFailedError, OSError, MemoryError, *_MISUSES) as error:
             if ctx.params.get("debug"):
@@ -100,13 +105,14 @@ def print_json(document: Any) -> None:
 
 
 def print_table(title: str, columns: list[str], rows: list[list[str]], *, marked: int | None = None) -> None:
-    """Print a table; columns of numbers go to the right, and one row may be marked."""
+    """Print a table; columns of numbers go to the right, and one row may be marked, by an asterisk."""
     table = Table(title=title, title_justify="left", title_style="bold", box=None, pad_edge=False)
     for number, name in enumerate(columns):
         numbers = number > 0 and all(row[number][:1] in "0123456789-–" for row in rows)
         table.add_column(escape(printable(name)), justify="right" if numbers else "left", overflow="fold")
     for number, row in enumerate(rows):
-        cells = [escape(printable(cell)) for cell in row]
+        sign = "" if marked is None else "* " if number == marked else "  "
+        cells = [escape(printable(cell)) for cell in (sign + row[0], *row[1:])]
         table.add_row(*cells, style="bold cyan" if number == marked else None)
     on_stdout().print(table)
 

@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 from evenhand.cli import options
-from evenhand.cli.console import print_json, print_table
+from evenhand.cli.console import print_json, print_table, show
 from evenhand.datasets import available
 
+# Two tables, since a terminal of 80 columns has no room for all columns in one.
+TABLES = {
+    "Data sets": ["name", "people", "predicts", "sensitive", "ready"],
+    "\nWhere they come from": ["name", "source", "licence"],
+}
 EXAMPLES = "[bold]Example[/]\n\nevenhand datasets --json"
 
 
@@ -15,7 +20,12 @@ def run(as_json: options.Json = False) -> None:
     if as_json:
         print_json(table.to_dict(orient="records"))
         return
-    columns = ["name", "people", "predicts", "sensitive", "source", "licence", "ready"]
-    rows = [[f"{row.people:,}" if name == "people" else str(getattr(row, name)) for name in columns]
-            for row in table.itertuples()]  # fmt: skip
-    print_table("Data sets", columns, rows)
+    needs = table[table["ready"].str.startswith("needs ")]
+    table["people"] = table["people"].map("{:,}".format)
+    table.loc[needs.index, "ready"] = "needs files"
+    for title, columns in TABLES.items():
+        print_table(title, columns, table[columns].astype(str).to_numpy().tolist())
+    if len(needs):
+        show("")
+    for row in needs.itertuples():
+        show(f"{row.name} {row.ready}")

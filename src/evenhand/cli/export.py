@@ -24,7 +24,7 @@ def run(
     output: Annotated[Path, typer.Option("--output", "-o", help="Folder for the files.")],
     preset: Annotated[
         str | None,
-        typer.Option(help="eu-ai-act-12: events in order of time, with hashes instead of inputs."),
+        typer.Option(help="eu-ai-act-12: events in chronological order, with hashes instead of inputs."),
     ] = None,
     as_json: options.Json = False,
 ) -> None:

@@ -56,8 +56,8 @@ Weights = Annotated[str, typer.Option(help="Divergence weights λ to try, separa
 Epochs = Annotated[
     str,
     typer.Option(
-        help="How often networks see each person. 'auto' is 20 times, but between 20,000 and 400,000 people "
-        "in all, counting repetitions."
+        help="How many times networks see each person. 'auto' is 20 times, but between 20,000 and 400,000 "
+        "people in all, counting repetitions; once, if there are more."
     ),
 ]
 Policies = Annotated[
@@ -180,7 +180,7 @@ def _number(option: str, text: str) -> Any:
         wanted = {
             "--epochs": "'auto' or a number, such as 20",
             "--threshold": "'balanced' or a number, such as 0.2",
-            "--weights": "numbers with commas between, such as 0,1,10",
+            "--weights": "numbers separated by commas, such as 0,1,10",
         }
         raise ValueError(f"Got {option} {text!r}, but expected {wanted[option]}.") from None
     return number(option, given, low=0, open_low=option != "--weights")
@@ -242,13 +242,18 @@ def _show_trade_off(frontier: Frontier, chosen: Candidate | None) -> None:
     rows = [[one.name, *(in_numbers(one.validation[name], name) for name in names)] for one in every]
     titles = ["", *(name.replace("_", " ") for name in names)]
     marked = None if chosen is None else frontier.trained.index(chosen)
-    console.print_table("What fairness costs (validation part)", titles, rows, marked=marked)
+    told = "" if chosen is None else "; * is the chosen model"
+    console.print_table(f"What fairness costs (validation part{told})", titles, rows, marked=marked)
 
 
 def _show(frontier: Frontier, choice: Choice, written: dict[str, Path]) -> None:
     from evenhand.report.render import in_numbers, interval
+    from evenhand.workflow.choosing import against_most_accurate
 
     _show_trade_off(frontier, choice.candidate)
+    lost = against_most_accurate(frontier.trained, choice.candidate, rare=frontier.rare)
+    if lost:
+        console.show(f"\n{lost}")
     rows = [
         [name.replace("_", " "), in_numbers(found, name), interval(found, name)]
         for name, found in choice.test.items()

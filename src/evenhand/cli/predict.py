@@ -10,6 +10,7 @@ import typer
 
 from evenhand.cli import options
 from evenhand.cli.console import command_line, print_json, show, warn
+from evenhand.wording import people
 
 if TYPE_CHECKING:
     from evenhand.workflow.deciding import Outcome
@@ -102,13 +103,15 @@ def run(
 
 
 def _show(found: Outcome) -> None:
+    from evenhand.workflow.decisions import so_many_rows
+
     if found.output is not None:
         share = 100 * found.would_flip / max(1, found.decided)
         show(
-            f"Decided about {found.decided:,} people, of whom {found.would_flip:,} ({share:.1f} %) would get "
+            f"Decided about {people(found.decided)}, of whom {found.would_flip:,} ({share:.1f} %) would get "
             f"a different decision in another group. Written to {found.output}"
         )
     for note in found.notes:
         warn(note)
     if found.rejected:
-        warn(f"{found.rejected:,} rows could not be scored; {found.rejects} says why.")
+        warn(f"{so_many_rows(found.rejected)} could not be scored; {found.rejects} says why.")

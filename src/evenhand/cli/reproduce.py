@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from pathlib import Path
 from typing import Annotated
 
@@ -10,6 +11,7 @@ import typer
 from evenhand.checks import one_of
 from evenhand.cli import options
 from evenhand.cli.console import print_json, show, warn
+from evenhand.cuda import check_engine
 from evenhand.datasets import Dataset
 from evenhand.progress import to_stderr
 from evenhand.protocol.engines import run_trials
@@ -31,6 +33,7 @@ EXAMPLES = (
 )
 WEIGHTS = (0.0, 0.1, 1.0, 10.0)
 _STEPS = 300_000  # of each model along λ, at most
+_CLUSTERS = {"dask": "distributed", "ray": "ray"}  # the module that an engine needs
 
 
 def run(
@@ -62,6 +65,7 @@ def run(
         one_of("--figures", figures, FORMATS)
     # Checked alone, before any data is loaded: nothing is to be run yet.
     run_trials([], {}, engine=engine, workers=workers, address=address)
+    _check_installed(engine, figures)
     results = reproduce(
         full=full, seeds=seeds, datasets=_names(datasets), methods=_names(methods), engine=engine,
         workers=workers, address=address, out=out, progress=to_stderr(),
@@ -77,6 +81,19 @@ def run(
         print_json({"out": out, "written": written, "sentences": list(results.sentences)})
     else:
         show("\n".join(map(str, [results, *written])))
+
+
+def _check_installed(engine: str, figures: str | None) -> None:
+    """Raise now, and not after the training, if a library is missing."""
+    if engine == "cuda":
+        check_engine(engine)
+    needed = [(_CLUSTERS[engine], f"--engine {engine} needs", engine)] if engine in _CLUSTERS else []
+    needed += [("matplotlib", "--figures needs Matplotlib", "figures")] if figures is not None else []
+    for module, what, extra in needed:
+        try:
+            import_module(module)
+        except ImportError as error:
+            raise ImportError(f"{what}: pip install 'evenhand[{extra}]' ({error}).") from error
 
 
 def _detail(dataset: Dataset, out: Path) -> Study:

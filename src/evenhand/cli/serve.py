@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import gc
 import json
 import os
@@ -10,6 +11,7 @@ import socket
 import sys
 import tempfile
 from contextlib import suppress
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any
@@ -38,7 +40,8 @@ def run(
         str, typer.Option(help="The decision log: a SQLite file, or postgresql://…")
     ] = "decisions.db",
     host: Annotated[
-        str, typer.Option(help="Address to listen on; others than this machine's need tokens.")
+        str,
+        typer.Option(help="Address to listen on; any other address than this machine's own needs tokens."),
     ] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=1, max=65535, help="Port to listen on.")] = 8000,
     reveals: Annotated[
@@ -56,7 +59,10 @@ def run(
     ] = None,
     reward_range: Annotated[
         tuple[float, float] | None,
-        typer.Option(help="Lowest and highest possible reward. Default: those of --earns, or 0 1."),
+        typer.Option(
+            metavar="LOWEST HIGHEST",
+            help="Lowest and highest possible reward. Default: those of --earns, or 0 1.",
+        ),
     ] = None,
     explore: Annotated[float, typer.Option(help="Lowest probability of every action.")] = 0.02,
     explore_per_day: Annotated[
@@ -99,6 +105,8 @@ def run(
         _check_alone(ctx)
         with _bound(host, port) as address:
             return _demonstrate(address, host, tokens)
+    if "://" not in log and not (folder := Path(log).parent).is_dir():
+        raise FileNotFoundError(f"Got --log {log}, but there is no folder {str(folder)!r}.")
     from evenhand.decisions.loop import DecisionLoop
     from evenhand.workflow.persistence import load
 
@@ -142,20 +150,23 @@ def _bound(host: str, port: int) -> socket.socket:
         found.bind((host, port))
     except OSError as error:
         found.close()
+        if error.errno == errno.EADDRINUSE:
+            raise JobFailedError(f"Port {port} is already in use: choose another with --port.") from error
         raise JobFailedError(
             f"Got {host}:{port}, where nothing can be served ({error.strerror}); expected a free --port here."
         ) from error
     return found
 
 
-def _serve(loop: Any, address: socket.socket, host: str, **how: Any) -> None:
+def _serve(loop: Any, address: socket.socket, host: str, simulated: str = "", **how: Any) -> None:
     import uvicorn
 
     from evenhand.decisions.serve.app import make_app
     from evenhand.report.api import api_page
     from evenhand.report.live import live_page, sign_in_page
 
-    app = make_app(loop, host=host, page=live_page, sign_in=sign_in_page, describe=api_page, **how)
+    page = partial(live_page, simulated=simulated)
+    app = make_app(loop, host=host, page=page, sign_in=sign_in_page, describe=api_page, **how)
     port = address.getsockname()[1]
     on_stdout().print(f"Deciding at http://{host}:{port}/ with version {loop.version}; its API: /docs")
     # The thread that writes must not keep the one that answers waiting for Python's usual 5 ms.
@@ -189,8 +200,8 @@ def _demonstrate(address: socket.socket, host: str, tokens: dict[str, str | None
         )
         stream = Beside("stream", demo.TICK, demo.Stream(loop, story).step)
         how: dict[str, Any] = {"learn_every": demo.LEARN_EVERY, "promotes": True, "beside": [stream]}
-        _serve(loop, address, host, tokens=tokens, **how)
-    say("The demonstration is over; its log is deleted.")
+        _serve(loop, address, host, story.told, tokens=tokens, **how)
+    say("The demonstration is over; its log has been deleted.")
 
 
 def _check_alone(ctx: typer.Context) -> None:

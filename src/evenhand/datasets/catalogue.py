@@ -74,10 +74,10 @@ _CATALOGUE: dict[str, _Entry] = {
 
 
 def available(*, cache_dir: str | Path | None = None, data_dir: str | Path | None = None) -> pd.DataFrame:
-    """List the data sets: where each comes from, and whether it is on this machine already.
+    """List the data sets: where each comes from, and whether it is already on this machine.
 
-    `ready` is 'yes', 'downloads' (a wheel of some megabytes, once) or the name of the user's file that is
-    missing.
+    `ready` is 'yes', 'downloads' (a wheel of some megabytes, once), or 'needs' and the user's files that are
+    missing, and the folder they belong in.
 
     Parameters
     ----------
@@ -91,7 +91,7 @@ def available(*, cache_dir: str | Path | None = None, data_dir: str | Path | Non
     >>> available()["sensitive"].head(2).to_dict()
     {'adult': 'sex', 'compas': 'black'}
     """
-    rows = []
+    rows, below = [], "the folder that EVENHAND_DATA names" if data_dir is None else data_dir
     for name, entry in _CATALOGUE.items():
         absent = [file.path for file in entry.private if not has_private(file, data_dir=data_dir)]
         cached = entry.wheel is None or is_cached(entry.wheel, entry.member, cache_dir=cache_dir)
@@ -104,7 +104,11 @@ def available(*, cache_dir: str | Path | None = None, data_dir: str | Path | Non
                 "rows": entry.row_sets,
                 "source": f"{entry.wheel.title} (wheel)" if entry.wheel else entry.private[0].origin,
                 "licence": entry.licence,
-                "ready": f"needs {', '.join(absent)}" if absent else "yes" if cached else "downloads",
+                "ready": f"needs {', '.join(absent)} in {below}"
+                if absent
+                else "yes"
+                if cached
+                else "downloads",
             }
         )
     return pd.DataFrame(rows).set_index("name")
@@ -118,7 +122,7 @@ def load(name: str, **options: Any) -> Dataset:
     name : str
         One of the names in `available()`.
     **options : Any
-        Go to the data set's loader, such as `rows` or `sensitive`.
+        Options of the data set's loader, such as `rows` or `sensitive`.
 
     Examples
     --------

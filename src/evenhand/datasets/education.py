@@ -1,4 +1,4 @@
-"""Education in public: Tennessee's STAR children, and the law school students of the bar passage study."""
+"""Public education data: Tennessee's STAR children, and the law school students of the bar passage study."""
 
 from __future__ import annotations
 

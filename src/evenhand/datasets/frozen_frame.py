@@ -1,8 +1,8 @@
-"""A DataFrame out of a pickle from a stranger: nothing that the pickle names is ever called.
+"""Read a DataFrame from a stranger's pickle: only harmless functions are called.
 
-A pickle can name any function and have it run. Here each name that a pickled DataFrame needs stands for a
-small harmless function of ours, every other name is refused, and the table is put together from the plain
-arrays. That also frees us from the internals of the pandas that wrote it.
+A pickle can name any function and have it run. Here, each name that a pickled DataFrame needs stands for a
+small harmless function, every other name is refused, and the table is built from plain arrays. It therefore
+does not depend on the internals of the pandas version that wrote the pickle.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def read_frame(pickled: bytes) -> pd.DataFrame:
 
 
 class _Frame:
-    """Stands for pandas' DataFrame: takes its state, and makes a real one from the blocks in it."""
+    """Stands for pandas' DataFrame: takes its state, and builds a real one from the blocks in it."""
 
     manager: _Manager
 
@@ -66,7 +66,7 @@ class _Manager(NamedTuple):
 
 
 class _Named:
-    """Stands for classes that are only named, never made."""
+    """Stands for classes that are named, but never created."""
 
 
 def _new_index(_kind: type[_Named], state: dict[str, Any]) -> Any:

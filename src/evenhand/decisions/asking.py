@@ -1,11 +1,11 @@
-"""Asking a loop: decisions and outcomes in, checked, and answered once they are on disk."""
+"""How a loop takes requests for decisions and outcomes, and answers once they are on disk."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from datetime import datetime
-from typing import Any
+from typing import Any, Protocol
 
 from evenhand import checks
 from evenhand.decisions.budget import Budget
@@ -18,9 +18,20 @@ from evenhand.decisions.rules import Rules
 from evenhand.decisions.versions import Versions
 
 
-class Asking:
-    """What a decision loop does for those who decide with it."""
+class Meter(Protocol):
+    """Counts what a loop is asked by its own process."""
 
+    def count_decisions(self, rows: Sequence[Row]) -> None:
+        """Count decisions."""
+
+    def count_outcomes(self, statuses: Sequence[str]) -> None:
+        """Count outcomes by what was done with them."""
+
+
+class Asking:
+    """The part of a decision loop that decides and takes outcomes."""
+
+    meter: Meter | None = None  # counts `decide_many` and `outcome_many`, but not what is only submitted
     rules: Rules
     clock: Callable[[], float]
     _log: Log
@@ -40,35 +51,40 @@ class Asking:
         Parameters
         ----------
         id : str
-            The decision's name, such as an application's number.
+            A name for the decision, such as the number of an application.
         context : dict or array
-            The person, as the model reads them. Columns it doesn't read are ignored, and not kept.
+            The person's features, as the model reads them. Other columns are ignored and not kept.
         group : object, optional
-            The person's group; a `Deployed` finds it in the sensitive columns of the context, too.
+            The person's group. A `Deployed` can also read it from the sensitive columns of the context.
 
         Returns
         -------
         Decision
-            It is on disk.
+            The decision, which is on disk.
 
         Raises
         ------
         ConflictError
-            If the id was decided about before with another context or group.
+            If the id already has a decision with another context or group.
         LogUnavailableError
             If the log can't be written now. Ask again with the same id.
         ValueError
-            If the context or the group is not one that the model knows.
+            If the id, the context or the group is not valid.
         """
         return self.decide_many([(id, context, group)])[0]
 
     def decide_many(self, people: Iterable[tuple[str, Any, Any]]) -> list[Decision]:
         """Decide about several people, given as (id, context, group), in one transaction: all or none."""
         asked = list(zip(*people, strict=True))
-        return self.answered(self.submit(*asked).result()) if asked else []
+        if not asked:
+            return []
+        rows = self.submit(*asked).result()
+        if self.meter is not None:
+            self.meter.count_decisions(rows)
+        return self.answered(rows)
 
     def submit(self, ids: Sequence[str], contexts: Sequence[Any], groups: Sequence[Any]) -> Future[list[Row]]:
-        """Ask for decisions without waiting; `answered` makes decisions of the future's result."""
+        """Ask for decisions without waiting. `answered` turns the result of the future into decisions."""
         asked = ask(self._versions.policy, ids, contexts, groups, float(self.clock()))
         return self._log.commits.submit(self._decide, asked)
 
@@ -87,36 +103,41 @@ class Asking:
     def outcome(
         self, id: str, reward: float | None = None, *, label: Any = None, at: datetime | float | None = None
     ) -> str:
-        """Tell what a decision earned, or the label that was seen.
+        """Report what a decision earned, or the label that was seen.
 
         Parameters
         ----------
         id : str
-            The decision's.
+            The id of the decision.
         reward : float, optional
-            What it earned; or
+            What the decision earned. Give either this or `label`.
         label : object, optional
-            what was seen, of which `earns` knows what it earned.
+            The label that was seen. `earns` says what the decision earned with it.
         at : datetime or float, optional
-            When it happened, by default now.
+            When it happened, as a datetime or in seconds since 1970; by default now.
 
         Returns
         -------
         {'accepted', 'early', 'late', 'unrevealed', 'repeated', 'contradicting'}
-            'accepted': it is used. 'early': its decision isn't known yet; it is used once it is. 'late': it
-            took longer than `within`; it is kept, but not used. 'unrevealed': the action taken reveals no
-            outcome; kept, but not used. 'repeated': the same was told before; nothing happens.
-            'contradicting': something else was told before, which stands; this one is kept beside it.
+            'accepted': it is used. 'early': no decision has this id yet; it is used once there is one.
+            'late': it took longer than `within`; it is kept but not used. 'unrevealed': the action taken
+            reveals no outcome; it is kept but not used. 'repeated': the same was reported before; nothing
+            changes. 'contradicting': something else was reported before and counts; this one is only kept.
         """
         return self.outcome_many([{"id": id, "reward": reward, "label": label, "at": at}])[0]
 
     def outcome_many(self, told: Iterable[Mapping[str, Any]]) -> list[str]:
-        """Tell several outcomes, as dicts of the arguments of `outcome`, in one transaction: all or none."""
+        """Report several outcomes, dicts of the arguments of `outcome`, in one transaction: all or none."""
         outcomes = list(told)
-        return self.submit_outcomes(outcomes).result() if outcomes else []
+        if not outcomes:
+            return []
+        statuses = self.submit_outcomes(outcomes).result()
+        if self.meter is not None:
+            self.meter.count_outcomes(statuses)
+        return statuses
 
     def submit_outcomes(self, told: Iterable[Mapping[str, Any]]) -> Future[list[str]]:
-        """Tell outcomes without waiting."""
+        """Report outcomes without waiting for the answer."""
         now, rows = float(self.clock()), []
         for one in told:
             checked = self.rules.check_outcome(

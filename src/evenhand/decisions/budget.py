@@ -1,4 +1,4 @@
-"""How many decisions a day may differ from the policy's own, for the sake of learning."""
+"""The budget of exploration: how many decisions per day may differ from the policy's own."""
 
 from __future__ import annotations
 
@@ -19,23 +19,23 @@ from evenhand.decisions.schema import decisions, settings
 from evenhand.decisions.spending import Spending
 
 DAY = 86_400.0  # seconds; days begin at midnight, UTC
-_LAST = 20_000  # decisions of a log from which it is known who would teach little
+_LAST = 20_000  # decisions of a log from which the novelty of people is known
 
 
 class Budget:
-    """What is left to explore today, in all processes that share a log together, and on whom it is spent.
+    """The exploration left today, over all processes that share a log, and whom it is spent on.
 
-    Nobody's floor depends on their own draw: otherwise the probabilities in the log would be wrong. It
-    depends on their context and group, and on those before them, who may have used up the day.
+    A person's floor does not depend on their own draw: otherwise the probabilities in the log would be wrong.
+    It depends on their context and group, and on the people before them, who may have used up the budget.
 
     Parameters
     ----------
     log : Log
-        Says who was decided about and what was explored before.
+        The log, which has the people decided about and explored before.
     rules : Rules
-        Say how many.
+        The rules, which have the budget per day.
     policy : Policy
-        Reads people.
+        The policy that reads contexts.
     """
 
     def __init__(self, log: Log, rules: Rules, policy: Policy) -> None:
@@ -54,9 +54,9 @@ class Budget:
                 self._spending.learn(features, self._codes(actions))
 
     def open(self, connection: Connection, times: Sequence[float]) -> None:
-        """Look up what is left; until the transaction ends, nobody else spends any of it."""
+        """Look up what is left, and lock it: nobody else spends any of it until the transaction ends."""
         self._left = {}
-        for day in sorted({at // DAY for at in times}):  # in this order, or two would wait for each other
+        for day in sorted({at // DAY for at in times}):  # sorted, or two processes could deadlock
             kept = select(settings.c.value).where(settings.c.name == _name(day)).with_for_update()
             spent = connection.scalar(kept)
             if spent is None:
@@ -66,16 +66,16 @@ class Budget:
             self._left[day] = self._per_day - int(spent)
 
     def floors(self, people: Sequence[Any], features: Any, said: Floats, numbers: Floats) -> Floats:
-        """Return floors for people (times, groups), given what their policies say, and their draws.
+        """Return floors for people (times, groups), given their own probabilities and their draws.
 
-        They count on all those before them having theirs. If some of these people are not written, such as
-        those whom the log knows already, ask again without them.
+        Each floor assumes that everybody before gets theirs. If some of these people are not written, such
+        as those already in the log, ask again without them.
         """
         times, groups = people
         self._features, self._draft = features, self._spending.draft()
         left, found = self._left.copy(), np.zeros(len(said))
         for day, one in _stretches(times):
-            if left[day] <= 0:  # these have none; whoever follows on another day owes nothing for them
+            if left[day] <= 0:  # they get none, and people on another day owe nothing for them
                 continue
             floors = self._draft.floors(features[one], said[one], groups[one])
             differs = explored(with_floor(said[one], 0.0), with_floor(said[one], floors), numbers[one])
@@ -86,7 +86,7 @@ class Budget:
         return found
 
     def spend(self, connection: Connection, written: Sequence[Any]) -> None:
-        """Count the people whose floors were asked for last, as they are written."""
+        """Count the explored among the people whose floors were asked for last, as they are written."""
         for day, times in Counter(row.at // DAY for row in written if row.explored).items():
             spent = self._per_day - self._left[day] + times
             named = settings.c.name == _name(day)
@@ -102,7 +102,7 @@ class Budget:
 
 
 def _stretches(times: Sequence[float]) -> Iterator[tuple[float, slice]]:
-    """Return each day, and the people of it who come one after another."""
+    """Yield each day with the slice of consecutive people who came on it."""
     start = 0
     for day, own in groupby(at // DAY for at in times):
         end = start + sum(1 for _ in own)

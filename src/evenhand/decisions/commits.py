@@ -1,4 +1,4 @@
-"""Group commit: work from many threads done in one, what came meanwhile together."""
+"""Group commit: one thread does the work of many. Jobs that come meanwhile are done together."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ class _Job(NamedTuple):
 
 
 class GroupCommit:
-    """One thread that does all writing. While it waits for the disk, the next jobs gather and go together.
+    """One thread that does all writing. While it waits for the disk, new jobs gather and are done together.
 
-    A work is a function of the payloads of several jobs that returns one result each; a result that is an
-    exception is raised to the one who asked. Whoever asks waits until the work has returned: it commits.
+    Work is a function that takes the payloads of several jobs, commits, and returns one result per job. If a
+    result is an exception, it is raised for the caller of that job. Callers wait until the work returns.
     """
 
     def __init__(self) -> None:
@@ -35,7 +35,7 @@ class GroupCommit:
         self._thread.start()
 
     def submit(self, work: Work, payload: Any) -> Future[Any]:
-        """Ask for a piece of work; the future has its result once it is on disk."""
+        """Submit a job; the future has its result once it is on disk."""
         answer: Future[Any] = Future()
         with self._closing:
             if self._closed:
@@ -44,11 +44,11 @@ class GroupCommit:
         return answer
 
     def do(self, work: Work, payload: Any) -> Any:
-        """Wait for a piece of work."""
+        """Submit a job and wait for its result."""
         return self.submit(work, payload).result()
 
     def close(self) -> None:
-        """Finish what was asked for, then end."""
+        """Finish the submitted jobs, then end the thread."""
         with self._closing:
             self._closed = True
             self._jobs.put(None)
@@ -77,7 +77,7 @@ def _finish(work: Work, jobs: list[_Job]) -> None:
     except LogUnavailableError as error:
         results = [error] * len(jobs)
     except Exception as error:
-        if len(jobs) > 1:  # the others must not suffer from one
+        if len(jobs) > 1:  # one failure must not fail the others
             for job in jobs:
                 _finish(work, [job])
             return

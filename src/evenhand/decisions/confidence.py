@@ -1,12 +1,12 @@
 """Intervals that hold at any time: look as often as you like, and stop when you like.
 
-A usual 95 % interval is right 95 times in 100 if it is looked at once. These intervals are right 95 times in
-100 at *all* times together: empirical-Bernstein confidence sequences with predictable plug-in bets
-(Waudby-Smith and Ramdas, 2024), and for logs of another policy with importance weights of any size
+A usual 95 % interval is right 95 times in 100 if you look at it once. These intervals are right 95 times in
+100 at *all* times together. They are empirical-Bernstein confidence sequences with predictable plug-in bets
+(Waudby-Smith and Ramdas, 2024). For logs of another policy, they allow importance weights of any size
 (Waudby-Smith, Wu, Ramdas, Karampatziakis and Mineiro, 2024).
 
 People must come independently, from a population that stays the same. The policy that decides may change, as
-long as each decision's probability is the one that was logged.
+long as the log has the probability of each decision.
 """
 
 from __future__ import annotations
@@ -35,18 +35,18 @@ def value_sequence(
     heaviest: float = 10.0,
     onto: ConfidenceSequence | None = None,
 ) -> ConfidenceSequence:
-    """Return the interval of what a policy earns per person, from another policy's log, for all times.
+    """Return a confidence sequence of what a policy earns per person, from another policy's log.
 
     Parameters
     ----------
     probabilities : array of shape (people,)
-        The policy's probability of the action that was taken.
+        The policy's probability of each logged action.
     rewards, propensities : array of shape (people,)
-        What the action earned, from `low` to `high`, and the probability with which it was taken.
+        The reward of each action, from `low` to `high`, and the probability with which it was taken.
     level, low, high, heaviest : float
         As for `ConfidenceSequence`.
     onto : ConfidenceSequence, optional
-        The sequence so far, which goes on with this log and has its own level and limits.
+        A sequence to continue with this log. It keeps its own level and limits.
 
     Examples
     --------
@@ -75,20 +75,20 @@ def difference_sequence(
     heaviest: float = 10.0,
     onto: ConfidenceSequence | None = None,
 ) -> ConfidenceSequence:
-    """Return the interval of how much more one policy earns than another, for all times.
+    """Return a confidence sequence of how much more one policy earns per person than another.
 
     Parameters
     ----------
     candidate, incumbent : array of shape (people,)
-        Each policy's probability of the action that was taken.
+        Each policy's probability of each logged action.
     rewards, propensities : array of shape (people,)
-        What the action earned, from `low` to `high`, and the probability with which it was taken.
+        The reward of each action, from `low` to `high`, and the probability with which it was taken.
     level, low, high : float
-        The level, and the limits of rewards; the difference lies within ± (high - low).
+        The confidence level, and the limits of the rewards. The difference lies within ± (high - low).
     heaviest : float
         As for `ConfidenceSequence`.
     onto : ConfidenceSequence, optional
-        The sequence so far, made by this function with the same `low` and `high`.
+        A sequence to continue, made by this function with the same `low` and `high`.
 
     Examples
     --------
@@ -106,7 +106,7 @@ def difference_sequence(
     new = from_0_up("candidate", candidate, len(x)) / old
     now = from_0_up("incumbent", incumbent, len(x)) / old
     sequence = ConfidenceSequence(level, low - high, high - low, heaviest) if onto is None else onto
-    # What one earns and what the other fails to earn: both from 0 up, whatever the weights.
+    # What one policy earns plus what the other one misses: at least 0, whatever the weights.
     return sequence.follow((new * x + now * (1 - x)) / 2, (now * x + new * (1 - x)) / 2)
 
 
@@ -117,18 +117,19 @@ def flip_sequence(
     level: float = 0.95,
     onto: ConfidenceSequence | None = None,
 ) -> ConfidenceSequence:
-    """Return the interval of the share of people who would get another decision in another group.
+    """Return a confidence sequence of the share of people whose decision would differ in another group.
 
     Parameters
     ----------
     flips : array of shape (people,)
-        Whether each person would, or the probability of it.
+        Whether each person's decision would differ, or the probability of that.
     weights : array of shape (people,), optional
-        How much rarer people like each are in the log than in the population, with a mean of 1.
+        Importance weights with a mean of 1, above 1 for people who are rarer in the log than in the
+        population.
     level : float
         As for `ConfidenceSequence`.
     onto : ConfidenceSequence, optional
-        The sequence so far.
+        A sequence to continue.
 
     Examples
     --------
@@ -142,14 +143,14 @@ def flip_sequence(
 
 @dataclass
 class DiscriminationSequence:
-    """An interval, for all times, of the largest difference between two groups' rates of an action.
+    """Interval, valid at all times, of the largest difference between two groups' rates of an action.
 
     Parameters
     ----------
     groups : list
-        Every group there will ever be: each takes its share of the risk.
+        All groups that can ever occur. Each takes its share of the risk.
     level : float
-        The probability that the difference is inside at all times together.
+        The probability that the interval contains the difference at all times together.
 
     Examples
     --------
@@ -173,16 +174,16 @@ class DiscriminationSequence:
     def update(
         self, chosen: npt.ArrayLike, sensitive_features: Any, weights: npt.ArrayLike | None = None
     ) -> Self:
-        """Go on with the people who came next.
+        """Add the people who came next.
 
         Parameters
         ----------
         chosen : array of shape (people,)
-            Whether each got the action, or the probability with which the policy chooses it for them.
+            Whether each person got the action, or the policy's probability of it.
         sensitive_features : array-like
             Each person's group.
         weights : array of shape (people,), optional
-            Importance weights with a mean of 1 in each group, where decisions are another policy's.
+            Importance weights with a mean of 1 in each group, if another policy made the decisions.
         """
         values = finite("chosen", chosen)
         codes, names = encode_groups(sensitive_features, len(values))
@@ -195,7 +196,7 @@ class DiscriminationSequence:
         return self
 
     def interval(self) -> tuple[float, float]:
-        """Return the interval as of now; one group has nobody to differ from."""
+        """Return the current interval; (0, 0) if there are fewer than two groups."""
         if len(self.rates) < 2:
             return 0.0, 0.0
         low, high = np.array([sequence.interval() for sequence in self.rates.values()]).T
@@ -204,12 +205,12 @@ class DiscriminationSequence:
         return max(float(low.max() - high.min()), 0.0), float(apart.max())
 
     def as_numbers(self) -> dict[str, Any]:
-        """Return all that the sequences know, as plain data, in the order of the groups."""
+        """Return the state of the sequences as plain data, in the order of the groups."""
         rates = [self.rates[group].as_numbers() for group in self.groups]
         return {"groups": self.groups, "level": self.level, "rates": rates}
 
     @classmethod
     def of_numbers(cls, kept: Mapping[str, Any]) -> Self:
-        """Return the sequences that `as_numbers` wrote down."""
+        """Restore the sequences from what `as_numbers` returned."""
         rates = [ConfidenceSequence.of_numbers(each) for each in kept["rates"]]
         return cls(kept["groups"], kept["level"], dict(zip(kept["groups"], rates, strict=True)))

@@ -1,4 +1,4 @@
-"""What comes in with a person: an id, a context and a group, in one way of writing each."""
+"""Check ids, and write contexts as JSON in one way only."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ LONGEST_ID = 200
 LARGEST = 1 << 16  # bytes of a context as JSON
 _JSON = json.JSONEncoder(sort_keys=True, separators=(",", ":"), allow_nan=False)
 _PLAIN, _TEXTS = {int, bool, type(None)}, {str, type(None)}
-_EXACT = 1 << 53  # whole numbers below are the same as floats
+_EXACT = 1 << 53  # whole numbers below this are the same as floats
 
 
 def shown(value: Any) -> str:
-    """Return a value as an error shows it: what came may be a megabyte."""
+    """Return a value for an error message, shortened: it may be a megabyte."""
     text = repr(value)
     return text if len(text) < 60 else f"{text[:50]}…"
 
 
 def check_id(id: Any) -> str:
-    """Return an id that every database can hold and a person can read."""
+    """Return an id if every database can store it and a person can read it; raise otherwise."""
     if not isinstance(id, str) or not 1 <= len(id) <= LONGEST_ID or not id.isprintable():
         raise ValueError(
             f"Got id={shown(id)}, but expected a text of 1 to {LONGEST_ID} printable characters."
@@ -35,13 +35,13 @@ def check_id(id: Any) -> str:
 
 
 def check_ids(ids: Sequence[Any]) -> Sequence[str]:
-    """Return ids that are as `check_id` wants them, quickly."""
+    """Check ids as `check_id` does, but faster."""
     plain = {*map(type, ids)} == {str} and "".join(ids).isprintable()
     return ids if plain and max(map(len, ids)) <= LONGEST_ID and all(ids) else [*map(check_id, ids)]
 
 
 def as_text(context: Any) -> str:
-    """Return a context as JSON, the same text for the same context.
+    """Return a context as JSON; equal contexts give the same text.
 
     >>> as_text({"b": np.float64("nan"), "a": 1.0})
     '{"a":1,"b":null}'
@@ -61,10 +61,10 @@ def as_texts(contexts: Sequence[Any]) -> list[str]:
     >>> as_texts([[0.5, 1], [None, 2]])
     ['[0.5,1]', '[null,2]']
     """
-    text = _JSON.encode(contexts)  # several times quicker than one by one
+    text = _JSON.encode(contexts)  # several times faster than one by one
     end = text[-2]
     inner = text[2:-2].split(f"{end},{text[1]}")
-    if len(inner) > len(contexts):  # somebody's text has such signs in it
+    if len(inner) > len(contexts):  # a text contains the separator
         return [as_text(context) for context in contexts]
     texts = [f"{text[1]}{one}{end}" for one in inner]
     _kept(max(texts, key=len))
@@ -77,7 +77,7 @@ def parsed(texts: Sequence[str]) -> list[Any]:
 
 
 def plain_rows(numbers: Floats) -> list[list[float | int | None]] | None:
-    """Return the rows of a table of numbers as `plain` returns each; None if a number is infinite.
+    """Return `plain` of each row of a table of numbers; None if a number is infinite.
 
     >>> plain_rows(np.array([[0.5, -0.0], [np.nan, 2.0]]))
     [[0.5, 0], [None, 2]]
@@ -93,8 +93,8 @@ def plain_rows(numbers: Floats) -> list[list[float | int | None]] | None:
 
 
 def plain(value: Any, where: str = "context") -> Any:
-    """Return plain JSON: a missing value is None, a date its ISO text, and 2.0 is 2."""
-    kind = type(value)  # quicker than isinstance for what comes most
+    """Return a value as plain JSON: a missing value becomes None, a date its ISO text, and 2.0 becomes 2."""
+    kind = type(value)  # faster than isinstance for the usual types
     if kind is str:
         _check_unicode(value, where)
         return value
@@ -108,10 +108,10 @@ def plain(value: Any, where: str = "context") -> Any:
         return [plain(inner, where) for inner in value]
     if isinstance(value, np.generic):
         return plain(value.item(), where)
-    for exact in (str, float, int):  # of which it may be a subclass
+    for exact in (str, float, int):  # the value may be of a subclass
         if isinstance(value, exact):
             return plain(exact(value), where)
-    if str(value) in ("NaT", "<NA>"):  # pandas' own; the first is a date, too
+    if str(value) in ("NaT", "<NA>"):  # of pandas; the first is also a date
         return None
     if isinstance(value, date):
         return value.isoformat()

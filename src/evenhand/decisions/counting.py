@@ -1,4 +1,4 @@
-"""Running counts of a log: each look counts what is new since the last, however long the log is."""
+"""Running counts of a log. Each look counts only what is new since the last one."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from evenhand.decisions.log import Log, put_setting
 from evenhand.decisions.schema import contradictions, decisions, erasures, lessons, outcomes
 from evenhand.decisions.settling import settled
 
-COUNTED = "counted"  # the setting that has the counts
-_MANY = 100_000  # new rows after which they are written anew
+COUNTED = "counted"  # the setting with the counts
+_MANY = 100_000  # new rows after which the counts are stored again
 Sums = dict[Any, tuple[int, float, float]]
 
 
 class Counts:
-    """Goes on counting at each look, from what the log has of earlier ones; after an erasure, all anew."""
+    """Counts that grow at each look, from those stored in the log. An erasure makes them start again."""
 
     _kept: dict[str, Sums]
 
@@ -30,8 +30,8 @@ class Counts:
         self._log, self._lock = log, threading.Lock()
         explored = func.sum(case((decisions.c.explored, 1), else_=0))
         cell = (decisions.c.version, decisions.c.group, decisions.c.action)
-        # What the rows of each are numbered by, and a query of three sums by cell. Lessons come first, or
-        # there might be some of decisions that were not there yet when those were counted.
+        # For each kind, what numbers its rows, and a query of three sums per cell. Lessons come first:
+        # otherwise some could belong to decisions that came after the decisions were counted.
         self._kinds: dict[str, tuple[Any, Any]] = {
             "lessons": (
                 lessons.c.sitting,
@@ -58,9 +58,9 @@ class Counts:
         self._kept = {name: {} for name in self._kinds}
 
     def look(self) -> dict[str, Sums]:
-        """Return, by version, group and action, decisions, explored ones and floors; lessons and rewards.
+        """Return, per version, group and action: decisions, explored ones and floors; lessons and rewards.
 
-        `outcomes` and `contradictions` are counted under an empty key.
+        `outcomes` and `contradictions` have one count, under an empty key.
         """
         with self._lock:
             erasure = self._log.scalar(select(func.coalesce(func.max(erasures.c.number), 0)))
@@ -74,7 +74,7 @@ class Counts:
     def _go_on(self, name: str) -> Sums:
         number, query = self._kinds[name]
         reached = self._reached[name]
-        if name == "lessons":  # of a sitting that was closed there will be no more
+        if name == "lessons":  # a closed sitting gets no more
             upto = int(self._log.setting(SITTING) or 1) - 1
         else:
             upto = settled(self._log, number.table, reached)
@@ -88,10 +88,10 @@ class Counts:
         return sum(count for cells in self._kept.values() for count, *_ in cells.values())
 
     def _write(self) -> None:
-        """Let the log have the counts, so that the first look after a start need not count all of it."""
+        """Store the counts in the log, so that the first look after a start need not count all of it."""
         kept = {name: [[*sums, *cell] for cell, sums in cells.items()] for name, cells in self._kept.items()}
         text = json.dumps([self._erasure, self._reached, kept])
-        # Without the log, the next look tries again; at a conflict, another one has just done so.
+        # If the log is unavailable, the next look tries again. At a conflict, another one has just done so.
         with suppress(LogUnavailableError, IntegrityError):
             self._log.do(lambda connection: put_setting(connection, COUNTED, text))
             self._written = self._rows()

@@ -1,4 +1,4 @@
-"""Decisions as the log takes them: each id once, several people in one transaction."""
+"""Write decisions to the log: each id once, several people in one transaction."""
 
 from __future__ import annotations
 
@@ -30,19 +30,19 @@ class Decision:
     Attributes
     ----------
     id : str
-        The id it was asked under.
+        The id of the decision.
     action : object
-        The action, drawn with the probabilities of the person's own group.
+        The action, drawn with the probabilities of the policy of the person's own group.
     probability : float
-        Its probability, with the floor of exploration.
+        The probability of the action, including exploration.
     by_group : dict
-        Every group's probabilities: what each group's policy would have said about this person.
+        The probabilities of each group's policy for this person: {group: {action: probability}}.
     group : str
         The person's group.
     version : int
-        The policy that decided.
+        The version of the policy that decided.
     at : float
-        When, in seconds since 1970.
+        When it was decided, in seconds since 1970.
     """
 
     id: str
@@ -55,13 +55,13 @@ class Decision:
 
 
 class Asked(NamedTuple):
-    """People to be decided about, in columns."""
+    """People to decide about, in columns."""
 
     ids: Sequence[str]
     times: Sequence[float]
     groups: Sequence[str]
-    contexts: Sequence[str]  # as the log writes them
-    values: Sequence[Any]  # of the contexts
+    contexts: Sequence[str]  # as JSON, as in the log
+    values: Sequence[Any]  # the contexts as plain values
 
 
 class Row(NamedTuple):
@@ -75,7 +75,7 @@ class Row(NamedTuple):
     probability: float
     by_group: str
     version: int
-    revealed: int  # of these, SQLite knows numbers only, and its driver takes long over anything else
+    revealed: int  # 0 or 1: SQLite has no booleans, and its driver is slow with other types
     held_out: int
     floor: float
     explored: int | None  # None in logs of an earlier version
@@ -89,20 +89,20 @@ _NEWEST = select(func.max(promotions.c.number))
 def ask(
     policy: Policy, ids: Sequence[Any], contexts: Sequence[Any], groups: Sequence[Any], at: float
 ) -> Asked:
-    """Return people who come now in columns; raise if somebody is not as the model reads people."""
+    """Return new people in columns; raise if an id, a context or a group is not valid."""
     names = check_ids(ids)
     values, texts = policy.take(contexts)
     return Asked(names, [at] * len(names), policy.named(groups, contexts), texts, values)
 
 
 def ask_again(rows: Sequence[Any]) -> Asked:
-    """Return the people of rows of the log, to decide about them once more."""
+    """Return the people of rows of the log, to decide about them again."""
     ids, times, groups, contexts = list(zip(*rows, strict=True))[:4]
     return Asked(ids, times, groups, contexts, parsed(contexts))
 
 
 def as_decisions(rows: Sequence[Row], policy: Policy) -> list[Decision]:
-    """Return rows of the log as they were answered."""
+    """Return rows of the log as decisions."""
     actions, groups, found = list(policy.classes.values()), list(policy.groups), []
     for row, said in zip(rows, parsed([row.by_group for row in rows]), strict=True):
         named = [dict(zip(actions, chances, strict=True)) for chances in said]
@@ -114,9 +114,9 @@ def as_decisions(rows: Sequence[Row], policy: Policy) -> list[Decision]:
 def answers(
     policy: Policy, rules: Rules, people: Asked, floors: float | Sequence[float] | Budget
 ) -> list[Row | str]:
-    """Return the row that the log gets for each person, or the reason why there is none.
+    """Return the row to log for each person, or the reason why there is none.
 
-    `floors` is everybody's, or has each person's, as the log has them, or is what may be spent today.
+    `floors` is one floor for everybody, a floor for each person, or the budget that sets them.
     """
     read = policy.features(people.values, people.groups)
     good = [at for at, reason in enumerate(read.reasons) if not reason]
@@ -148,7 +148,7 @@ def answers(
 
 
 def _texts(said: Floats) -> list[str]:
-    """Return each person's probabilities as JSON; at once is several times quicker."""
+    """Return each person's probabilities as JSON; all at once is several times faster."""
     inner = json.dumps(said.tolist())[3:-3].split("]], [[") if len(said) else []
     return [f"[[{one}]]" for one in inner]
 
@@ -156,7 +156,7 @@ def _texts(said: Floats) -> list[str]:
 def decide(
     log: Log, policy: Policy, rules: Rules, jobs: Sequence[Asked], budget: Budget
 ) -> tuple[list[list[Row] | Exception], int]:
-    """Answer each job's people, all of a job or none; return the rows, and the newest promotion's number."""
+    """Decide about each job's people, all or none; return their rows and the newest promotion's number."""
     people = jobs[0] if len(jobs) == 1 else Asked(*([*chain(*column)] for column in zip(*jobs, strict=True)))
     plain = [] if budget.limited else answers(policy, rules, people, rules.explore)
     ends = [0, *accumulate(len(job.ids) for job in jobs)]
@@ -172,7 +172,7 @@ def decide(
             known, added = rows_of(connection, COLUMNS, people.ids), dict[str, Row]()
             results = [_settle(people, range(*job), made, known, added) for job in pairwise(ends)]
             new = [*added.values()]
-            if budget.limited and new:  # only now is it known who is to have a part in it
+            if budget.limited and new:  # only now is it known who shares the budget
                 new = answers(policy, rules, ask_again(new), budget)
                 results = _replaced(results, new)
         if new:
@@ -188,7 +188,7 @@ def decide(
 
 
 def _typed(rows: Sequence[Row], dialect: Dialect) -> Sequence[Row]:
-    """Return rows as a database takes them: PostgreSQL tells numbers from booleans."""
+    """Return rows with the types of a database: PostgreSQL distinguishes numbers from booleans."""
     if dialect.name == "sqlite":
         return rows
     return [
@@ -200,7 +200,7 @@ def _typed(rows: Sequence[Row], dialect: Dialect) -> Sequence[Row]:
 def _settle(
     people: Asked, job: range, made: Sequence[Row | str], known: Mapping[str, Row], new: dict[str, Row]
 ) -> list[Row] | Exception:
-    """Return the rows of a job, and add those that are new; or why there are none."""
+    """Return the rows of a job and add the new ones to `new`, or return the error if there are none."""
     own: dict[str, Row] = {}
     found = []
     for at in job:
@@ -221,6 +221,6 @@ def _settle(
 
 
 def _replaced(results: Sequence[Any], rows: Sequence[Any]) -> list[Any]:
-    """Return the results of jobs with these rows in place of those that have the same ids."""
+    """Return the results of jobs, with these rows instead of those with the same ids."""
     by_id = {row.id: row for row in rows}
     return [job if isinstance(job, Exception) else [by_id.get(row.id, row) for row in job] for job in results]

@@ -1,4 +1,4 @@
-"""Do other people come than those the policy in force learned from? Their contexts, column by column."""
+"""Shifts: how the latest contexts differ from those before the policy in force, column by column."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from evenhand.decisions.contexts import parsed
 from evenhand.decisions.loop import DecisionLoop
 from evenhand.decisions.schema import decisions, policies
 
-SAMPLE = 1_000  # people on either side
-FEWEST = 100  # below, there is nothing to say
-NOTABLE = 0.1  # of the index: the usual bar of a shift that matters
-CHANCE = 0.001  # how often columns that did not shift may seem to, all together
+SAMPLE = 1_000  # people on each side
+FEWEST = 100  # fewer people on a side are not compared
+NOTABLE = 0.1  # of the index: the usual bar for a shift that matters
+CHANCE = 0.001  # the probability that any column seems to have shifted if none has
 _BINS = 10
 
 
 def drift_of(loop: DecisionLoop) -> dict[str, Any]:
-    """Compare those who came last with those who came before the policy in force was learned.
+    """Compare the latest people with those who came before the policy in force was learned.
 
-    If hardly anybody did, they are compared with the first of the log instead. The population
-    stability index of a column, Σ (now - before)·log(now / before) over shares of people, must be notable and
-    beyond chance: without a shift it is distributed as χ²·(1/people now + 1/people before).
+    If fewer than `FEWEST` came before it, the first people of the log are used instead. A column has shifted
+    if its population stability index, Σ (now - before)·log(now / before) over shares of people, is notable
+    and beyond chance. Without a shift, it is distributed as χ²·(1/people now + 1/people before).
     """
     log, columns = loop._log, (decisions.c.number, decisions.c.context, decisions.c.group)
     learned = select(policies.c.at).where(policies.c.version == loop.version).scalar_subquery()
@@ -59,11 +59,11 @@ def _columns(rows: Sequence[Any]) -> dict[str, list[Any]]:
 
 
 def compare(before: dict[str, list[Any]], now: dict[str, list[Any]]) -> list[dict[str, Any]]:
-    """Return how far each column has shifted, the farthest first.
+    """Return how far each column has shifted, the largest shift first.
 
     >>> found = compare({"age": [20, 30, 40, 50] * 50}, {"age": [50, 60, 70, None] * 50})
     >>> [(one["column"], one["shifted"], one["before"], one["now"]) for one in found]
-    [('age', True, 'half of them from 27.5 to 42.5', 'half of them from 50 to 70')]
+    [('age', True, 'middle half: 27.5 to 42.5', 'middle half: 50 to 70')]
     """
     found = []
     for name, values in now.items():
@@ -73,7 +73,7 @@ def compare(before: dict[str, list[Any]], now: dict[str, list[Any]]) -> list[dic
         counts = np.array(
             [np.bincount(part, minlength=codes.max() + 1) for part in np.split(codes, [len(old)])]
         )
-        counts = counts[:, counts.sum(0) > 0] + 0.5  # half a person: nobody is no reason for infinity
+        counts = counts[:, counts.sum(0) > 0] + 0.5  # half a person: empty cells give no infinity
         shares = counts / counts.sum(1, keepdims=True)
         index = float(((shares[1] - shares[0]) * np.log(shares[1] / shares[0])).sum())
         tail = chi2.isf(CHANCE / len(now), max(counts.shape[1] - 1, 1))
@@ -84,7 +84,7 @@ def compare(before: dict[str, list[Any]], now: dict[str, list[Any]]) -> list[dic
 
 
 def _numbers(old: list[Any], new: list[Any]) -> tuple[Array, list[str]]:
-    """Return in which tenth of the old numbers each lies, gaps by themselves; and half of each in words."""
+    """Return which tenth of the old numbers each is in, gaps apart; and the middle half of each in words."""
     both: Floats = np.array([*old, *new], dtype=np.float64)
     gaps = np.isnan(both)
     past = both[: len(old)][~gaps[: len(old)]]
@@ -96,12 +96,12 @@ def _numbers(old: list[Any], new: list[Any]) -> tuple[Array, list[str]]:
 def _half(numbers: Floats) -> str:
     if np.isnan(numbers).mean() > 0.5:
         return f"{100 * np.isnan(numbers).mean():.0f} % missing"
-    low, high = np.nanquantile(numbers, [0.25, 0.75])
-    return f"half of them from {_short(low)} to {_short(high)}"
+    low, high = map(_short, np.nanquantile(numbers, [0.25, 0.75]))
+    return f"middle half: {low}" + (f" to {high}" if high != low else "")
 
 
 def _short(number: float) -> str:
-    """Return a number with three digits; whole thousands have all of theirs.
+    """Return a number with three digits, or as a whole number from 1,000 on.
 
     >>> _short(0.12345), _short(3972.25)
     ('0.123', '3,972')
@@ -110,7 +110,7 @@ def _short(number: float) -> str:
 
 
 def _names(old: list[Any], new: list[Any]) -> tuple[Array, list[str]]:
-    """Return which answer each gave, rare ones together; and how many gave the one that shifted most."""
+    """Return each person's value, rare ones together; and the share with the value that shifted most."""
     told = [["missing" if value is None else str(value) for value in part] for part in (old, new)]
     often = [name for name, _ in Counter([*told[0], *told[1]]).most_common(_BINS - 1)]
     place = {name: at for at, name in enumerate(often)}

@@ -1,4 +1,4 @@
-"""What can go wrong between a decision loop and those who ask it."""
+"""The errors of a decision loop."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from evenhand.checks import JobFailedError
 
 
 class ConflictError(ValueError):
-    """The log holds something else, such as another context under this id. In the service, 409."""
+    """The request contradicts the log, such as another context under the same id. HTTP status 409."""
 
 
 class LogUnavailableError(JobFailedError):
-    """The log can't be written now: no room, or no connection. Nothing was decided. In the service, 503."""
+    """The log can't be used now: no space or no connection. Nothing was written. HTTP status 503."""
 
 
 class WrongLogError(ValueError):
-    """A log of a newer version, of another model, or begun with other rules."""
+    """Not a log, a log of a newer version, or a log that was begun with another model or other rules."""

@@ -1,7 +1,7 @@
-"""Exploration: what must be tried for its outcome to be known, how often, on whom, and at what cost.
+"""Exploration: how often to try other actions, for whom, and at what cost.
 
-Where only some actions reveal an outcome, a policy that is never unsure learns only from the people it
-already believes in. Everything here is a function of probabilities, or of a state that is handed over.
+If only some actions reveal an outcome, a policy without exploration learns only from the people it already
+favours. Nothing here needs a log or a clock: all state is passed in.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from evenhand.bandits.offpolicy import finite
 
 
 def with_floor(probabilities: npt.ArrayLike, floor: npt.ArrayLike) -> Floats:
-    """Return the nearest policy that gives every action at least a floor; what keeps it already is unchanged.
+    """Return probabilities raised to at least a floor; rows that already keep it are unchanged.
 
     Parameters
     ----------
     probabilities : array of shape (people, actions) or (people, groups, actions)
-        What the policies say.
+        The probabilities of one policy, or of every group's policy.
     floor : float or array of shape (people,)
-        The least probability of every action, from 0 to 1/actions. A person has the same under the policy of
-        every group.
+        The minimum probability of every action, from 0 to 1/actions. A person has the same floor under every
+        group's policy.
 
     Examples
     --------
@@ -48,25 +48,25 @@ def with_floor(probabilities: npt.ArrayLike, floor: npt.ArrayLike) -> Floats:
 
 
 def draw(probabilities: Floats, numbers: npt.ArrayLike) -> Codes:
-    """Return each person's action for a number in [0, 1), over the last axis.
+    """Return the action that each person's number in [0, 1) picks, over the last axis.
 
-    With the same number, policies that agree draw the same action.
+    With the same number, policies with equal probabilities pick the same action.
     """
     drawn: Codes = (probabilities.cumsum(-1) <= np.asarray(numbers)[..., None]).sum(-1)
     return drawn.clip(max=probabilities.shape[-1] - 1)
 
 
 def flips_of(said: Floats, numbers: Floats) -> Flags:
-    """Return who would get another action in another group with the same draw.
+    """Return who would get a different action in another group, with the same draw.
 
-    `said` are every group's probabilities: (people, groups, actions).
+    `said` has the probabilities of every group's policy: (people, groups, actions).
     """
     drawn = draw(said, numbers[:, None])
     return np.asarray((drawn != drawn[:, :1]).any(axis=1))
 
 
 def explored(before: Floats, after: Floats, numbers: npt.ArrayLike) -> Flags:
-    """Return for whom a uniform number picks another action after the floor than it did before it.
+    """Return for whom the floor changes the action that a uniform number picks.
 
     >>> explored(np.array([[1.0, 0.0]] * 2), np.array([[0.98, 0.02]] * 2), [0.5, 0.99])
     array([False,  True])
@@ -76,10 +76,10 @@ def explored(before: Floats, after: Floats, numbers: npt.ArrayLike) -> Flags:
 
 @dataclass
 class Novelty:
-    """How little was learned so far about people like each: what an outcome of theirs would teach.
+    """How much each person's outcome would teach, given the people whose outcomes are known.
 
-    xᵀ(I + Σ z zᵀ)⁻¹x over the people z whose outcome is known: the variance of a ridge regression's
-    prediction, in units of the noise. It is large for people unlike all of those.
+    It is xᵀ(I + Σ z zᵀ)⁻¹x, with the sum over the people z whose outcome is known: the variance of a ridge
+    regression's prediction, in units of the noise. It is large for people who are unlike all of them.
 
     Examples
     --------
@@ -95,7 +95,7 @@ class Novelty:
         self.known = np.eye(checks.integer("n_features", self.n_features))
 
     def learn(self, X: npt.ArrayLike) -> Novelty:
-        """Take in people whose outcome is known."""
+        """Add people whose outcome is known."""
         rows = np.asarray(X, dtype=np.float64)
         self.known += rows.T @ rows
         return self
@@ -107,7 +107,7 @@ class Novelty:
 
 
 class Spent(NamedTuple):
-    """What exploration has cost a group: its people, their mean floor, and how many were explored."""
+    """The cost of exploration for a group: its people, their mean floor, and the number explored."""
 
     people: int
     mean_floor: float
@@ -116,20 +116,20 @@ class Spent(NamedTuple):
 
 @dataclass
 class Explorer:
-    """A floor for each person: higher where an outcome teaches more, the same on average in every group.
+    """Give each person a floor: higher where an outcome teaches more, about equal on average in every group.
 
-    Each group has its own scale, so that a group is explored neither more nor less than another, however
-    novel its people are. With a budget, exploration stops for the rest of the day once it is used up: people
-    who come later are decided by the policy alone, and teach nothing about actions that it never takes.
+    Floors are scaled per group, so that no group is explored more than another because its people are more
+    novel. With a budget, exploration stops for the rest of the day once the budget is used up. The policy
+    then decides alone, and people who come later teach nothing about actions that it never takes.
 
     Parameters
     ----------
     floor : float
-        The mean least probability of every action.
+        The mean of the floors: the minimum probability of every action.
     per_day : int, optional
-        How many decisions a day may differ from the policy's own. Without it, as many as the floor brings.
+        Exploration stops once it has changed this many decisions of a day. By default there is no limit.
     narrowest, widest : float
-        Nobody's floor is below `narrowest` times or above `widest` times the mean.
+        Each floor is between `narrowest` times and `widest` times the mean.
 
     Examples
     --------
@@ -162,16 +162,16 @@ class Explorer:
     def floors(
         self, groups: Collection[Any], teaches: npt.ArrayLike | None = None, day: Any = None
     ) -> Floats:
-        """Return each person's floor, and remember what an outcome teaches in each group on average.
+        """Return each person's floor, and update each group's mean of `teaches`.
 
         Parameters
         ----------
         groups : list
             Each person's group.
         teaches : array of shape (people,), optional
-            What an outcome of each would teach, as `Novelty.of` says; without it, all the same.
+            How much each person's outcome would teach, such as `Novelty.of`. By default equal for all.
         day : optional
-            Which day it is; a new one has a new budget.
+            The current day. A new day has a new budget.
         """
         if day != self.day:
             self.day, self.spent = day, 0
@@ -190,7 +190,7 @@ class Explorer:
         return np.zeros(len(found)) if over else np.minimum(found, 0.5)
 
     def note(self, groups: Collection[Any], floors: npt.ArrayLike, explored: npt.ArrayLike) -> None:
-        """Count decisions that were made with these floors, and those among them that were `explored`."""
+        """Record decisions that were made with these floors, and which of them were `explored`."""
         given, differed = finite("floors", floors, len(groups)), np.asarray(explored, dtype=np.bool_)
         self.spent += int(differed.sum())
         for group, floor, other in zip(groups, given, differed, strict=True):
@@ -198,7 +198,7 @@ class Explorer:
             self.times[group] = self.times.get(group, 0) + int(other)
 
     def report(self) -> dict[Any, Spent]:
-        """Return what exploration has cost each group."""
+        """Return the cost of exploration for each group."""
         return {
             group: Spent(n, self.floors_given.get(group, 0.0) / n, self.times.get(group, 0))
             for group, n in self.people.items()

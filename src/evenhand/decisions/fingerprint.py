@@ -1,6 +1,6 @@
-"""A model's fingerprint: equal for models that decide and learn alike, bit for bit.
+"""A model's fingerprint: equal for models that decide and learn identically, bit for bit.
 
-The bytes of a model's file won't do: they hold the time and addresses in memory.
+The bytes of a model's file won't do: they contain the time and addresses in memory.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import numpy as np
 
 
 def fingerprint(model: Any) -> str:
-    """Return a hash of all that a model holds: its parameters, its arrays, its place in the random numbers.
+    """Return a hash of everything in a model: its parameters, its arrays and its random state.
 
     >>> fingerprint({"a": np.zeros(2), "b": 1}) == fingerprint({"b": 1, "a": np.zeros(2)})
     True

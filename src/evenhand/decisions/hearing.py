@@ -1,4 +1,4 @@
-"""Outcomes as the log takes them: each id once, several people in one transaction."""
+"""Write outcomes to the log: each id once, several people in one transaction."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _HEARD = insert(outcomes).inline()
 
 
 class Told(NamedTuple):
-    """An outcome, as the log writes it."""
+    """An outcome as a row of the log."""
 
     id: str
     at: float
@@ -28,7 +28,7 @@ class Told(NamedTuple):
 
 
 def take_outcomes(log: Log, rules: Rules, jobs: Sequence[Sequence[Told]]) -> list[list[str] | Exception]:
-    """Write each job's outcomes; return what became of each (see `DecisionLoop.outcome`)."""
+    """Write each job's outcomes; return the status of each (see `DecisionLoop.outcome`)."""
     told = [one for job in jobs for one in job]
     ids = [one.id for one in told]
 

@@ -1,4 +1,4 @@
-"""Is a candidate better than the policy in force, and fair enough? Judged on people it never learned from."""
+"""Judge on held-out people whether a candidate is better than the policy in force, and fair enough."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from evenhand.decisions.sequences import ConfidenceSequence
 
 @dataclass(frozen=True)
 class Bounds:
-    """What a candidate must keep to be promoted, and how surely."""
+    """The bounds that a candidate must keep to be promoted, and their confidence."""
 
     max_discrimination: float | None = None
     max_flip: float | None = None
@@ -29,23 +29,23 @@ class Bounds:
 
 @dataclass(frozen=True)
 class Judgement:
-    """What the log says of a candidate, with bounds that hold however often one looks.
+    """What the log says about a candidate, with intervals that hold however often you look.
 
     Attributes
     ----------
     version, incumbent : int
-        The candidate, and the policy in force that it was compared with.
+        The versions of the candidate and of the policy in force that it was compared with.
     people, outcomes : int
-        How many held-out people it was judged on, and the rewards of how many of them are known.
+        The number of held-out people it was judged on, and the number of their rewards that were compared.
     gain : tuple of float
-        The least and the most that it earns above the incumbent, per person.
+        Interval of how much more it earns per person than the incumbent.
     discrimination, flip_rate : tuple of float
-        The same of the largest difference between two groups in the share that gets an action, and of the
-        share of people who would get another action in another group.
+        Intervals of the largest difference between two groups in the mean probability of an action, and of
+        the share of people who would get a different action in another group, with the same draw.
     against : list of str
-        Why it is not to be promoted; empty if it may be.
+        The reasons not to promote it; empty if there are none.
     promoted : bool
-        Whether it was.
+        Whether it was put in force.
     """
 
     version: int
@@ -64,14 +64,14 @@ class Judgement:
 
 
 class _Seen:
-    """Sequences of a candidate's gain, flips and rates, which go on piece by piece."""
+    """The confidence sequences of a candidate's gain, flips and rates, updated piece by piece."""
 
     def __init__(self, rules: Rules, candidate: Policy, risk: float) -> None:
         low, high = rules.reward_range
-        third = 1.0 - risk / 3.0  # of the risk, for each
+        third = 1.0 - risk / 3.0  # each of the three takes a third of the risk
         sixth, least = 1.0 - risk / 6.0, max(rules.explore, 0.001)
-        # Two ways to the gain: the first needs no limit of the weights; the second, of differences person by
-        # person, is narrower once there are many. Both hold, so what both contain does.
+        # The gain has two sequences. The first needs no limit of the weights. The second uses the difference
+        # for each person and is narrower once there are many. Both hold, so their intersection does too.
         self._gain = ConfidenceSequence(sixth, low - high, high - low, least**-0.5)
         farthest = (high - low) / 2.0 / least
         limited = rules.explore >= least and rules.explore_per_day is None
@@ -82,7 +82,7 @@ class _Seen:
         self.rates = [DiscriminationSequence(list(groups), each) for _ in range(n_actions)]
 
     def compare(self, new: Floats, old: Floats, rewards: Floats, logged: Floats, rules: Rules) -> None:
-        """Go on with what two policies make of logged actions."""
+        """Add the two policies' probabilities of logged actions, with their rewards."""
         low, high = rules.reward_range
         difference_sequence(new, old, rewards, logged, low=low, high=high, onto=self._gain)
         if self._paired is not None:
@@ -90,11 +90,11 @@ class _Seen:
 
     @property
     def outcomes(self) -> int:
-        """How many rewards were compared."""
+        """The number of rewards compared."""
         return self._gain.n
 
     def gain(self) -> tuple[float, float]:
-        """Return the interval of what the candidate earns above the incumbent."""
+        """Return the interval of how much more the candidate earns than the incumbent."""
         low, high = self._gain.interval()
         if self._paired is None:
             return low, high
@@ -102,7 +102,7 @@ class _Seen:
         return max(low, lower), min(high, higher)
 
     def discrimination(self) -> tuple[float, float]:
-        """Return the interval of the action that groups get most differently."""
+        """Return the interval of the largest difference between groups, over all actions."""
         found = [sequence.interval() for sequence in self.rates]
         return max(low for low, _ in found), max(high for _, high in found)
 
@@ -117,12 +117,11 @@ def judge(
     promotion: int,
     now: float,
 ) -> Judgement:
-    """Compare a candidate with the policy in force, which the `promotion`-th promotion put there.
+    """Compare a candidate with the policy in force, which promotion number `promotion` put there.
 
-    Values are compared on decisions whose outcomes have had their time: among younger ones, those that are
-    known already are not like the others. Every pair of candidate and incumbent that a log can ever have gets
-    its own share of the risk, so that all judgements together are wrong with probability 1 - confidence at
-    most.
+    Rewards are compared only for decisions older than `within`: among younger ones, those whose reward is
+    already known are not typical. Every pair of candidate and incumbent that a log can ever have gets its
+    own share of the risk. The probability that any judgement is wrong is at most 1 - confidence.
     """
     pair = (candidate.version - 1) * candidate.version * promotion * (promotion + 1)
     seen = _Seen(rules, candidate, (1.0 - bounds.confidence) / pair)
@@ -138,7 +137,9 @@ def judge(
     for piece in log.pieces(query):
         _look(seen, rules, candidate, incumbent, piece, now - (rules.within or 0.0))
     gain, flip, apart = seen.gain(), seen.flips.interval(), seen.discrimination()
-    against = [] if gain[0] > 0 else [f"its value is not surely above that of version {incumbent.version}"]
+    against = (
+        [] if gain[0] > 0 else [f"its value is not proven to be above that of version {incumbent.version}"]
+    )
     for name, most, found in (
         ("discrimination", bounds.max_discrimination, apart),
         ("flip rate", bounds.max_flip, flip),

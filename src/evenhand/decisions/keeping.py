@@ -1,4 +1,4 @@
-"""Keeping a log: rows erased on request, and copies for those who audit it."""
+"""Erase rows of a log on request, and export copies of it for audits."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ from evenhand.tables.files import pyarrow_for
 
 
 def erase(log: Log, ids: Sequence[str], now: float) -> int:
-    """Delete everything that the log has under these ids; return how many decisions that were."""
+    """Delete everything that the log has under these ids; return the number of decisions deleted."""
 
     def work(jobs: list[Any]) -> list[int]:
         with log.write() as connection:
-            hold_sitting(connection)  # so that no lesson is written of what is erased here
+            hold_sitting(connection)  # so that no lesson is written about what is erased here
             numbers = list(connection.scalars(select(decisions.c.number).where(decisions.c.id.in_(ids))))
             taught = connection.execute(delete(lessons).where(lessons.c.decision.in_(numbers))).rowcount
             deleted = [
@@ -38,7 +38,7 @@ def erase(log: Log, ids: Sequence[str], now: float) -> int:
             ]
             if any(deleted):
                 connection.execute(insert(erasures).values(at=now, decisions=len(numbers), lessons=taught))
-        if log.engine.dialect.name == "sqlite":  # SQLite's own journal still has the rows
+        if log.engine.dialect.name == "sqlite":  # SQLite's journal still has the rows
             with log.engine.connect() as connection:
                 connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)")
         return [len(numbers)] * len(jobs)
@@ -47,12 +47,12 @@ def erase(log: Log, ids: Sequence[str], now: float) -> int:
 
 
 def erased(log: Log) -> int:
-    """Return how many decisions have been erased."""
+    """Return the number of decisions that have been erased."""
     return int(log.scalar(select(func.coalesce(func.sum(erasures.c.decisions), 0))))
 
 
 def export(log: Log, folder: Path) -> list[Path]:
-    """Write the log as Parquet files: decisions with their outcomes, policies, promotions and erasures."""
+    """Write Parquet files: decisions with outcomes, contradictions, policies, promotions and erasures."""
     pyarrow = pyarrow_for(folder / "decisions.parquet")
     joined = (
         select(

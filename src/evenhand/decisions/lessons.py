@@ -1,4 +1,4 @@
-"""Lessons: what each decision earned, joined from the log, and policies that learn from them."""
+"""Lessons: the reward of each decision, joined from the log, and policies that learn from them."""
 
 from __future__ import annotations
 
@@ -17,29 +17,29 @@ from evenhand.decisions.rules import Rules
 from evenhand.decisions.schema import decisions, lessons, outcomes, settings
 from evenhand.decisions.settling import settled
 
-SITTING = "sitting"  # the setting that counts the joins; lessons are written under the present one
-JOINED = "joined"  # the setting that says how far they have come
+SITTING = "sitting"  # the setting with the number of the current sitting, under which lessons are written
+JOINED = "joined"  # the setting that says how far the joins have come
 PIECE = 20_000  # lessons learned at a time
-_WRITTEN = 5_000  # decisions or outcomes in a transaction: whoever decides waits for one of them at most
+_WRITTEN = 5_000  # decisions or outcomes per transaction: whoever decides waits for at most one
 
 
 class Joined(NamedTuple):
-    """What has been joined: all lessons that come of rows up to these numbers, and of silence up to a time.
+    """How far the joins have come: in the rows of decisions and outcomes, and in time for overdue ones.
 
-    A decision and its outcome may come in either order; their lesson is written when the second is new.
+    A decision and its outcome may come in either order. Their lesson is written when the second is there.
     """
 
     decisions: int = 0
     outcomes: int = 0
-    overdue: float | None = None  # decisions before are not awaited any more
+    overdue: float | None = None  # outcomes of decisions before this time are no longer awaited
 
 
 def join(log: Log, rules: Rules, now: float) -> int:
-    """Write a lesson for every decision whose reward has become known since the last time; return how many.
+    """Write a lesson for every decision whose reward became known since the last join; return the number.
 
-    That is an outcome in time of an action that reveals it, at once the reward of an action that doesn't,
-    and, if the rules have one, the reward of a decision whose outcome is overdue. A join that was killed, or
-    ran beside another, is done again from where it began: a decision never gets a second lesson.
+    The reward of an action that reveals an outcome is known when the outcome comes in time or, if the rules
+    say what that earns, when it is overdue. The reward of any other action is known at once. A join that was
+    killed, or ran beside another, is repeated. A decision never gets a second lesson.
     """
     before = Joined(*json.loads(log.setting(JOINED) or "[]"))
     waits = rules.overdue is not None and rules.within is not None
@@ -49,7 +49,7 @@ def join(log: Log, rules: Rules, now: float) -> int:
         now - (rules.within or 0.0) if waits else None,
     )
     known, written = _known(rules, after), 0
-    # Whoever was decided about since the last time is met by their decision; others by a new outcome.
+    # New decisions are found by their own number, earlier ones by a new outcome.
     others = known.where(decisions.c.number <= before.decisions)
     for query, table, low, high in (
         (known, decisions, before.decisions, after.decisions),
@@ -65,7 +65,7 @@ def join(log: Log, rules: Rules, now: float) -> int:
 
 
 def _silent(log: Log, before: Joined, after: Joined) -> tuple[int, int]:
-    """Return the numbers between which the decisions lie that have become overdue since the last join."""
+    """Return the range of numbers that contains the decisions overdue since the last join."""
     if after.overdue is None or not before.decisions:
         return 0, 0
     since = [] if before.overdue is None else [decisions.c.at >= before.overdue]
@@ -77,7 +77,7 @@ def _silent(log: Log, before: Joined, after: Joined) -> tuple[int, int]:
 
 
 def _known(rules: Rules, after: Joined) -> Any:
-    """Return the query of lessons that are not written yet; their sitting is missing."""
+    """Return the query of lessons that are not written yet, without their sitting."""
     in_time: Any = outcomes.c.id.is_not(None)
     if rules.within is not None:
         in_time &= outcomes.c.at <= decisions.c.at + rules.within
@@ -103,7 +103,7 @@ def _known(rules: Rules, after: Joined) -> Any:
 
 
 def _write(log: Log, query: Any) -> int:
-    """Write lessons between decisions, by the thread that writes those."""
+    """Write lessons in the thread that writes decisions, in between them."""
 
     def work(connection: Connection) -> int:
         found = query.add_columns(literal(hold_sitting(connection)))
@@ -118,7 +118,7 @@ def _write(log: Log, query: Any) -> int:
 
 
 def _set_joined(log: Log, before: Joined, after: Joined) -> None:
-    """Write down how far the join has come, unless another has done so meanwhile."""
+    """Store how far the join has come, unless another one has done so meanwhile."""
 
     def work(connection: Connection) -> None:
         hold_sitting(connection)
@@ -130,13 +130,13 @@ def _set_joined(log: Log, before: Joined, after: Joined) -> None:
 
 
 def hold_sitting(connection: Connection) -> int:
-    """Return the number of the present sitting; until the transaction ends, nobody else writes lessons."""
+    """Return the current sitting, locked: nobody else writes lessons until the transaction ends."""
     query = select(settings.c.value).where(settings.c.name == SITTING).with_for_update()
     return int(connection.execute(query).scalar_one())
 
 
 def close_sitting(log: Log) -> int:
-    """End the present sitting: nothing is added any more to the lessons up to it. Return its number."""
+    """End the current sitting, so that it gets no more lessons, and return its number."""
 
     def close(connection: Connection) -> int:
         sitting = hold_sitting(connection)
@@ -147,7 +147,7 @@ def close_sitting(log: Log) -> int:
 
 
 class Made(NamedTuple):
-    """A policy learned from lessons, as the log keeps it."""
+    """A policy that has learned from lessons, with its content for the log."""
 
     policy: Policy
     content: bytes
@@ -157,9 +157,10 @@ class Made(NamedTuple):
 def learned(
     log: Log, parent: Policy, version: int, sittings: tuple[int, int], piece: int = PIECE
 ) -> Made | None:
-    """Return what a parent becomes by the lessons of the sittings after the first, up to the second.
+    """Return the policy that a parent becomes by learning; None if there are no lessons.
 
-    Lessons are met once, in the order of sittings and decisions, so many at a time; held-out ones are not.
+    It learns from the lessons after the first of the two sittings, up to the second: each once, in the order
+    of sittings and decisions, `piece` at a time. Held-out lessons are left out.
     """
     model, part = parent.learner()
     rows = 0
@@ -189,7 +190,7 @@ def _taught(log: Log, policy: Policy, sittings: tuple[int, int], piece: int) -> 
 
 
 def _in_order(log: Log, sittings: tuple[int, int], size: int) -> Iterator[Any]:
-    """Return lessons to be learned from, by short looks at the log: a long one would let its journal grow."""
+    """Yield lessons to learn from, in short reads of the log: a long read would let its journal grow."""
     query = (
         select(
             lessons.c.decision, decisions.c.context, decisions.c.group, decisions.c.action,

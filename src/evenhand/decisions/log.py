@@ -1,4 +1,4 @@
-"""The decision log: SQLite in a file, or PostgreSQL; what was committed is on disk."""
+"""The decision log: a SQLite file or PostgreSQL. What is committed is on disk."""
 
 from __future__ import annotations
 
@@ -63,18 +63,18 @@ class Log:
 
     @contextmanager
     def write(self) -> Iterator[Connection]:
-        """Begin a transaction that is on disk when it ends; nothing of it is if it fails."""
+        """Begin a transaction. When it ends, all of it is on disk; if it fails, nothing is."""
         with _unavailable(self.engine), self._writer.begin() as connection:
             yield connection
 
     @contextmanager
     def read(self) -> Iterator[Connection]:
-        """Begin a look at the log as it is now; writers go on meanwhile."""
+        """Begin to read the log as it is now, without blocking writers."""
         with _unavailable(self.engine), self.engine.connect() as connection, connection.begin():
             yield connection
 
     def pieces(self, query: Any, size: int = PIECE) -> Iterator[list[Any]]:
-        """Read the rows of a query, so many at a time."""
+        """Read the rows of a query, `size` at a time."""
         with self.read() as connection:
             found = connection.execution_options(stream_results=True, yield_per=size).execute(query)
             for piece in found.partitions():
@@ -96,7 +96,7 @@ class Log:
         return found
 
     def do(self, work: Callable[[Connection], Any]) -> Any:
-        """Do something in a transaction, by the thread that writes; return its result once it is on disk."""
+        """Do work in a transaction, in the thread that writes; return its result once it is on disk."""
 
         def job(jobs: list[None]) -> list[Any]:
             with self.write() as connection:
@@ -106,13 +106,13 @@ class Log:
         return self.commits.do(job, None)
 
     def close(self) -> None:
-        """Finish what is being written and close."""
+        """Finish pending writes and close the log."""
         self.commits.close()
         self.engine.dispose()
 
 
 def put_setting(connection: Connection, name: str, value: str) -> None:
-    """Write a setting of the log, in place of what there was."""
+    """Write a setting of the log, replacing its old value."""
     connection.execute(delete(settings).where(settings.c.name == name))
     connection.execute(insert(settings).values(name=name, value=value))
 
@@ -133,7 +133,7 @@ def _engine(url: Any) -> Engine:
 
     @event.listens_for(engine, "begin")
     def began(connection: Connection) -> None:
-        # A writer waits its turn at the beginning; a reader who turned writer could not.
+        # A writer waits for its turn here. A reader that began to write later could not wait.
         writes = connection.get_execution_options().get("writes")
         connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
 
@@ -145,7 +145,7 @@ def _unavailable(engine: Engine) -> Iterator[None]:
     try:
         yield
     except DBAPIError as error:
-        if isinstance(error, DataError):  # such as U+0000, which PostgreSQL has no place for
+        if isinstance(error, DataError):  # such as U+0000, which PostgreSQL can't store
             raise ValueError(f"Got something that the log can't hold: {error.orig}") from error
         if isinstance(error, (IntegrityError, ProgrammingError)):
             raise
@@ -156,5 +156,5 @@ def _unavailable(engine: Engine) -> Iterator[None]:
 
 
 def _reason(error: Any) -> str:
-    """Return what a database said, in one line."""
+    """Return the message of a database as one line."""
     return next(iter(str(error.orig).strip().splitlines()), type(error).__name__)

@@ -23,50 +23,54 @@ from evenhand.decisions.versions import Learned, Versions
 
 
 class DecisionLoop(Asking):
-    """Decides about one person at a time, keeps a log, and learns from what its decisions earned.
+    """Decide about one person at a time, keep a log, and learn from the rewards of past decisions.
 
-    Every answer is on disk before it is given. Threads may share a loop, and processes a PostgreSQL log.
+    Every answer is on disk before it is returned. Threads can share a loop. Processes can share a log in
+    PostgreSQL.
 
     Parameters
     ----------
     model : CooperativeBandits, CooperativeEnsemble, GradientBandit or Deployed, optional
-        A fitted model, to begin a log with; a log that exists has its own. Contexts are dicts of columns for
-        what `evenhand.load` read from `evenhand fit`, rows of numbers for an estimator. Of an ensemble, the
-        networks learn and the trees stay as they are.
+        A fitted model to begin a new log with. A log that exists has its own model; if you give one, it must
+        be the model that the log was begun with. Contexts are dicts of columns for a model saved by
+        `evenhand fit`, and rows of numbers for an estimator. In an ensemble, only the networks learn.
     log : str or Path
-        A file for SQLite, or 'postgresql://user@host/name'. It is made if it does not exist.
+        A file for SQLite, or 'postgresql://user@host/name'. The log is created if it does not exist.
     explore : float
-        The least probability of every action, for everybody. Without any, a log teaches nothing about
-        actions that the policy does not take.
+        The minimum probability of every action, for everybody. With 0, a log teaches nothing about actions
+        that the policy does not take.
     explore_per_day : int, optional
-        How many decisions of a day (UTC) may differ from the policy's own because of `explore`, in all
-        processes that share the log together. They go where an outcome teaches most: `explore` is then the
-        mean least probability, in every group alike; a person's own is between a quarter and four times of
-        it. Once the day's are used up, nobody has a least probability until midnight.
+        The number of decisions per day (UTC) that `explore` may change, over all processes that share the
+        log. They are spent where an outcome teaches most. `explore` is then the mean minimum probability,
+        the same in every group. Each person's own is between a quarter of it and four times it. Once the
+        budget of a day is used up, there is no minimum probability until midnight.
     held_out : float
-        The share of people whose decisions are never learned from: candidates are judged on them.
+        The share of people whose decisions are never learned from. Candidates are judged on them.
     reveals : set, optional
-        The actions after which an outcome is seen, such as {'grant'}; by default all.
+        The actions that reveal an outcome, such as {'grant'}; by default all of them.
     unrevealed : float
-        What the other actions earn.
+        The reward of the actions that reveal no outcome.
     within : timedelta or float, optional
-        How long an outcome may take, as a timedelta or in seconds; a later one is kept, but not used.
+        How long an outcome may take, as a timedelta or in seconds. A later outcome is kept but not used.
     overdue : float, optional
-        What a decision earns whose outcome didn't come in time. By default such decisions are left out.
+        The reward of a decision whose outcome does not come `within` the time. By default, such decisions
+        are left out.
     earns : dict, optional
-        What an action earns by the label that is seen later: {'grant': {'repaid': 1, 'defaulted': -3}}. By
-        default 1 where action and label are equal, 0 elsewhere.
+        The reward of each action for each label seen later: {'grant': {'repaid': 1, 'defaulted': -3}}.
+        Missing pairs earn 0. By default, an action that equals the label earns 1, any other 0.
     reward_range : tuple of float, optional
-        The least and the most that a decision can earn; by default what `earns` says, or 0 to 1.
+        The lowest and the highest possible reward. By default the range of 0, `earns`, `unrevealed` and
+        `overdue`, or (0, 1) without `earns`.
     max_discrimination, max_flip : float, optional
-        Bounds that a candidate must keep to be promoted.
+        Upper bounds that a candidate must keep to be promoted.
     confidence : float
-        How surely, over all promotions of the log together.
+        The probability that every promoted policy earns more than its predecessor and keeps the bounds. It
+        covers all promotions of the log together, except forced ones.
     seed : str, optional
-        32 hexadecimal digits that actions are drawn with, kept in the log; by default random. Whoever knows
-        it can choose an id that gets the action they want.
+        32 hexadecimal digits that the actions are drawn with, stored in the log; by default random. Keep
+        them secret: whoever knows the seed can choose an id that gets the action they want.
     clock : callable
-        Returns seconds since 1970.
+        A function that returns the time in seconds since 1970.
 
     Examples
     --------
@@ -110,7 +114,7 @@ class DecisionLoop(Asking):
         checks.number("confidence", confidence, low=0, high=0.999999)
         self.bounds = Bounds(max_discrimination, max_flip, confidence)
         self.clock = clock
-        if model is None and "://" not in str(log) and not Path(log).exists():  # it is not to be made empty
+        if model is None and "://" not in str(log) and not Path(log).exists():  # don't create an empty one
             raise ValueError(f"Got no model, and no log {log}: expected a model to begin one with.")
         self._log = Log(log)
         try:
@@ -134,22 +138,25 @@ class DecisionLoop(Asking):
         return self._versions.policy.version
 
     def learn(self) -> Learned | None:
-        """Make a candidate that has learned everything whose reward has become known since the last time.
+        """Make a candidate that learns from all rewards that its parent has not learned from.
 
-        It goes on from the newest policy, or, after a rollback, from the one in force. Deciding goes on
-        meanwhile with the policy in force.
+        The parent is the newest policy or, right after a rollback, the policy in force. The policy in force
+        keeps deciding meanwhile.
 
         Returns
         -------
         Learned or None
-            None if there is nothing new.
+            The candidate; None if there is nothing new.
         """
         with self._log.learning:
             lessons.join(self._log, self.rules, self.clock())
             return self._versions.learn(self.clock())
 
     def candidate(self) -> Judgement | None:
-        """Judge the newest policy that was never in force, as often as you like; None if there is none."""
+        """Compare the newest policy with the one in force, as often as you like.
+
+        Return None if the newest policy was already in force, or is older than the last rollback.
+        """
         with self._log.learning:
             candidate = self._versions.candidate()
             if candidate is None:
@@ -161,19 +168,19 @@ class DecisionLoop(Asking):
             )  # fmt: skip
 
     def promote(self, *, force: bool = False, note: str = "") -> Judgement | None:
-        """Put the candidate in force if it is surely better and within the bounds.
+        """Put the candidate in force if, with confidence, it earns more and keeps the bounds.
 
         Parameters
         ----------
         force : bool
-            Put it in force anyway; the log says that it was forced.
+            Put it in force despite the reasons `against` it. The log then records that it was forced.
         note : str
-            Who or why, for the log.
+            Who did it or why, for the log.
 
         Returns
         -------
         Judgement or None
-            `promoted` says whether, `against` why not; None if there is no candidate.
+            `promoted` says whether it is in force now, `against` why not. None if there is no candidate.
         """
         found = self.candidate()
         if found is None or (found.against and not force):
@@ -184,39 +191,39 @@ class DecisionLoop(Asking):
         return done
 
     def rollback(self, *, note: str = "") -> int:
-        """Put the policy in force again that was before; return its version.
+        """Put the previous policy back in force and return its version.
 
-        What was learned since is no candidate any more: the next `learn` goes on from the policy in force.
+        All policies made so far stop being candidates. The next `learn` starts from the policy in force.
         """
         return self._versions.roll_back(note, self.clock())
 
     def policies(self) -> list[dict[str, Any]]:
-        """Return every policy: its parent, what it learned from, when and why it was put in force."""
+        """Return every policy: its parent, how much it learned from, and when and why it was in force."""
         return self._versions.listed()
 
     # The log -------------------------------------------------------------------------------------------
 
     def replay(self) -> Replay:
-        """Make every policy and every decision again from the log alone, and compare them bit for bit."""
+        """Recompute every policy and every decision from the log alone, and compare them bit for bit."""
         return replay(self._log, self.rules)
 
     def erase(self, *ids: str) -> int:
-        """Delete all that the log has under these ids; return how many decisions that were.
+        """Delete everything that the log has under these ids; return the number of decisions deleted.
 
-        `replay` says afterwards what is missing. Policies that learned from them stay as they are.
+        Afterwards, `replay` reports what is missing. Policies that learned from the ids stay as they are.
         """
         return keeping.erase(self._log, [check_id(id) for id in ids], self.clock())
 
     def export(self, folder: str | Path, preset: str | None = None) -> list[Path]:
-        """Write the log as files to a folder, for audits; return them.
+        """Write the log as files to a folder, for audits; return their paths.
 
         Parameters
         ----------
         folder : path
-            Where to write.
+            The folder to write to. It is created if it does not exist.
         preset : {'eu-ai-act-12'}, optional
-            By default, all of the log as Parquet. 'eu-ai-act-12' writes its events in order of time: what was
-            decided, by which version, with the hash of the input in its place; and what they leave out.
+            By default, the whole log is written as Parquet. 'eu-ai-act-12' writes the events in order of
+            time, with hashes instead of inputs, and a summary that says what the record leaves out.
         """
         if preset is None:
             return keeping.export(self._log, Path(folder))
@@ -224,7 +231,7 @@ class DecisionLoop(Asking):
         return recording.record(self._log, Path(folder), self.clock())
 
     def close(self) -> None:
-        """Finish what is being written and close the log."""
+        """Finish pending writes and close the log."""
         self._log.close()
 
     def __enter__(self) -> Self:

@@ -1,4 +1,4 @@
-"""A policy: a model that decides, with its version; from contexts to answers, from lessons to a new one."""
+"""A policy: a model that decides, with its version. It reads contexts and answers with probabilities."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ from evenhand.wording import listed
 from evenhand.workflow.deployed import Deployed
 from evenhand.workflow.persistence import load, save
 
-_MOST_MET = 10_000  # ways of writing a group that are remembered
-_MANY = 8  # people for whom arrays are quicker than lists
-_MOST_TOLD = 300  # characters of an error: what came may be a megabyte
+_MOST_MET = 10_000  # spellings of groups that are remembered
+_MANY = 8  # from this many people on, arrays are faster than lists
+_MOST_TOLD = 300  # characters in an error: the input may be a megabyte
 
 
 class Read(NamedTuple):
-    """People as a policy reads them: features and groups of those without a reason."""
+    """People as a policy reads them: the features and groups of those it can decide about."""
 
     features: Any
     groups: Codes
-    reasons: list[str]  # one per person; '' for those who can be decided about
+    reasons: list[str]  # why not, one per person; '' for the others
 
 
 class Policy:
-    """A fitted model, either one of our estimators or a `Deployed`, as the loop uses it."""
+    """A fitted model, as the loop uses it: an estimator or a `Deployed`."""
 
     def __init__(self, model: Any, version: int = 1) -> None:
         inner = _inside(model)
@@ -51,13 +51,13 @@ class Policy:
         self._order: list[str] = list(self.groups)
         self._place = {name: at for at, name in enumerate(self._order)}
         self._plain_rows: PlainRows | None = None
-        self._met: dict[str, str] = {}  # how groups were written, with their names
+        self._met: dict[str, str] = {}  # spellings of groups, with the groups' names
         self._names = np.array([*self.groups.values(), None], dtype=object)[:-1]
 
     # People in -----------------------------------------------------------------------------------------
 
     def take(self, contexts: Sequence[Any]) -> tuple[Any, list[str]]:
-        """Return what is kept of contexts, what the model reads, as plain values and as text."""
+        """Return the part of contexts that the model reads, as plain values and as text."""
         if isinstance(self.model, Deployed):
             values = self._columns(contexts)
             return values, as_texts(values)
@@ -69,7 +69,7 @@ class Policy:
     def _numbers(self, context: Any) -> Any:
         try:
             if type(context) is list and {int, float}.issuperset(map(type, context)):
-                numbers = list(map(float, context))  # as NumPy would, quicker
+                numbers = list(map(float, context))  # as NumPy would, but faster
             else:
                 numbers = np.asarray(context, dtype=np.float64).tolist()
         except (TypeError, ValueError, OverflowError):
@@ -79,7 +79,7 @@ class Policy:
         return plain(numbers)
 
     def _columns(self, contexts: Sequence[Any]) -> list[Any]:
-        names = sorted(self.model.columns)  # as the log writes them: it need not sort them again
+        names = sorted(self.model.columns)  # in the order of the log, which need not sort them again
         for context in contexts:
             if type(context) is not dict and not isinstance(context, Mapping):
                 got = type(context).__name__
@@ -91,7 +91,7 @@ class Policy:
         return [dict(zip(names, row, strict=True)) for row in zip(*table, strict=True)]
 
     def named(self, groups: Sequence[Any], contexts: Sequence[Any]) -> Sequence[str]:
-        """Return the name of each person's group; a context's sensitive columns say it if it isn't given."""
+        """Return the name of each person's group, read from the context's sensitive columns if not given."""
         if {*map(type, groups)} == {str} and self.groups.keys() >= {*groups}:
             return groups
         return [self._named(group, context) for group, context in zip(groups, contexts, strict=True)]
@@ -133,11 +133,11 @@ class Policy:
         return self._order[int(codes[0])]
 
     def read(self, texts: Sequence[str], groups: Sequence[str]) -> Read:
-        """Return logged contexts as features, those that can be computed with."""
+        """Return the features of logged contexts, without those that are not valid."""
         return self.features(parsed(texts), groups)
 
     def features(self, contexts: Sequence[Any], groups: Sequence[str]) -> Read:
-        """Return plain contexts as features, those that can be computed with."""
+        """Return the features of plain contexts, without those that are not valid."""
         codes = np.array([self._place[group] for group in groups], dtype=np.int64)
         read = self._encoded if isinstance(self.model, Deployed) else self._fitting
         features, reasons = read(contexts)
@@ -186,18 +186,18 @@ class Policy:
 
     @property
     def n_features(self) -> int:
-        """How many features a person has."""
+        """The number of features of a person."""
         return int(_inside(self.model).n_features_in_)
 
     def warm_up(self) -> None:
-        """Load the compiled code, which takes a while, before anybody waits for it."""
+        """Load the compiled code before anybody waits for it, since that takes a while."""
         self.probabilities(np.zeros((1, self.n_features)))
 
     def learner(self) -> Any:
-        """Return the part of a copy of the model that learns, and that copy."""
+        """Return a copy of the model, and the part of the copy that learns."""
         model = copy.deepcopy(self.model)
         inner = _inside(model)
-        part = getattr(inner, "bandits_", inner)  # of an ensemble the networks learn, the trees stay
+        part = getattr(inner, "bandits_", inner)  # in an ensemble, only the networks learn
         if not hasattr(part, "update"):
             raise ValueError(
                 f"Got a {type(inner).__name__}, which decides but can't learn from a log; expected "
@@ -216,9 +216,9 @@ def _inside(model: Any) -> Any:
 
 
 def _table(contexts: Sequence[Any]) -> Floats | None:
-    """Return everybody's numbers, quickly; None if somebody's are none, or another number of them."""
+    """Return contexts as one table, quickly; None if they are not numbers, or differ in length."""
     try:
-        table: Floats = np.asarray(contexts, dtype=np.float64) + 0.0  # the log knows no -0
+        table: Floats = np.asarray(contexts, dtype=np.float64) + 0.0  # -0 becomes 0, as in the log
     except (TypeError, ValueError, OverflowError):
         return None
     return table if table.ndim == 2 else None
@@ -226,7 +226,7 @@ def _table(contexts: Sequence[Any]) -> Floats | None:
 
 def _computable(features: Any) -> Any:
     if isinstance(features, np.ndarray):
-        return computable(np.nan_to_num(features, nan=0.0))  # a gap is for the model to judge
+        return computable(np.nan_to_num(features, nan=0.0))  # the model judges gaps itself
     return computable(features)
 
 

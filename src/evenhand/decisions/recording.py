@@ -1,7 +1,7 @@
 """The log as a record of events: what was decided when, by which version, on what input.
 
-Article 12 of the EU's AI Act asks high-risk systems for automatic logs. Who gets this record can check that a
-person's input is the one that was decided about, by its hash, without getting anybody else's.
+Article 12 of the EU's AI Act requires automatic logs of high-risk systems. The record has a hash of each
+input. A reader who has one person's input can check that the decision was about it, and sees no other input.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ NOT_RECORDED = [
 
 
 def record(log: Log, folder: Path, now: float) -> list[Path]:
-    """Write the events in order of time, and a summary of them; return the two files."""
+    """Write the events in order of time, and a summary; return the two files."""
     folder.mkdir(parents=True, exist_ok=True)
     kinds: Counter[str] = Counter()
     used: dict[int, list[float]] = {}  # by version: when it first and last decided, and how often
@@ -74,7 +74,7 @@ def record(log: Log, folder: Path, now: float) -> list[Path]:
 
 
 def events(log: Log) -> Iterator[tuple[float, dict[str, Any]]]:
-    """Return what happened, the earliest first, with its time."""
+    """Return each event with its time, the earliest first."""
     names = ("number", "id", "action", "probability", "version", "fingerprint", "held_out")
 
     def decided(row: Any) -> dict[str, Any]:
@@ -108,7 +108,7 @@ def events(log: Log) -> Iterator[tuple[float, dict[str, Any]]]:
 
 
 def input_hash(context: str, group: str) -> str:
-    """Return the hash of a person's input; the context is JSON with sorted names and no blanks.
+    """Return the hash of a person's input; the context is JSON with sorted names and no spaces.
 
     >>> input_hash('{"age":31}', "f")[:12]
     '57eaa4d31a8d'

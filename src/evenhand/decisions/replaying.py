@@ -1,4 +1,4 @@
-"""Replay: the log alone gives the same policies and decisions, or says what differs and what is gone."""
+"""Recompute policies and decisions from the log alone, and report what differs or is missing."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ from evenhand.decisions.schema import decisions, policies
 
 @dataclass
 class Replay:
-    """What a replay found.
+    """The result of a replay.
 
     Attributes
     ----------
     policies, decisions : int
-        How many were made again.
+        The number of policies and decisions checked.
     differing : list of str
-        Policies and decisions that came out otherwise than the log has them; none, if all is well.
+        The policies and decisions that differ from the log; empty if all is well.
     missing : dict of int
-        By version, how many of the lessons it learned from have been erased. It can't be made again.
+        For each version that can't be recomputed, the number of its lessons that have been erased.
     erased : int
-        How many decisions have been erased in all.
+        The number of decisions erased in all.
     """
 
     policies: int = 0
@@ -40,12 +40,12 @@ class Replay:
 
     @property
     def same(self) -> bool:
-        """Whether everything that is still there came out as the log has it, bit for bit."""
+        """Whether everything that can still be recomputed equals the log, bit for bit."""
         return not self.differing
 
 
 def replay(log: Log, rules: Rules) -> Replay:
-    """Make every policy of a log again from its parent and its lessons, every decision from its policy."""
+    """Recompute every policy from its parent and its lessons, and every decision from its policy."""
     found = Replay(erased=erased(log))
     known: dict[int, Policy] = {}
     reached: dict[int, int] = {}

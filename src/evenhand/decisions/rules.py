@@ -1,10 +1,11 @@
-"""The rules that a log is begun with: which actions reveal an outcome, what is earned, who is held out."""
+"""The rules of a log: which actions reveal an outcome, what decisions earn, and who is held out."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 import math
+import re
 import secrets
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
@@ -25,7 +26,7 @@ _ABOUT_ONE = 1.0 / (1 << 53)
 
 @dataclass(frozen=True)
 class Rules:
-    """What `DecisionLoop` was told; `seed` is the log's own."""
+    """The rules given to `DecisionLoop`, with the seed of the log."""
 
     seed: str
     explore: float = 0.02
@@ -41,7 +42,7 @@ class Rules:
     def draws(self, ids: Sequence[str]) -> tuple[Floats, Flags]:
         """Return each person's number in [0, 1), which picks the action, and whether they are held out.
 
-        Both depend on the log's seed and the id alone: not on the order of people, nor on the policy.
+        Both depend only on the log's rules and the id, not on the order of people or on the policy.
         """
         seed, mix = bytes.fromhex(self.seed), hashlib.blake2b
         mixed = b"".join([mix(id.encode(), key=seed, digest_size=16).digest() for id in ids])
@@ -59,7 +60,7 @@ class Rules:
     def check_outcome(
         self, reward: Any, label: Any, actions: Collection[str]
     ) -> tuple[float | None, str | None]:
-        """Return an outcome's reward or label, one of them None, or raise."""
+        """Return an outcome's reward and label, one of them None; raise if they are not valid."""
         if (reward is None) == (label is None):
             raise ValueError(
                 f"Got reward={shown(reward)} and label={shown(label)}, but expected one of them."
@@ -80,12 +81,12 @@ class Rules:
 
     @classmethod
     def of(cls, text: str) -> Self:
-        """Return the rules that `as_text` wrote."""
+        """Read the rules from what `as_text` returned."""
         told = json.loads(text)
         return cls(**{**told, "reward_range": tuple(told["reward_range"])})
 
     def check_same(self, told: Rules, *, begins: bool) -> None:
-        """Raise if a loop was told other rules than the log's; defaults count if it could begin one."""
+        """Raise if the given rules differ from the log's; defaults count only if the loop has a model."""
         for rule in fields(told):
             name, value, kept = rule.name, getattr(told, rule.name), getattr(self, rule.name)
             if name != "seed" and value != kept and (begins or value != rule.default):
@@ -116,7 +117,7 @@ def make_rules(
     earns: Mapping[Any, Mapping[Any, float]] | None,
     reward_range: tuple[float, float] | None,
 ) -> Rules:
-    """Return checked rules; `seed` is 32 hexadecimal digits, drawn if there is none."""
+    """Check the rules and return them; without a seed, draw one."""
     for name, named in (("reveals", reveals), ("earns", earns)):
         for action in named or ():
             if str(action) not in actions:
@@ -134,13 +135,15 @@ def make_rules(
         raise ValueError("Got overdue, but no within: expected how long an outcome may take.")
     named = {"unrevealed": [float(unrevealed)], "overdue": [] if overdue is None else [float(overdue)]}
     named["earns"] = [value for of in paid.values() for value in of.values()]
-    known = [*chain.from_iterable(named.values())]
+    known = [0.0, *chain.from_iterable(named.values())]  # what `earns` doesn't name earns 0
     low, high = reward_range or ((min(known), max(known)) if named["earns"] else (0.0, 1.0))
     if not (math.isfinite(low) and math.isfinite(high) and low < high):
         raise ValueError(f"Got reward_range={(low, high)}, but expected a lower and a higher finite number.")
     for name, values in named.items():
         for value in values:
             _check_reward(name, value, low, high)
+    if seed is not None and not re.fullmatch("[0-9a-fA-F]{32}", seed):
+        raise ValueError("Got a seed of another form, but expected 32 hexadecimal digits.")
     return Rules(
         seed=seed or secrets.token_hex(16),
         explore=checks.number("explore", explore, low=0, high=1 / len(actions)),

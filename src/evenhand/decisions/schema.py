@@ -28,12 +28,12 @@ from sqlalchemy import (
 from evenhand.decisions.errors import WrongLogError
 
 metadata = MetaData()
-_Number = BigInteger().with_variant(Integer, "sqlite")  # SQLite counts up INTEGER keys only
+_Number = BigInteger().with_variant(Integer, "sqlite")  # SQLite increments INTEGER keys only
 _ID = String(200)
 
 
 def _numbered(name: str, *columns: Column[Any]) -> Table:
-    """Return a table whose rows are numbered as they are written; no number is given twice."""
+    """Return a table whose rows are numbered as they are written; no number is used twice."""
     number = Column("number", _Number, primary_key=True, autoincrement=True)
     return Table(name, metadata, number, *columns, sqlite_autoincrement=True)
 
@@ -56,13 +56,13 @@ decisions = _numbered(
     Column("version", Integer, nullable=False),
     Column("revealed", Boolean, nullable=False),
     Column("held_out", Boolean, nullable=False),
-    Column("floor", Double, nullable=False),  # the least probability of every action
-    Column("explored", Boolean),  # whether the policy alone would have decided otherwise; None: not known
+    Column("floor", Double, nullable=False),  # the minimum probability of every action
+    Column("explored", Boolean),  # whether the policy alone would have decided differently; None: unknown
 )
 
-_at = Index("decisions_at", decisions.c.at)  # for those that become overdue
+_at = Index("decisions_at", decisions.c.at)  # to find overdue decisions
 
-# The first outcome of an id stands; others that contradict it are kept beside it.
+# The first outcome of an id counts. Others that contradict it are kept in a table of their own.
 outcomes = _numbered(
     "outcomes",
     Column("id", _ID, nullable=False, unique=True),
@@ -80,7 +80,7 @@ contradictions = _numbered(
     Column("label", Text),
 )
 
-# What each decision earned, once that is known; `sitting` says when, and with it what a policy learned from.
+# The reward of each decision, once it is known. `sitting` says when, and so which policies learned from it.
 lessons = Table(
     "lessons",
     metadata,
@@ -95,15 +95,15 @@ policies = Table(
     "policies",
     metadata,
     Column("version", Integer, primary_key=True, autoincrement=False),
-    Column("parent", Integer),  # None: what the log began with
+    Column("parent", Integer),  # None: the log began with it
     Column("at", Double, nullable=False),
     Column("learned_to", Integer, nullable=False),  # the last sitting
-    Column("rows", Integer, nullable=False),  # how many lessons came on top of the parent's
-    Column("piece", Integer, nullable=False),  # how many were learned at a time
+    Column("rows", Integer, nullable=False),  # the number of lessons on top of the parent's
+    Column("piece", Integer, nullable=False),  # the number of lessons learned at a time
     Column("fingerprint", String(64), nullable=False),
     Column("model", LargeBinary, nullable=False),  # a skops file
 )
-ABOUT = [column for column in policies.c if column.name != "model"]  # of policies, all but themselves
+ABOUT = [column for column in policies.c if column.name != "model"]  # all columns but the model itself
 promotions = _numbered(
     "promotions",
     Column("at", Double, nullable=False),
@@ -121,7 +121,7 @@ erasures = _numbered(
 
 
 def _number_outcomes(connection: Connection) -> None:
-    """Give outcomes numbers, and the log the indexes that joining and learning piece by piece need."""
+    """Give outcomes numbers, and add the indexes for joining and learning piece by piece."""
     connection.execute(text("CREATE TABLE unnumbered AS SELECT * FROM outcomes"))
     outcomes.drop(connection)
     outcomes.create(connection)
@@ -136,7 +136,7 @@ def _number_outcomes(connection: Connection) -> None:
 
 
 def _tell_floors(connection: Connection) -> None:
-    """Write down each decision's floor, which was the same for everybody."""
+    """Add each decision's floor, which was the same for everybody."""
     told = connection.scalar(select(settings.c.value).where(settings.c.name == "rules"))
     floor = json.loads(told)["explore"] if told else 0.0
     connection.execute(
@@ -145,12 +145,12 @@ def _tell_floors(connection: Connection) -> None:
     connection.execute(text("ALTER TABLE decisions ADD COLUMN explored BOOLEAN"))
 
 
-# The n-th brings a log from version n to n + 1; a new log needs none. None is changed once it was released.
+# The n-th brings a log from version n to n + 1; a new log needs none. Never change a released one.
 MIGRATIONS: list[Callable[[Connection], None]] = [_number_outcomes, _tell_floors]
 
 
 def migrate(connection: Connection) -> None:
-    """Make the tables of a new log, bring an old one up to date, or raise if it is newer than this."""
+    """Create the tables of a new log, or bring an old one up to date; raise if it is of a newer version."""
     schema_version.create(connection, checkfirst=True)
     version, newest = connection.scalar(select(func.max(schema_version.c.version))), len(MIGRATIONS) + 1
     if version is None:

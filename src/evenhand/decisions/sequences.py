@@ -1,4 +1,4 @@
-"""Confidence sequences: an interval of a mean that holds at all times together, kept as a few numbers."""
+"""Confidence sequences: an interval of a mean that holds at all times together, stored as a few numbers."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from evenhand import checks
 from evenhand.arrays import Floats
 from evenhand.bandits.offpolicy import finite
 
-LARGEST_BET = 0.5  # of 1, at which one surprise would end all; less where weights are large
+LARGEST_BET = 0.5  # with 1, one surprise would lose everything; divided by `heaviest`
 
 
 @dataclass
 class Side:
-    """A lower bound, at all times, of the mean of numbers from 0 up whose mean is at most 1.
+    """A lower bound, valid at all times, of the mean of nonnegative numbers, if the mean is at most 1.
 
-    For y ≥ -1 and a bet b in [0, 1), exp(b·y - ψ(b)·y²) ≤ 1 + b·y, where ψ(b) = -log(1 - b) - b. So with y a
-    number less a guess made before it came, Π exp(b·(x - mean) - ψ(b)·(x - guess)²) is a fair or losing game,
-    whose stake grows beyond 1/risk with probability `risk` at most, ever (Ville). All else is solving for the
-    mean. No upper limit of the numbers is needed.
+    For y ≥ -1 and a bet b in [0, 1), exp(b·y - ψ(b)·y²) ≤ 1 + b·y, where ψ(b) = -log(1 - b) - b. Let y be a
+    number x minus a guess made before x came. Then Π exp(b·(x - mean) - ψ(b)·(x - guess)²) is a fair or
+    losing game, and the probability that its stake ever exceeds 1/risk is at most `risk` (Ville). Solving for
+    the mean gives the bound. The numbers need no upper limit.
     """
 
     bets: float = 0.0  # Σ b
@@ -34,8 +34,8 @@ class Side:
     squares: float = 0.0  # Σ (x - mean so far)²
 
     def follow(self, x: Floats, n: int, risk: float, heaviest: float = 1.0) -> None:
-        """Go on with numbers that came after the first n; beyond `heaviest` they are rare."""
-        t = np.arange(n, n + len(x) + 1)  # how many came before each, and in all
+        """Add numbers that came after the first n; few of them should exceed `heaviest`."""
+        t = np.arange(n, n + len(x) + 1)  # the number before each, and the total
         guesses = np.minimum((0.5 + self.total + np.concatenate([[0.0], np.cumsum(x)])) / (t + 1), 1.0)
         misses = (x - guesses[1:]) ** 2
         spread = (0.25 * heaviest + self.squares + np.concatenate([[0.0], np.cumsum(misses)[:-1]])) / t[1:]
@@ -54,20 +54,20 @@ class Side:
 
 @dataclass
 class ConfidenceSequence:
-    """An interval of a mean between known limits that may be looked at after every person.
+    """Interval of a mean between known limits. You may look at it after every person.
 
-    It is a few numbers, however many people it has seen: `as_numbers` writes them down, and `of_numbers` goes
-    on from there.
+    Its state is a few numbers, however many people it has seen. `as_numbers` returns them, and `of_numbers`
+    continues from there.
 
     Parameters
     ----------
     level : float
-        The probability that the mean is inside at all times together.
+        The probability that the interval contains the mean at all times together.
     low, high : float
-        What the mean lies between.
+        The limits of the values, and so of their mean.
     heaviest : float
-        The largest weight that is likely, at least 1: 1/explore if every action has that probability. It is
-        no limit. The interval holds whatever it is, and is wide if it is far off.
+        The largest weight that is likely, at least 1: 1/explore if every action has at least the probability
+        `explore`. It is not a limit. The interval holds for any value, but is wide if this one is far off.
 
     Examples
     --------
@@ -97,39 +97,39 @@ class ConfidenceSequence:
             raise ValueError("Got level=1, but expected a probability below 1.")
 
     def update(self, values: npt.ArrayLike, weights: npt.ArrayLike | None = None) -> Self:
-        """Go on with what came next, in its order.
+        """Add the values that came next, in their order.
 
         Parameters
         ----------
         values : array of shape (people,)
             Numbers from `low` to `high`.
         weights : array of shape (people,), optional
-            An importance weight of each, whose mean is 1: how much likelier the action is under the policy
-            that is valued than it was under the one that acted.
+            Importance weights with a mean of 1: the probability of each action under the policy being
+            valued, divided by its probability under the policy that acted.
         """
         x = self.between(values)
         each = np.ones(len(x)) if weights is None else from_0_up("weights", weights, len(x))
         return self.follow(each * x, each * (1 - x))
 
     def follow(self, up: Floats, down: Floats) -> Self:
-        """Go on with numbers from 0 up, whose means are the mean's share of the way up, and of that down."""
+        """Add numbers whose means are the mean's distances from `low` and `high`, as shares of the range."""
         for side, numbers in ((self.up, up), (self.down, down)):
             side.follow(numbers, self.n, self._risk, self.heaviest)
         self.n += len(up)
         return self
 
     def interval(self) -> tuple[float, float]:
-        """Return the interval as of now; before anybody came, the limits themselves."""
+        """Return the current interval; before the first person, the limits themselves."""
         up, down = (min(side.bound(self._risk), 1.0) for side in (self.up, self.down))
         return self.low + (self.high - self.low) * up, self.high - (self.high - self.low) * down
 
     def as_numbers(self) -> dict[str, Any]:
-        """Return all that the sequence knows, as plain data."""
+        """Return the state of the sequence as plain data."""
         return asdict(self)
 
     @classmethod
     def of_numbers(cls, kept: Mapping[str, Any]) -> Self:
-        """Return the sequence that `as_numbers` wrote down."""
+        """Restore the sequence from what `as_numbers` returned."""
         return cls(**{**kept, "up": Side(**kept["up"]), "down": Side(**kept["down"])})
 
     @property
@@ -137,7 +137,7 @@ class ConfidenceSequence:
         return (1 - self.level) / 2
 
     def between(self, values: npt.ArrayLike) -> Floats:
-        """Return values as shares of the way from `low` to `high`; one outside is an error."""
+        """Return values as shares of the range from `low` to `high`; raise if one is outside."""
         numbers = finite("values", values)
         outside = (numbers < self.low) | (numbers > self.high)
         if outside.any():
@@ -149,7 +149,7 @@ class ConfidenceSequence:
 
 
 def from_0_up(name: str, values: npt.ArrayLike, n_people: int) -> Floats:
-    """Return numbers, one per person, none of them negative."""
+    """Return one number per person; raise if one is negative."""
     numbers = finite(name, values, n_people)
     if (numbers < 0).any():
         raise ValueError(f"Got {name} with the value {numbers.min():g}, but expected numbers from 0 up.")

@@ -1,4 +1,4 @@
-"""How far a log may be read for good, while others write to it."""
+"""How far a log is complete while others write to it."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from sqlalchemy import Connection, func, select, text
 
 from evenhand.decisions.log import Log
 
-_WAIT = 2.0  # seconds for those who are writing; they take milliseconds, unless they hang
+_WAIT = 2.0  # seconds to wait for writers; they take milliseconds, unless they hang
 
-# Who has written to a table and may not have committed. The lock is given back after the rows can be seen.
+# Who has written to a table and may not have committed. The lock is released after the rows are visible.
 _WRITING = text(
     "SELECT virtualtransaction FROM pg_locks WHERE relation = CAST(:table AS regclass) "
     "AND mode = 'RowExclusiveLock' AND pid <> pg_backend_pid() "
@@ -20,11 +20,11 @@ _WRITING = text(
 
 
 def settled(log: Log, table: Any, before: int = 0) -> int:
-    """Return a number up to which no row will appear any more; `before`, if one who writes does not end.
+    """Return a number up to which no new row can appear, or `before` if a writer does not finish.
 
-    Rows are numbered as they are written and seen once they are committed. SQLite has one writer at a time;
-    in PostgreSQL a smaller number may be committed after a greater one. So wait, without holding anybody up,
-    for all who were writing when the greatest number was read: whoever began later has greater ones.
+    Rows are numbered when they are written, and visible once they are committed. SQLite has one writer at a
+    time. In PostgreSQL, a smaller number may be committed after a greater one. So wait, without blocking
+    anybody, for all who were writing when the greatest number was read. Later writers get greater numbers.
     """
     with log.read() as connection:
         upto = connection.scalar(select(func.max(table.c.number))) or 0

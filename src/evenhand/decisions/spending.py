@@ -1,4 +1,4 @@
-"""On whom to explore: those whose outcome teaches most, and every group alike."""
+"""Whom to explore: people whose outcome teaches most, and every group equally."""
 
 from __future__ import annotations
 
@@ -12,30 +12,30 @@ import numpy as np
 from evenhand.arrays import Flags, Floats
 from evenhand.decisions.exploration import Novelty
 
-WIDEST = 4.0  # nobody's floor is more than so many times the mean, or less than one such part of it
-OWED = 25.0  # how many floors a group may be ahead or behind
-_DOUBLED = 5.0  # a group that is so many behind has floors twice as high: it need not come to the limit
-_LATELY = 100  # people over whom the usual worth of an outcome is taken
-_NARROW = 300  # more features than that are mixed into so many: the work grows with their square
-_LARGEST = 1e9  # of a feature: squares are to be added up
-_GROWN = 1.1  # how much must be known before novelty is computed anew
+WIDEST = 4.0  # floors stay between the mean divided by this and the mean times this
+OWED = 25.0  # the number of mean floors that a group may be ahead or behind
+_DOUBLED = 5.0  # a group this many behind has floors twice as high, to keep it off the limit
+_LATELY = 100  # people over whom the usual worth of an outcome is averaged
+_NARROW = 300  # more features are mixed into this many: the work grows with their square
+_LARGEST = 1e9  # limit of a feature, so that squares can be summed
+_GROWN = 1.1  # growth in known people after which a matrix is inverted again
 
 
 class Spending:
-    """Each person's floor: higher where an outcome would teach more, the same on average in every group.
+    """Give each person a floor: higher where an outcome would teach more, equal on average in every group.
 
-    What an action would teach is the `Novelty` of a person among those it was taken for, if it reveals an
-    outcome; it counts by how seldom the policy takes it. However novel the people of a group are, their
-    floors add up to the mean floor times their number, give or take `OWED` mean floors, at any time.
+    An action that reveals an outcome teaches the person's `Novelty` among those it was taken for, weighted by
+    how seldom the policy takes it. However novel the people of a group are, their floors add up to the mean
+    floor times their number, give or take `OWED` mean floors, at any time.
 
     Parameters
     ----------
     floor : float
-        The mean.
+        The mean of the floors.
     shows : array of bool
         Which actions reveal an outcome.
     n_features : int
-        How many features a person has.
+        The number of features of a person.
     """
 
     def __init__(self, floor: float, shows: Flags, n_features: int) -> None:
@@ -49,13 +49,13 @@ class Spending:
         self._owed: dict[str, float] = defaultdict(float)  # by group: how far it is behind the mean
 
     def draft(self) -> Spending:
-        """Return one that owes as much and knows the same people, for floors that may not be given."""
+        """Return a copy that owes as much and knows the same people, for floors that may not be given."""
         made = copy(self)
         made._usual, made._owed = self._usual.copy(), self._owed.copy()
         return made
 
     def floors(self, features: Any, said: Floats, groups: Sequence[str]) -> Floats:
-        """Return floors for people of whom the policy said this; `give` tells which were given."""
+        """Return floors for people with these probabilities; `give` records the floors that were given."""
         rows, worth = self._rows(features), np.zeros(len(said))
         for action, known in zip(self._shows, self._known, strict=True):
             worth += (1 - said[:, action]) * known.novelty(rows)
@@ -68,8 +68,8 @@ class Spending:
             due = self._mean + owed[group]
             floor = self._mean * teaches / usual if usual > 0 else self._mean
             floor *= 2 ** (owed[group] / self._mean / _DOUBLED)
-            # The mean itself is within both limits, so that the second stays within the first, except for
-            # rounding: the one that no policy can go beyond comes last.
+            # The mean is within both limits, so the second keeps the first, except for rounding. The limit
+            # that no policy can exceed comes last.
             floor = min(max(floor, due - OWED * self._mean), due + OWED * self._mean)
             floor = min(max(floor, self._low), self._high)
             owed[group] += self._mean - floor
@@ -77,13 +77,13 @@ class Spending:
         return np.array(found)
 
     def give(self, groups: Sequence[str], floors: Floats) -> None:
-        """Take in which floors people were given; 0 is none, and owes nothing."""
+        """Record the floors that people were given. A floor of 0 means none, and changes nothing."""
         for group, floor in zip(groups, floors.tolist(), strict=True):
             if floor > 0:
                 self._owed[group] += self._mean - floor
 
     def learn(self, features: Any, taken: Sequence[int]) -> None:
-        """Take in people who were decided about, and the actions."""
+        """Add people who were decided about, with their actions."""
         rows, actions = self._rows(features), np.array(taken)
         for action, known in zip(self._shows, self._known, strict=True):
             known.learn(rows[actions == action])
@@ -97,7 +97,7 @@ class Spending:
 
 
 class _Known:
-    """A `Novelty` for one person at a time: its matrix is inverted once it has grown enough."""
+    """A `Novelty` that is fast for one person at a time: it inverts its matrix only after enough growth."""
 
     def __init__(self, n_features: int) -> None:
         self._novelty = Novelty(n_features)

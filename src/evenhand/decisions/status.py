@@ -1,4 +1,4 @@
-"""What a log looks like now: decided, awaited and earned, by group and by policy."""
+"""The state of a log: what was decided, awaited and earned, per group and per policy."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from evenhand.decisions.watching import Watch
 
 
 class Status:
-    """A log as it is at each look: its counts, how groups are treated, who comes, and its policies."""
+    """The state of a log at each look: its counts, the treatment of groups, shifts, and its policies."""
 
     def __init__(self, loop: DecisionLoop) -> None:
         self._loop = loop
         self._counts, self._watch = Counts(loop._log), Watch(loop)
 
     def look(self) -> dict[str, Any]:
-        """Return the log as plain data.
+        """Return the state of the log as plain data.
 
-        `explored` counts decisions that the policy alone would have made otherwise, with the same draw;
-        `floors` is the sum of their least probabilities.
+        `explored` counts decisions that the policy alone, with the same draw, would have made differently.
+        `floors` is the sum of the minimum probabilities of all decisions.
         """
         found, shows = self._counts.look(), self._loop.rules.shows
         cells = []
@@ -69,7 +69,7 @@ class Status:
 
 
 def find(loop: DecisionLoop, id: str) -> tuple[Decision, dict[str, Any]] | None:
-    """Return the decision of an id, and what else the log knows of it; None if there is none."""
+    """Return the decision of an id, and what else the log knows about it; None if there is none."""
     query = (
         select(*COLUMNS, lessons.c.reward)
         .outerjoin(lessons, lessons.c.decision == decisions.c.number)

@@ -1,4 +1,4 @@
-"""The policies of a log: the one in force, candidates, promotions and the way back."""
+"""The policies of a log: the one in force, candidates, promotions and rollbacks."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _NEWEST = select(func.max(policies.c.version))
 
 
 class Learned(NamedTuple):
-    """A new candidate: its version, whose child it is, and how many lessons it learned on top of that."""
+    """A new candidate: its version, its parent's version, and the number of lessons it learned on top."""
 
     version: int
     parent: int
@@ -31,7 +31,7 @@ class Learned(NamedTuple):
 
 
 class Versions:
-    """The policies of an open log; `policy` is in force, put there by the promotion of number `promotion`."""
+    """The policies of an open log. `policy` is in force since promotion number `promotion`."""
 
     policy: Policy
     promotion: int
@@ -42,11 +42,11 @@ class Versions:
 
     @classmethod
     def open(cls, log: Log, model: Any, told: Callable[[list[str]], Rules], now: float) -> Self:
-        """Begin a log with a model, or go on with one that must have begun with the same model and rules."""
+        """Begin a log with a model, or open one that must have been begun with the same model and rules."""
         if log.setting(RULES) is None:
             if model is None:
                 raise ValueError("Got no model, and a log that is empty; expected a model to begin it with.")
-            with suppress(IntegrityError):  # another process began it at this moment: it is compared below
+            with suppress(IntegrityError):  # another process has just begun it: it is compared below
                 _begin(log, model, told, now)
         rules = Rules.of(log.setting(RULES) or "")
         found = cls(log, rules)
@@ -62,7 +62,7 @@ class Versions:
         return found
 
     def reload(self) -> None:
-        """Take the policy that the log has in force."""
+        """Load the policy in force from the log."""
         number, version = self._log.all(
             select(promotions.c.number, promotions.c.version).order_by(promotions.c.number.desc()).limit(1)
         )[0]
@@ -75,7 +75,7 @@ class Versions:
         return of_bytes(content, version)
 
     def learn(self, now: float) -> Learned | None:
-        """Write a policy that has learned the lessons of all sittings since its parent's."""
+        """Write a policy that has learned from all lessons since its parent; None if there are none."""
         newest = self._newest()
         parent = self.policy.version if newest <= self._abandoned() else newest
         reached = self._log.scalar(select(policies.c.learned_to).where(policies.c.version == parent))
@@ -101,13 +101,13 @@ class Versions:
         return Learned(self._log.do(write), parent, made.rows)
 
     def candidate(self) -> Policy | None:
-        """Return the newest policy, unless it was in force, or was abandoned by a rollback."""
+        """Return the newest policy, unless it was in force or abandoned by a rollback."""
         newest = self._newest()
         used = self._log.all(select(promotions.c.number).where(promotions.c.version == newest))
         return None if used or newest <= self._abandoned() else self._stored(newest)
 
     def put_in_force(self, version: int, why: str, note: str, evidence: dict[str, Any], now: float) -> None:
-        """Let a version decide from now on, and write down why."""
+        """Let a version decide from now on, and record why."""
         row = {"at": now, "version": version, "why": why, "note": note, "evidence": json.dumps(evidence)}
 
         def write(jobs: list[None]) -> list[None]:
@@ -119,7 +119,7 @@ class Versions:
         self._log.commits.do(write, None)
 
     def roll_back(self, note: str, now: float) -> int:
-        """Let the policy decide again that was in force before the present one."""
+        """Put the policy back in force that decided before the present one; return its version."""
         steps = self._log.all(select(promotions).order_by(promotions.c.number))
         before: list[int] = []
         for step in steps:
@@ -160,7 +160,7 @@ class Versions:
         return int(self._log.scalar(_NEWEST))
 
     def _abandoned(self) -> int:
-        """Return the newest version that there was at the last rollback; 0 if there was none."""
+        """Return the newest version at the time of the last rollback; 0 if there was no rollback."""
         last = self._log.scalar(
             select(promotions.c.evidence)
             .where(promotions.c.why == ROLLED_BACK)
@@ -171,7 +171,7 @@ class Versions:
 
 
 def _begin(log: Log, model: Any, told: Callable[[list[str]], Rules], now: float) -> None:
-    content = to_bytes(Policy(model).model)  # a policy, for it refuses what is no model
+    content = to_bytes(Policy(model).model)  # `Policy` refuses what is not a model
     first = of_bytes(content, 1)
     with log.write() as connection:
         values = {RULES: told(first.actions).as_text(), SITTING: "1"}

@@ -1,4 +1,4 @@
-"""How the policy in force treats each group, with intervals that hold however often the page is looked at."""
+"""How the policy in force treats each group, with intervals that hold however often you look."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from evenhand.decisions.schema import decisions
 from evenhand.decisions.sequences import ConfidenceSequence
 from evenhand.decisions.settling import settled
 
-AT_ONCE = 10_000  # decisions read in a look, so that one at a long log does not keep deciders waiting
+AT_ONCE = 10_000  # decisions read per look, so that a long log does not keep deciders waiting
 
 
 class _Seen:
@@ -29,7 +29,7 @@ class _Seen:
 
 
 class Watch:
-    """Goes on, at each look, with what was decided since the last; what is erased meanwhile stays counted."""
+    """Adds, at each look, the decisions since the last one. Decisions erased meanwhile stay counted."""
 
     def __init__(self, loop: DecisionLoop) -> None:
         self._loop, self._seen, self._lock = loop, dict[int, _Seen](), threading.Lock()

@@ -1,4 +1,4 @@
-"""Many rows at a time into the database and out of it, by as few calls of its driver as can be."""
+"""Read and write many rows with as few calls of the database driver as possible."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from sqlalchemy.exc import IntegrityError
 
 from evenhand.decisions.log import Log
 
-_AT_ONCE = 10_000  # ids in one question to the database
-# Rows that SQLite takes in one step, in which other threads go on. Some of it take no more than 999 values.
+_AT_ONCE = 10_000  # ids in one query
+# Rows in one SQLite statement, during which other threads run. Some builds take no more than 999 values.
 _TOGETHER = 50
-_TRIES = 5  # another decider may write the same id between our look and our write
+_TRIES = 5  # another process may write the same id between our read and our write
 
 
 def rows_of(connection: Connection, columns: list[Any], ids: Sequence[str]) -> dict[str, Any]:
-    """Return what the log has under some ids, by id."""
+    """Return the rows of some ids, by id."""
     found: dict[str, Any] = {}
     for at in range(0, len(ids), _AT_ONCE):
         query = select(*columns).where(columns[0].in_(ids[at : at + _AT_ONCE]))
@@ -29,9 +29,9 @@ def rows_of(connection: Connection, columns: list[Any], ids: Sequence[str]) -> d
 
 
 def write(connection: Connection, statement: Insert, rows: Sequence[Any]) -> None:
-    """Insert rows, which are named tuples that begin with an id; whoever is there already is an error."""
+    """Insert rows, which are named tuples that begin with an id. An id that exists is an error."""
     if connection.dialect.name != "sqlite":
-        # Two deciders that write the same ids wait for each other's; in one order, never both at once.
+        # Two processes that write the same ids wait for each other. In the same order, they can't deadlock.
         rows = sorted(rows, key=itemgetter(0))
     one = sql(statement, connection.dialect, rows[0]._fields)
     whole = len(rows) // _TOGETHER * _TOGETHER if connection.dialect.name == "sqlite" else 0
@@ -45,20 +45,21 @@ def write(connection: Connection, statement: Insert, rows: Sequence[Any]) -> Non
 
 @cache
 def _several(statement: str) -> str:
-    """Return the statement that inserts several rows; the same text each time, which SQLite has prepared."""
+    """Return a statement that inserts several rows. Its text never changes, so SQLite prepares it once."""
     return statement + f", {statement.rpartition('VALUES ')[2]}" * (_TOGETHER - 1)
 
 
 @cache
 def sql(statement: Any, dialect: Dialect, columns: Sequence[str] = ()) -> str:
-    """Return what the driver reads: SQLAlchemy looks at each value, which takes longer than to write it."""
+    """Return a statement as text for the driver: the checks of SQLAlchemy take too long."""
     return str(statement.compile(dialect=dialect, column_keys=columns))
 
 
 def written_once(log: Log, ids: Sequence[str], work: Callable[[Connection, bool], Any]) -> Any:
-    """Return what work in a transaction returns; it is told whether to take all ids for new, once each.
+    """Do work in a transaction and return its result; its second argument says that all ids are new.
 
-    Most are. Where one is known, the database refuses the write, and the work is done again.
+    Most ids are new. If one is known, the database refuses the write, and the work is done again without
+    this assumption.
     """
     once = len({*ids}) == len(ids)
     for left in reversed(range(_TRIES)):

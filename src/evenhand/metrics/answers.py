@@ -1,4 +1,4 @@
-"""What a model says about people, as members of their own group and of every other one."""
+"""A model's predictions about people, as members of their own group and of every other group."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from evenhand.metrics.of_table import Repeats
 
 @dataclass(frozen=True, eq=False)
 class Answers:
-    """A model's answers about people, as members of every group.
+    """A model's predictions about people, as members of every group.
 
     Parameters
     ----------
@@ -30,33 +30,33 @@ class Answers:
     own : array of int, (people,)
         The position of each person's own group.
     probabilities_by_group : array, (people, groups, actions)
-        What each group's policy says about each person; None where the model gives no probabilities, or
-        couldn't be asked about other groups.
+        Each person's probabilities under each group's policy. None if the model gives no probabilities, or
+        could not predict for other groups.
     y : array, (people,)
         The true labels, if they are known.
     pos_label : label
-        The positive label; None where none of more than two labels is. Of two it is the second by default.
+        The positive label. With two labels, None means the second; with more, that no label is positive.
     decided : array of int, (people, groups) or (people,)
-        The positions of the decisions, where these are not simply the most probable actions; (people,) where
-        only the decision in the person's own group is known.
+        The positions of the decisions, if these are not simply the most probable actions. The shape is
+        (people,) if only the decisions in people's own groups are known.
     own_scores : array, (people, actions) or (people,)
-        What was said about people as they are, where that is not in `probabilities_by_group`. One number per
-        person is a score of the positive label.
+        The scores of people as they are, if these are not in `probabilities_by_group`. One number per person
+        is a score of the positive label.
     how : str
-        How the model was asked; a key of `evenhand.metrics.asking.HOW`.
+        How the predictions were made; a key of `evenhand.metrics.asking.HOW`.
     columns : list
         The columns of X that were set to other groups' values.
     note : str
         Which columns reveal the group, or may reveal it, and were not changed.
     threshold : float, optional
-        Of two labels, the lowest probability or score of the positive one that is a positive decision, in
-        every group. None: the most probable action is decided.
+        With two labels, the lowest probability or score of the positive label that gives a positive decision,
+        in every group. None: the decision is the most probable action.
     weights : array, (people,)
-        How many people each person stands for; None where everybody stands for one.
+        The number of people that each person stands for; None if each stands for one.
     min_group : int
-        Where groups are compared, a smaller one is filled up to so many people (see `rates.filled`).
+        When groups are compared, a smaller group is filled up to this number of people (see `rates.filled`).
     repeats : Repeats, optional
-        Where rows are not people, but stand for several who are alike: how many.
+        If a row stands for several identical people, the number of people in each row.
 
     Examples
     --------
@@ -88,24 +88,24 @@ class Answers:
         return len(self.own)
 
     def people_by(self, codes: Codes, n: int) -> Codes:
-        """Return how many people have each of `n` codes, which are one per row."""
+        """Return the number of people with each of `n` codes, given one code per row."""
         people = None if self.repeats is None else self.repeats.people
         return np.bincount(codes, people, n).astype(np.int64)
 
     @property
     def people(self) -> int:
-        """How many people there are."""
+        """The number of people."""
         return len(self) if self.repeats is None else int(self.repeats.people.sum())
 
     def with_answers(
         self, probabilities_by_group: Floats | None = None, decided: Codes | None = None
     ) -> Answers:
-        """Return other answers about the same people."""
+        """Return other predictions about the same people."""
         other = Answers(
             self.labels, self.groups, self.own, probabilities_by_group, self.y, self.pos_label, decided,
             threshold=self.threshold, min_group=self.min_group, weights=self.weights,
         )  # fmt: skip
-        # Worked out once, for thousands of checkpoints.
+        # Computed once and shared by thousands of checkpoints.
         other.__dict__["positive"] = self.positive
         if self.y is not None:
             other.__dict__["truth"] = self.truth
@@ -118,14 +118,14 @@ class Answers:
 
     @cached_property
     def truth(self) -> Codes:
-        """The positions of the true labels; a label that the model does not know comes after its own."""
+        """The positions of the true labels; labels that the model does not know come after the known ones."""
         if self.y is None:
             raise ValueError("Got no true labels (y=None), but this measure compares decisions with them.")
         return positions(self.y, self.labels)
 
     @cached_property
     def decided_by_group(self) -> Codes | None:
-        """The positions of the decisions in every group, (people, groups); None where they are unknown."""
+        """The positions of the decisions in every group, (people, groups); None if they are unknown."""
         if self.decided is not None:
             return self.decided if self.decided.ndim == 2 else None
         if self.probabilities_by_group is None:
@@ -143,29 +143,29 @@ class Answers:
 
     @cached_property
     def positives(self) -> Flags:
-        """Whether the decision about each person, in their own group, is the positive one."""
+        """Whether each person's decision, in their own group, is positive."""
         return np.asarray(self.decided_own == self.positive)
 
     @property
     def decisions(self) -> Array:
-        """The decision about each person: labels."""
+        """Each person's decision, as a label."""
         return self._named(self.decided_own)
 
     @property
     def decisions_by_group(self) -> Array | None:
-        """The decision about each person in every group: labels, (people, groups)."""
+        """Each person's decision in every group, as labels: (people, groups)."""
         return None if self.decided_by_group is None else self._named(self.decided_by_group)
 
     @cached_property
     def scores(self) -> Array | None:
-        """What was said about people as members of their own group: (people, actions)."""
+        """The scores of people as members of their own group: (people, actions) or (people,)."""
         if self.own_scores is not None or self.probabilities_by_group is None:
             return self.own_scores
         return self.probabilities_by_group[np.arange(len(self)), self.own]
 
     @property
     def probability_by_group(self) -> Floats:
-        """The probability of the positive label in every group, or of the decision where none is positive."""
+        """The probability, in every group, of the positive label, or of the decision if no label is."""
         if self.probabilities_by_group is None:
             raise ValueError("Got no probabilities by group.")
         label = self.decided_own if self.positive is None else self.positive
@@ -173,7 +173,7 @@ class Answers:
 
     @property
     def probability(self) -> Floats:
-        """The probability of the positive label in the own group, or of the decision where none is."""
+        """The probability, in the person's own group, of the positive label, or of the decision."""
         return self.probability_by_group[np.arange(len(self)), self.own]
 
     @cached_property
@@ -184,14 +184,14 @@ class Answers:
         return np.asarray((self.decided_by_group != self.decided_own[:, None]).any(axis=1))
 
     def gaps(self, divergence: str = "kl") -> Floats | None:
-        """Return each person's gap (see `person_gaps`); None where there are no probabilities by group."""
+        """Return each person's gap (see `person_gaps`); None if there are no probabilities by group."""
         if self.probabilities_by_group is None:
             return None
         return person_gaps(self.probabilities_by_group, self.own, divergence=divergence)
 
     @cached_property
     def counts(self) -> Counts:
-        """People counted by group, true label (the decision, if no true labels are known) and decision."""
+        """People counted by group, true label and decision; without true labels, decisions stand in."""
         at = self.positive
         pos_label = self.pos_label if at is None or at >= len(self.labels) else self.labels[at]
         decisions = self.decisions
@@ -204,7 +204,7 @@ class Answers:
 
 
 def decided_at(threshold: float | None, probabilities: Floats, positive: int | None) -> Codes:
-    """Return the positions of the decisions: the most probable, or of two labels by a threshold.
+    """Return the positions of the decisions: the most probable action or, with two labels, by a threshold.
 
     >>> decided_at(0.1, np.array([[0.95, 0.05], [0.8, 0.2]]), 1).tolist()
     [0, 1]
@@ -215,7 +215,7 @@ def decided_at(threshold: float | None, probabilities: Floats, positive: int | N
 
 
 def as_array(names: Sequence[Any]) -> Array:
-    """Return names as an array that keeps each one's type.
+    """Return names as an array that keeps the type of each name.
 
     >>> as_array(["no", 1]).tolist(), as_array([0, 1]).dtype.kind
     (['no', 1], 'i')
@@ -229,7 +229,7 @@ def as_array(names: Sequence[Any]) -> Array:
 
 
 def positions(values: Any, labels: Sequence[Any]) -> Codes:
-    """Return each value's position among the labels; an unknown value is numbered after them.
+    """Return each value's position among the labels; unknown values are numbered after them.
 
     >>> positions(["yes", "no", "perhaps"], ["no", "yes"]).tolist()
     [1, 0, 2]

@@ -1,9 +1,9 @@
-"""Asking a model about people as they are, and as members of every other group.
+"""Predict people as they are, and as members of every other group.
 
-There are four ways. Our estimators answer for every group themselves (`probabilities_by_group`). A model
-whose `predict` takes `sensitive_features` is given each group in turn. A model whose features include columns
-that reveal the group is asked with these columns set to every value that they take in every other group. Of
-any other model, all that can be said is that no column it uses reveals the group by itself.
+There are four ways. Our estimators predict for every group themselves (`probabilities_by_group`). A model
+whose `predict` takes `sensitive_features` gets each group in turn. If some features reveal the group, they
+are set to every value that they take in every other group. For any other model, we can only say that no
+column it uses reveals the group by itself.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from evenhand.metrics.classifiers import (
     before_final,
     classifier,
     final_step,
+    has_one_policy,
     labels_of,
     model_columns,
     probabilities_by_group,
@@ -36,7 +37,7 @@ from evenhand.metrics.group_columns import Telling, representatives, telling_col
 from evenhand.metrics.individual import check_distributions
 from evenhand.wording import listed
 
-MOST = 100  # combinations of values in the sensitive columns, beyond one per group, that are tried
+MOST = 100  # the largest number of combinations of sensitive values to try, beyond one per group
 
 HOW = {
     "policies": "the model has one policy per group; we predicted each person by all of them",
@@ -44,11 +45,14 @@ HOW = {
     "column": "we predicted each person again with the sensitive columns set to every other group's values",
     "values": "we predicted each person again with the sensitive columns set to every value that they take "
     "in another group, and count a flip if any of these changes the decision",
+    "single": "the model has a single policy and does not use the group, and no column that it uses reveals "
+    "the group by itself",
     "blind": "no column that the model uses reveals the group by itself, and it does not use the group",
     "unmeasured": "the model may see the group in columns that could not be set to other groups' values",
     "written": "`evenhand predict` wrote what every group's policy says about each person",
     "given": "only predictions were given, so nobody could be predicted as a member of another group",
 }
+BLIND = ("single", "blind")  # the group has no influence
 
 
 def respond(
@@ -61,34 +65,36 @@ def respond(
     change_columns: bool = True,
     random_state: int | None = 0,
 ) -> Answers:
-    """Ask a fitted classifier about everybody, as they are and as members of every other group.
+    """Predict people with a fitted classifier, as they are and as members of every other group.
 
     Parameters
     ----------
     model : fitted classifier
-        One of our estimators, any scikit-learn classifier or pipeline, one of fairlearn's mitigators.
+        One of our estimators, any scikit-learn classifier or pipeline, or one of fairlearn's mitigators.
     X : table of people
-        What the model takes.
+        The model's input.
     sensitive_features : array, Series or DataFrame
         Each person's group.
     y, pos_label
-        The true labels and the positive one, if known; they go into the answers.
+        The true labels and the positive label, if known; they are stored in the answers.
     change_columns : bool
-        Whether columns of X that reveal the group are set to other groups' values. They are found by what
-        they hold, one by one or as the one-hot columns of a feature, whatever they are called. If a column
-        has the same value for everybody in a group, it is set to that value. If it varies (race, where the
-        groups are black or not), each of the group's values is tried: any change of the decision is a flip,
-        and probabilities are averaged, weighted by how frequent the values are. False leaves X alone, which
-        is faster: only the group that the model uses is changed.
+        Whether to set columns of X that reveal the group to other groups' values. Such columns are found by
+        their values, alone or together as the one-hot columns of a feature. A column named like a sensitive
+        feature needs less evidence. If a column has the same value for everybody in a group, it is set to
+        that value. If it varies (race, where the groups are black or not), each of the group's values is
+        tried: any change of the decision is a flip, and probabilities are averaged, weighted by the
+        frequency of the values. False leaves X unchanged, which is faster: then only the group that is
+        passed to the model changes.
     random_state : int or None
-        For models that decide at random.
+        The seed of models that decide at random.
 
     Raises
     ------
     TypeError
         If the model has no `predict`.
     ValueError
-        If its answers have the wrong shape, or are no probabilities.
+        If its predictions have the wrong shape, its probabilities are invalid, or a column of X has the name
+        of a sensitive feature but holds something else.
 
     Examples
     --------
@@ -125,7 +131,8 @@ def respond(
         several = max(map(len, asked.members)) > 1
         how = "told" if not asked.columns else "values" if several else "column"
     elif not asked.note:
-        by_group, how = np.repeat(decided[:, None], len(groups.names), axis=1), "blind"
+        by_group = np.repeat(decided[:, None], len(groups.names), axis=1)
+        how = "single" if has_one_policy(model) else "blind"
         every = None if said.scores is None else np.repeat(said.scores[:, None], len(groups.names), axis=1)
     else:
         by_group, every, how = None, None, "unmeasured"
@@ -139,7 +146,7 @@ def respond(
 
 
 def answer(model: Any, X: Any, *, sensitive_features: Any, random_state: int | None = 0) -> Answers:
-    """Ask a fitted classifier about everybody as they are, and not as members of other groups.
+    """Predict people with a fitted classifier as they are, not as members of other groups.
 
     The parameters are those of `respond`.
 
@@ -164,7 +171,7 @@ def answer(model: Any, X: Any, *, sensitive_features: Any, random_state: int | N
 
 
 class Question(NamedTuple):
-    """A model, the people it is asked about, and what is set to ask about them as members of other groups."""
+    """A model, people, and what to change to predict these people as members of other groups."""
 
     model: Any
     X: Any
@@ -172,26 +179,26 @@ class Question(NamedTuple):
     sensitive_features: Any
     groups: Groups
     told: bool
-    seen: list[Any]  # the columns that the model takes
-    columns: list[Any]  # those of them that are set to other groups' values
-    members: list[list[tuple[int, float]]]  # for each group, whose values they are set to, and how common
+    seen: list[Any]  # the columns that the model uses
+    columns: list[Any]  # the columns among them that are set to other groups' values
+    members: list[list[tuple[int, float]]]  # for each group, whose values to use, and their share of it
     note: str
     random_state: int | None
 
     def ask(self, rows: pd.DataFrame, group: Any) -> Asked:
-        """Ask about rows as they are, as members of these groups if the model is told."""
+        """Predict rows as they are, as members of `group` if the model takes the group."""
         X = as_fitted(self.model, rows[self.seen], self.X)
         return ask(self.model, X, group if self.told else None, self.random_state)
 
     def as_members(self, rows: pd.DataFrame, at: Codes) -> Asked:
-        """Ask about each row as a member of somebody's group, with that person's sensitive values in X."""
+        """Predict each row as a member of the group of person `at`, with that person's sensitive values."""
         rows = rows.copy(deep=False)
         for name in self.columns:
             rows[name] = self.frame[name].iloc[at].set_axis(rows.index)
         return self.ask(rows, _repeated(self.sensitive_features, at))
 
     def by_policies(self) -> tuple[Groups, Floats]:
-        """Return the model's own groups, perhaps more than there are here, and what it says for each."""
+        """Return the groups that the model knows, perhaps more than occur here, and its probabilities."""
         final = final_step(self.model)
         rows = before_final(self.model, as_fitted(self.model, self.frame[self.seen], self.X))
         every = check_distributions(final.probabilities_by_group(rows), "probabilities_by_group", 3)
@@ -199,7 +206,7 @@ class Question(NamedTuple):
 
 
 def question(model: Any, X: Any, sensitive_features: Any, random_state: int | None) -> Question:
-    """Return how to ask a classifier about people as members of other groups."""
+    """Return how to predict people with a classifier as members of other groups."""
     sparse_frame = pd.DataFrame.sparse.from_spmatrix  # type: ignore[attr-defined]
     frame: pd.DataFrame = sparse_frame(X) if sparse.issparse(X) else as_frame(X)
     told = takes_group(model)
@@ -218,7 +225,7 @@ def question(model: Any, X: Any, sensitive_features: Any, random_state: int | No
 
 
 def _as_members(asked: Question, said: Asked) -> tuple[Array, Floats | None]:
-    """Return the decisions about everybody as a member of every group, and the probabilities if there are."""
+    """Return everybody's decision as a member of every group, and the probabilities if the model has any."""
     frame, groups = asked.frame, asked.groups
     as_groups = []
     for code, members in enumerate(asked.members):
@@ -230,9 +237,9 @@ def _as_members(asked: Question, said: Asked) -> tuple[Array, Floats | None]:
 
 
 def _over_values(answers: list[Asked], shares: list[float], members: Array, said: Asked) -> Asked:
-    """Return the answer about people as a group's: a decision unlike their own, if any is, and the mean.
+    """Combine the predictions for a group's values: any decision that differs from the own, and mean scores.
 
-    Of the group's members it is what is said of them as they are.
+    The group's own members keep their predictions as they are.
     """
     if len(answers) == 1:
         return answers[0]

@@ -1,9 +1,9 @@
 """Intervals: how much a metric would change if other people had been sampled.
 
-Shares of correct decisions and differences between groups have limits of their own (`shares`). All others get
-the percentile bootstrap. Metrics that need only counts are resampled as counts: drawing as many people with
-replacement is drawing one multinomial table, so that a million people take no longer than a hundred. Scores
-and per-person values are counted in fine cells first. Any other metric is computed again on resampled people.
+Accuracy, delta, and differences and ratios between groups have limits of their own (`shares`). All others get
+the percentile bootstrap. Metrics that need only counts resample the counts: one multinomial table replaces a
+draw of people with replacement, so a million people take no longer than a hundred. Scores and per-person
+values are first counted in fine cells. Any other metric is computed again on resampled people.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ CELLS = 1024
 
 
 class Interval(NamedTuple):
-    """A metric's value on the people at hand, and the interval around it."""
+    """A metric's value on the given people, and the interval around it."""
 
     estimate: float
     low: float
@@ -50,38 +50,39 @@ def bootstrap_interval(
     data: Any = None,
     **arguments: Any,
 ) -> Interval:
-    """Return the metric with its interval over people, by the bootstrap unless the notes say otherwise.
+    """Return a metric with its interval over people: the bootstrap, unless the notes say otherwise.
 
     Parameters
     ----------
     metric : callable
-        Any of `evenhand.metrics` of the shape `metric(y_true, y_pred, *, sensitive_features, pos_label)`, or
-        your own.
+        Your own, or any in `evenhand.metrics` with the signature
+        `metric(y_true, y_pred, *, sensitive_features, pos_label)`.
     y_true, y_pred, sensitive_features, pos_label, sample_weight
-        What the metric takes.
+        The metric's arguments.
     n : int
-        How many resamples.
+        The number of resamples.
     confidence : float
-        How often, over samples of people, the interval is to contain the truth.
+        The share of samples of people in which the interval should contain the true value.
     random_state : int, RandomState, Generator or None
         The same seed gives the same interval.
     data : frame
-        A table of which the others are then names of columns. One that is not in memory is counted where it
-        is for the metrics that `accuracy` is one of; for others, these columns are brought into memory.
+        A table; the other arguments are then names of its columns. If the table is not in memory, metrics of
+        decisions such as `accuracy` are counted where it is; for others, these columns are loaded.
     **arguments
-        More of what the metric takes.
+        Further arguments of the metric.
 
     Notes
     -----
-    Accuracy, discrimination, delta and the differences of opportunity and odds need no resampling: their
-    intervals come from limits of shares (`evenhand.metrics.shares`), hold for any number of groups of any
-    size, and are too wide rather than too narrow. Those of differences hold for all pairs of groups at
-    once; delta's joins those of accuracy and discrimination, each at half the risk. Resamples on which a
-    metric is NaN are left out. Resampled scores are known to a thousandth of their range of ranks.
+    Accuracy, discrimination, impact ratio, delta and the differences of opportunity and odds need no
+    resampling: their intervals come from limits of shares (see `evenhand.metrics.shares`). These work for any
+    number of groups of any size, and tend to be too wide rather than too narrow. The low end of a difference,
+    and the high end of the impact ratio, hold for all pairs of groups at once. Delta combines the limits of
+    accuracy and discrimination, each at half the risk. Resamples on which a metric is NaN are left out.
+    Scores and per-person values are grouped into about a thousand cells before they are resampled.
 
-    With weights, an interval is that of the effective number of people, (Σw)² / Σw² (Kish 1965), among all
-    or in a group: so many who count alike would be as certain. Your own metric is computed again on resampled
-    people with their weights.
+    With weights, an interval uses the effective number of people, (Σw)² / Σw² (Kish 1965), overall or in a
+    group: the number of people with equal weights that gives the same certainty. Your own metric is computed
+    again on resampled people with their weights.
 
     Examples
     --------
@@ -129,13 +130,13 @@ def mean_interval(
     values: Any, *, sample_weight: Any = None, n: int = 1000, confidence: float = 0.95,
     random_state: Any = None,
 ) -> Interval:  # fmt: skip
-    """Return the mean of one value per person, with its interval.
+    """Return the mean of one value per person with its interval.
 
     Parameters
     ----------
     values : array
-        Numbers get the bootstrap. True and False get Clopper and Pearson's limits: where nobody is True,
-        nobody is in any resample, and one person among hundreds is hardly more certain.
+        Numbers get the bootstrap. True and False get Clopper–Pearson limits: if nobody is True, no resample
+        has anybody who is, and with one person among hundreds the bootstrap is hardly better.
     sample_weight, n, confidence, random_state
         As in `bootstrap_interval`.
 
@@ -182,7 +183,7 @@ def rate_interval(rate: Rate, counts: Counts, *, n: int, confidence: float, rand
 def share_interval(
     counts: Counts, groups: Any, hit: Flags, among: Flags, confidence: float
 ) -> tuple[Interval, int]:
-    """Return the share, in some groups, of some pairs of a label and a decision, and of how many people.
+    """Return the share of some pairs of label and decision in some groups, and the number of people.
 
     >>> counts = count([0, 1, 1, 1], [0, 1, 1, 0])
     >>> right = np.eye(2, dtype=bool)
@@ -211,7 +212,7 @@ def interval_from_counts(
     confidence: float,
     random_state: Any,
 ) -> Interval:
-    """Return the interval of a statistic of counts, which must take leading axes of resampled tables."""
+    """Return the interval of a statistic of counts; it must accept leading axes of resampled tables."""
     total = table.sum()
     drawn = generator(random_state).multinomial(max(round(total), 1), table.ravel() / total, size=n)
     return percentiles(statistic(drawn.reshape(n, *table.shape)), float(estimate), confidence)
@@ -228,7 +229,7 @@ def percentiles(values: Array, estimate: float, confidence: float) -> Interval:
 
 
 def cells_of(values: Array) -> tuple[Codes, int]:
-    """Return the cell of each value, in order: one per distinct value, or at most CELLS of equal size."""
+    """Return each value's cell: one per distinct value or, if there are too many, CELLS of equal size."""
     distinct, cell = np.unique(values, return_inverse=True)
     if len(distinct) <= CELLS:
         return cell, len(distinct)
@@ -238,7 +239,7 @@ def cells_of(values: Array) -> tuple[Codes, int]:
 
 
 def generator(random_state: Any) -> np.random.Generator:
-    """Return NumPy's newer generator from anything scikit-learn takes as `random_state`."""
+    """Return a NumPy Generator from one, or from anything that scikit-learn takes as `random_state`."""
     if isinstance(random_state, np.random.Generator):
         return random_state
     return np.random.default_rng(check_random_state(random_state).randint(2**31, size=4))
@@ -248,13 +249,13 @@ def _auc_interval(positive: Array, scores: Array, weights: Array | None, **shape
     cell, n_cells = cells_of(scores)
     table = _by_side(positive, cell, weights, n_cells)
     exact = rank_auc(positive, scores, weights)
-    # A cell treats nearly equal scores as equal; correct for what that costs on the people at hand.
+    # A cell treats nearly equal scores as equal; correct for the error that this makes on these people.
     shift = exact - area(table)
     return interval_from_counts(table, lambda tables: area(tables) + shift, exact, **shape)
 
 
 def _by_side(positive: Array, cell: Codes, weights: Array | None, n_cells: int) -> Array:
-    """Count the people without and with the label in every cell."""
+    """Count the people without and with the label in each cell."""
     sides = (positive == side for side in (False, True))
     return np.stack(
         [np.bincount(cell[at], None if weights is None else weights[at], n_cells) for at in sides]

@@ -1,4 +1,4 @@
-"""How to put one question to any classifier: our estimators, scikit-learn's pipelines, fairlearn's."""
+"""One way to predict with any classifier: our estimators, scikit-learn's and fairlearn's."""
 
 from __future__ import annotations
 
@@ -12,22 +12,37 @@ from scipy import sparse
 from sklearn.pipeline import Pipeline
 
 from evenhand.arrays import Array, Floats
-from evenhand.groups import sorted_unique
+from evenhand.groups import EVERYONE, sorted_unique
 from evenhand.metrics.individual import check_distributions
 from evenhand.metrics.networks import logits, policies_of
 from evenhand.network import softmax
 
 
 class Asked(NamedTuple):
-    """What a classifier says about people: decisions, and probabilities if it gives them."""
+    """A classifier's decisions about people, and its probabilities if it gives any."""
 
     decisions: Array  # (people,), labels
     scores: Floats | None  # (people, actions)
 
 
 def takes_group(model: Any) -> bool:
-    """Return whether the model's `predict`, or that of a pipeline's last step, takes `sensitive_features`."""
-    return "sensitive_features" in _parameters(final_step(model).predict)
+    """Return whether the model's `predict`, or that of a pipeline's last step, uses `sensitive_features`."""
+    return "sensitive_features" in _parameters(final_step(model).predict) and not has_one_policy(model)
+
+
+def held_policies(model: Any) -> Any:
+    """Return the estimator with the policies: that inside a `Deployed` or `tabular` model, or the model."""
+    return getattr(model, "model", getattr(model, "estimator_", model))
+
+
+def has_one_policy(model: Any) -> bool:
+    """Return whether this is one of our models with a single policy for everybody.
+
+    Such a model was compressed, or fitted without groups.
+    """
+    policies = held_policies(final_step(model))
+    networks, groups = policies_of(policies), getattr(policies, "groups_", None)
+    return np.array_equal(np.asarray(groups), [EVERYONE]) or (networks is not None and len(networks.b1) == 1)
 
 
 def probabilities_by_group(
@@ -39,14 +54,14 @@ def probabilities_by_group(
     products: bool = False,
     decisions_only: bool = False,
 ) -> Array:
-    """Return what a model says about people as members of every group, with X as it is.
+    """Return a model's probabilities for people as members of every group, with X unchanged.
 
-    A model that gives no probabilities says 1 for its decision and 0 for the other actions; a model that does
-    not use the group says the same for every group.
+    A model without probabilities gets 1 for its decision and 0 for the other actions. A model that does not
+    use the group has the same probabilities in every group.
 
-    The answer is (people, groups, actions), in the order of the names of actions (`labels`) and `groups`.
-    `products` asks networks by matrix products, which is faster, and equal up to rounding; `decisions_only`
-    then skips the softmax, since the largest output is the decision anyway.
+    The result is (people, groups, actions), in the order of `groups` and of the actions' names (`labels`).
+    With `products`, networks are computed by matrix products, which is faster and equal up to rounding.
+    `decisions_only` then skips the softmax, since the largest output is the decision anyway.
 
     >>> from sklearn.tree import DecisionTreeClassifier
     >>> tree = DecisionTreeClassifier().fit([[0], [1]], ["no", "yes"])
@@ -56,7 +71,7 @@ def probabilities_by_group(
     policies = policies_of(model) if products else None
     if policies is not None:
         outputs = logits(policies, X)
-        if outputs.shape[1] == 1:  # one policy for all
+        if outputs.shape[1] == 1:  # one policy for all groups
             outputs = np.repeat(outputs, len(groups), axis=1)
         return outputs if decisions_only else softmax(outputs.astype(np.float64))
     if hasattr(model, "probabilities_by_group"):
@@ -75,7 +90,7 @@ def probabilities_by_group(
 
 
 def ask(model: Any, X: Any, group: Any, random_state: int | None) -> Asked:
-    """Ask a classifier about X as it is; `group` is None for a model that does not take the group."""
+    """Predict X as it is; `group` is None for a model that does not take the group."""
     keywords: dict[str, Any] = {}
     if group is not None:
         keywords["sensitive_features"] = group
@@ -93,7 +108,7 @@ def ask(model: Any, X: Any, group: Any, random_state: int | None) -> Asked:
 
 
 def classifier(model: Any) -> Any:
-    """Return the model that predicts: of a search, the best one."""
+    """Return the model that predicts: the best one if `model` is a search."""
     if not callable(getattr(model, "predict", None)):
         raise TypeError(
             f"Got {type(model).__name__}, which has no predict; expected a fitted classifier or predictions."
@@ -111,12 +126,12 @@ def final_step(model: Any) -> Any:
 
 
 def before_final(model: Any, X: Any) -> Any:
-    """Return what a pipeline's last step gets to see of X."""
+    """Return X as a pipeline's last step sees it."""
     return model[:-1].transform(X) if isinstance(model, Pipeline) and len(model.steps) > 1 else X
 
 
 def model_columns(model: Any, frame: pd.DataFrame) -> list[Any]:
-    """Return the columns that a model takes: those it was fitted on, or all."""
+    """Return the columns that a model uses: those it was fitted on, or all."""
     wanted = getattr(model, "feature_names_in_", None)
     if wanted is None or not set(wanted) <= set(frame.columns):
         return list(frame.columns)
@@ -124,7 +139,7 @@ def model_columns(model: Any, frame: pd.DataFrame) -> list[Any]:
 
 
 def as_fitted(model: Any, table: pd.DataFrame, X: Any) -> Any:
-    """Return the table in the form the model was fitted on: an array, unless it knows names."""
+    """Return the table in the form that the model was fitted on: an array, unless it knows column names."""
     if sparse.issparse(X):
         return sparse.csr_array(table.sparse.to_coo())  # type: ignore[attr-defined]
     nameless = hasattr(model, "n_features_in_") and not hasattr(model, "feature_names_in_")

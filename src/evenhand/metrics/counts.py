@@ -1,6 +1,6 @@
-"""How often people of each group and label got each decision: all that the group metrics need to know.
+"""Counts of people by group, label and decision: everything that the group metrics need.
 
-Counting once turns the metrics into arithmetic on a small table, and their bootstrap into draws of it.
+After counting once, the metrics are arithmetic on a small table, and the bootstrap draws such tables.
 """
 
 from __future__ import annotations
@@ -21,7 +21,10 @@ MOST_LABELS = 1000
 
 
 class Joint(NamedTuple):
-    """People by group, label and decision: how many count, the sums of their weights and of the squares."""
+    """By group, label and decision: the number of people, and the sums of their weights and squared weights.
+
+    People with a weight of 0 are not counted.
+    """
 
     people: Codes
     weights: Floats | None = None
@@ -31,11 +34,11 @@ class Joint(NamedTuple):
 class Counts(NamedTuple):
     """People counted by group, label and decision.
 
-    `table` is (..., groups, labels, decisions); leading axes are resamples of it. `positive` is the
-    position of the positive label; None if there are more than two labels and none was named. A group of
-    fewer than `min_group` people is filled up when groups are compared (see `rates.filled`). Of weighted
-    people, the table sums to their effective number (see `weights`), and times `evidence` each group's does;
-    `joint` has them as they are.
+    `table` is (..., groups, labels, decisions); leading axes are resamples. `positive` is the position of the
+    positive label; None if there are more than two labels and none was named. A group of fewer than
+    `min_group` people is filled up when groups are compared (see `rates.filled`). With weights, the table
+    sums to the effective number of people (see `weights`); each group's part, times its `evidence`, sums to
+    the group's effective number. `joint` has the counts and weights unscaled.
     """
 
     table: Array
@@ -56,10 +59,10 @@ def count(
     repeats: Repeats | None = None,
     data: Any = None,
 ) -> Counts:
-    """Count people by group, label and decision; everything is validated here.
+    """Count people by group, label and decision, and check the arguments.
 
-    Rows with `repeats` are people who were added up before, and so are their weights. With `data`, a table,
-    the others are names of its columns.
+    With `repeats`, each row stands for several people and the sum of their weights. With `data`, a table, the
+    other arguments are names of its columns.
 
     >>> counts = count(["no", "yes", "no"], ["no", "yes", "yes"], ["f", "m", "m"])
     >>> counts.groups, counts.labels, counts.positive
@@ -74,7 +77,7 @@ def count(
     groups = encode_groups(sensitive_features, len(truth))
     if len(labels) > MOST_LABELS:
         raise ValueError(f"Got {len(labels)} distinct labels, but expected decisions, not scores.")
-    width = max(2, len(labels))  # room for the positive label where it never occurs
+    width = max(2, len(labels))  # room for a positive label that never occurs
     shape = (len(groups.names), width, width)
     cell = np.ravel_multi_index((groups.codes, truth, decisions), shape)
 
@@ -92,7 +95,7 @@ def count(
         summed(weights),
         summed(weights**2 if squares is None else squares),
     )
-    # Weights are added up as they are: of whole numbers, the sums don't depend on the people's order.
+    # Sum the weights before scaling them: sums of whole numbers don't depend on the order of people.
     size, over = (np.asarray(sums).sum(axis=(1, 2)) for sums in (joint.weights, joint.squares))
     scale = size.sum() / over.sum()
     evidence = size / (np.where(over > 0, over, 1) * scale)
@@ -100,7 +103,7 @@ def count(
 
 
 def encode_labels(y_true: Any, y_pred: Any) -> tuple[Array, Array, list[Any]]:
-    """Return the positions of labels and decisions among the sorted labels of both, and these labels."""
+    """Return labels and decisions as positions in the sorted list of all labels, and that list."""
     true_names, truth = _distinct(y_true, "y_true")
     pred_names, decisions = _distinct(y_pred, "y_pred")
     if len(truth) != len(decisions):
@@ -118,9 +121,9 @@ def encode_labels(y_true: Any, y_pred: Any) -> tuple[Array, Array, list[Any]]:
 
 
 def positive_label(labels: list[Any], pos_label: Any) -> int | None:
-    """Return the position of the positive label: the second of two unless named.
+    """Return the position of the positive label: the second of two unless it is named.
 
-    A single label is the negative one, so that the position is 1, unless it is 1 or True.
+    A single label counts as the negative one, so the position is 1, unless the label is 1 or True.
     """
     if pos_label is None:
         if len(labels) == 1:

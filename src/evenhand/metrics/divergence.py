@@ -1,7 +1,7 @@
-"""Distances between action distributions: how differently two policies treat the same context.
+"""Divergences between action distributions: how differently two policies treat the same context.
 
-All take arrays whose last axis runs over the actions, broadcast like NumPy, and reduce that axis.
-Logarithms are natural, and taken of no less than 1e-12, so that nothing is ever infinite or NaN.
+All take arrays whose last axis runs over the actions, broadcast like NumPy, and reduce that axis. Logarithms
+are natural; their arguments are clipped at 1e-12, so a probability of 0 never gives infinity or NaN.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def kl(p: npt.ArrayLike, q: npt.ArrayLike) -> Array:
     """
     p, q = _distributions(p, q)
     ratio = np.log(np.maximum(p, SMALLEST)) - np.log(np.maximum(q, SMALLEST))
-    # Clipping q lets its sum exceed one by a hair, and the divergence fall below zero by as much.
+    # Clipping can make the sum of q slightly more than one, and the divergence slightly negative.
     return np.asarray(np.maximum(np.sum(p * ratio, axis=-1), 0.0))
 
 
@@ -79,7 +79,7 @@ DIVERGENCES: dict[str, Divergence] = {
 
 
 def divergence(name: str) -> Divergence:
-    """Return the divergence of that name; an unknown one is an error that names the nearest.
+    """Return the divergence with this name; the error for an unknown name suggests the nearest.
 
     Examples
     --------

@@ -1,9 +1,9 @@
-"""The interval of consistency: people are in each other's neighbourhoods, so that their values go together.
+"""The interval of consistency, which allows for people being each other's neighbours.
 
-A person's decision counts in their own comparisons, and in those of everybody whose neighbour they are. Taken
-for independent, the values give intervals that are too narrow. The variance here adds up all pairs of
-comparisons that have a person in common (Aronow, Samii and Assenova 2015), and is at least that of values
-that are independent. `experiments/consistency_intervals.py` counts how often the intervals hold.
+A person's decision counts in their own comparisons and in those of everybody whose neighbour they are.
+Treating the comparisons as independent would give intervals that are too narrow. The variance here sums over
+all pairs of comparisons that share a person (Aronow, Samii and Assenova 2015), and is at least the variance
+under independence. `experiments/consistency_intervals.py` measures how often the intervals hold.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from evenhand.metrics.bootstrap import Interval
 
 
 class Strata(NamedTuple):
-    """Of people drawn from strata: each one's stratum, and how many people every stratum has."""
+    """For people drawn from strata: each person's stratum, and the number of people in each stratum."""
 
     of: Codes
     sizes: Codes
 
     @property
     def weights(self) -> Floats:
-        """How many people each of those drawn stands for."""
+        """The number of people that each drawn person stands for."""
         drawn = np.bincount(self.of, minlength=len(self.sizes))
         return np.asarray(self.sizes[self.of] / drawn[self.of])
 
@@ -34,11 +34,11 @@ def consistency_interval(
     apart: Flags, indices: Codes, people: Codes, *, weights: Any = None, strata: Strata | None = None,
     confidence: float = 0.95,
 ) -> Interval:  # fmt: skip
-    """Return one minus the mean share of neighbours decided differently, with its interval over people.
+    """Return one minus the mean share of neighbours with a different decision, with its interval over people.
 
-    `apart` says which neighbours are, `indices` are their positions, both (people, k); `people` are the
-    positions of those whose neighbours they are. With `strata`, the people were drawn from more, for whom
-    the `weights` let them stand, and the interval includes the draw.
+    `apart` says which neighbours have a different decision, and `indices` are the neighbours' positions, both
+    (people, k). `people` are the positions of the people themselves. With `strata`, they were drawn from more
+    people, for whom they stand with `weights`; the interval then includes the error of the draw.
 
     >>> near, everybody = np.array([[1], [0], [1]]), np.arange(3)
     >>> found = consistency_interval(np.array([[False], [False], [True]]), near, everybody)
@@ -57,7 +57,7 @@ def consistency_interval(
     )
     both = np.stack([np.repeat(people, k), indices.ravel()])
     _, pair = np.unique(both.min(axis=0) * size + both.max(axis=0), return_inverse=True)
-    twice = float((np.bincount(pair, edges.ravel()) ** 2).sum())  # comparisons with both people in common
+    twice = float((np.bincount(pair, edges.ravel()) ** 2).sum())  # comparisons that share both people
     least = float(((each * (shares - mean)) ** 2).sum())
     variance = max(float(of_person @ of_person) - twice, least)
     if strata is not None:

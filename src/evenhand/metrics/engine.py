@@ -1,6 +1,6 @@
-"""Counting people where their table is: in Polars, DuckDB, Dask or Spark, through narwhals.
+"""Count people where their table is: in Polars, DuckDB, Dask or Spark, through narwhals.
 
-Whatever is asked is a count by some expressions, or a few aggregates. Only the numbers come back.
+Most queries are counts by some expressions or a few aggregates, so only the numbers are loaded.
 """
 
 from __future__ import annotations
@@ -16,23 +16,23 @@ import pandas as pd
 from evenhand.frames import as_pandas
 
 PEOPLE = "people"
-ROW = "row in evenhand's table"  # the column with numbers of rows; no feature
-FIRST = 20_000  # rows that are looked at to see what a column holds
-BINS = 4096  # of a number with many values
-MOST_VALUES = 2000  # that are counted one by one
-MOST_ROWS = 200_000  # that come back as they are
-MOST_CELLS = 50_000  # combinations of groups, labels and decisions
+ROW = "row in evenhand's table"  # the column of row numbers; not a feature
+FIRST = 20_000  # the rows that we read to see what a column holds
+BINS = 4096  # for a column of numbers with many values
+MOST_VALUES = 2000  # the most values of a column to count one by one
+MOST_ROWS = 200_000  # the most values to load uncounted
+MOST_CELLS = 50_000  # the most combinations of groups, labels and decisions
 
 
 class Engine:
-    """A lazy frame of narwhals, and what its columns hold."""
+    """A lazy narwhals frame and its schema."""
 
     def __init__(self, frame: Any) -> None:
         self.frame = frame
         self.schema: dict[str, Any] = dict(frame.collect_schema())
 
     def column(self, name: str) -> Any:
-        """Return a column as an expression, NaN a missing value like any other."""
+        """Return a column as an expression, in which NaN is missing like any other missing value."""
         kind, column = self.schema[name], nw.col(name)
         if isinstance(kind, nw.Decimal):
             return column.cast(nw.Float64)
@@ -42,9 +42,9 @@ class Engine:
         self, keys: Mapping[str, Any], sums: Mapping[str, Any] | None = None, where: Any = None,
         most: int | None = None,
     ) -> pd.DataFrame:  # fmt: skip
-        """Return how many people have each combination of some expressions, and their sums of others.
+        """Return the number of people with each combination of `keys`, and their sums of other expressions.
 
-        `where` chooses people, and `most` is how many combinations come back, of which there may be more.
+        `where` filters the people. At most `most` combinations are returned, even if there are more.
         """
         frame, sums = self.frame if where is None else self.frame.filter(where), sums or {}
         grouped = frame.select(**keys, **sums).group_by(list(keys))
@@ -53,10 +53,10 @@ class Engine:
         return pd.DataFrame(table.assign(**{PEOPLE: table[PEOPLE].astype(np.int64)}))
 
     def people(self, keys: Mapping[str, Any], weight: str | None, most: int) -> pd.DataFrame:
-        """Return how many people have each combination, with the sums of their weights and of the squares.
+        """Return the number of people with each combination, and the sums of weights and squared weights.
 
-        Of a weight, `fine` says whether it is one, and `counts` whether it is above 0. Raises if there are
-        more than `most` combinations.
+        With a weight, rows are also split by whether it is above 0 (`counts`). Raises if a weight is invalid
+        or there are more than `most` combinations.
         """
         by, sums = dict(keys), {}
         if weight is not None:
@@ -80,13 +80,13 @@ class Engine:
         return rows
 
     def first(self, names: list[str]) -> pd.DataFrame:
-        """Return some rows, to see what the columns hold."""
+        """Return the first rows, to see what the columns hold."""
         return pd.DataFrame(as_pandas(self.frame.select(*names).head(FIRST)))
 
     def numbered(self) -> Any:
-        """Return the frame with every row's number, from 0, in a column; None if the engine can't tell it.
+        """Return the frame with a column of row numbers from 0; None if the engine has no row numbers.
 
-        Numbers follow the engine's order of rows. Spark leaves gaps between those of its partitions.
+        Numbers follow the engine's row order. Spark leaves gaps between the numbers of its partitions.
         """
         native, engine = self.frame.to_native(), str(self.frame.implementation.value)
         if ROW in self.schema:
@@ -109,20 +109,20 @@ class Engine:
         return nw.from_native(found)
 
     def ends(self, name: str) -> tuple[float, float]:
-        """Return the smallest and the largest value of a number, NaN where there is none."""
+        """Return the smallest and largest value of a column of numbers; NaN if it has none."""
         column = self.column(name).cast(nw.Float64)
         found = as_pandas(self.frame.select(low=column.min(), high=column.max())).astype(float)
         return float(found["low"].iloc[0]), float(found["high"].iloc[0])
 
     def bin_of(self, name: str, low: float, high: float) -> Any:
-        """Return the bin of a number, from 0 to BINS, as an expression that keeps the numbers' order."""
+        """Return the bin of each number, from 0 to BINS, as an expression; bins keep the numbers' order."""
         return ((self.column(name).cast(nw.Float64) - low) * (BINS / (high - low))).round(0)
 
     def in_order(self, name: str, binned: pd.DataFrame, low: float, high: float) -> Callable[[int], float]:
-        """Return what gives the number that so many are below, of a number with many values.
+        """Return a function that gives the value at a rank, for a column of numbers with many values.
 
-        `binned` counts the people in every bin. The values of a bin are fetched when one of them is asked
-        for; if they are too many, they are put in smaller bins first.
+        `binned` counts the people in each bin. The values of a bin are loaded when one of them is needed; if
+        there are too many, they are counted in smaller bins first.
         """
         binned = binned.sort_values("bin", ignore_index=True)
         until, value = binned[PEOPLE].cumsum().to_numpy(), self.column(name).cast(nw.Float64)

@@ -1,9 +1,9 @@
 """The exact interval of the ratio of two shares.
 
-`shares.ratio_limits` takes the score statistic to be normal. Here the probabilities of all samples that are
-at least as far off are added up, at the least favourable rates (Chan and Zhang 1999), so that the interval
-misses no more often than it may in groups of any size. Rates that the second group's own hits all but rule
-out are not tried; the risk that they are the true ones is counted (Berger and Boos 1994).
+`shares.ratio_limits` assumes that the score statistic is normal. Here the probabilities of all samples at
+least as extreme are summed at the least favourable rates (Chan and Zhang 1999), so the interval misses no
+more often than allowed, in groups of any size. Rates that the second group's own hits make very unlikely are
+not tried; the risk that they are the true rates is included (Berger and Boos 1994).
 """
 
 from __future__ import annotations
@@ -14,16 +14,16 @@ from scipy.special import betainc, gammaln, xlog1py, xlogy
 from evenhand.arrays import Array, Floats
 from evenhand.metrics.shares import ratio_limits, score, share_limits
 
-MOST_PEOPLE = 5_000  # in a group; of more, the score limits are the same to three digits
-_GRID = (50, 500)  # how many rates are tried for the least favourable one: more in small groups
-_UNTRIED = 1e-3  # of the risk, for the rates that are not
-_FAR = 30.0  # log of the largest ratio that is looked at
+MOST_PEOPLE = 5_000  # in a group; for larger groups, the score limits are the same to three digits
+_GRID = (50, 500)  # the fewest and most rates to try for the least favourable: more in small groups
+_UNTRIED = 1e-3  # the share of the risk for the rates that are not tried
+_FAR = 30.0  # the log of the largest ratio to try
 
 
 def exact_ratio_limits(
     hits: int, people: int, of_hits: int, of_people: int, confidence: float
 ) -> tuple[float, float]:
-    """Return the limits of hits / people over of_hits / of_people; half the risk is on either side.
+    """Return the limits of hits / people divided by of_hits / of_people; half the risk is on each side.
 
     >>> low, high = exact_ratio_limits(12, 40, 30, 50, 0.95)
     >>> round(low, 2), round(high, 2)
@@ -40,7 +40,7 @@ def exact_ratio_limits(
 
 
 def _end(pair: tuple[int, int, int, int], tail: float, near: float, sign: int) -> float:
-    """Return the ratio, near the score limit, from which on samples as far off are rarer than the tail."""
+    """Return the ratio, near the score limit, beyond which samples as extreme are rarer than the tail."""
     inside = outside = float(np.log(near))
     step = 0.02
     while chance(*pair, np.exp(outside), sign, tail) > tail and abs(outside) < _FAR:
@@ -58,12 +58,15 @@ def _end(pair: tuple[int, int, int, int], tail: float, near: float, sign: int) -
 def chance(
     hits: int, people: int, of_hits: int, of_people: int, ratio: float, sign: int, tail: float
 ) -> float:
-    """Return the largest chance, over rates of this ratio, of a sample as far above it (sign 1) or below."""
+    """Return the largest chance, over rates of this ratio, of a sample as far above it (sign 1) or below it.
+
+    Includes the risk of the rates that are not tried.
+    """
     low, high = np.clip(share_limits(of_hits, of_people, 1 - _UNTRIED * tail), 0, min(1.0, 1 / ratio))
     rates = np.linspace(low, high, int(np.clip(20_000 // of_people, *_GRID)))
     others = np.arange(_few(of_people, rates[0])[0], _few(of_people, rates[-1])[1] + 1)
     seen = sign * float(score(hits, people, of_hits, of_people, ratio)) - 1e-9
-    # For every number of hits in the other group, the first that is as far above, or is not as far below.
+    # For each number of hits in the other group: the first that is as far above, or no longer as far below.
     first, end = np.zeros(len(others), dtype=np.int64), np.full(len(others), people + 1)
     while (first < end).any():
         middle = np.minimum((first + end) // 2, people)
@@ -76,7 +79,7 @@ def chance(
 
 
 def _few(people: int, rate: float) -> tuple[int, int]:
-    """Return between which numbers of hits nearly all samples lie."""
+    """Return the range of the number of hits in nearly all samples."""
     spread = 5 * np.sqrt(people * rate * (1 - rate)) + 10
     return max(0, int(people * rate - spread)), min(people, int(people * rate + spread) + 1)
 

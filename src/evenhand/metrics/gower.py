@@ -1,7 +1,7 @@
 """Exact nearest neighbours by Gower's similarity, on tables of numbers and categories.
 
-Two people differ in a number by |difference| / range and in a category by 0 or 1; their similarity is one
-minus the weighted mean over the features. A feature that one of the two lacks is left out of that pair.
+Two people differ in a number by |difference| / range and in a category by 0 or 1. Their similarity is one
+minus the weighted mean difference over the features. A feature that either person lacks is left out.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from evenhand.metrics.gower_features import Features, features_of, scales_of
 
 
 class Neighbours(NamedTuple):
-    """Each person's nearest others, nearest first: positions and similarities, both (people, k)."""
+    """Each person's nearest neighbours, nearest first: positions and similarities, both (people, k)."""
 
     indices: Codes
     similarity: Floats
@@ -51,34 +51,33 @@ def gower_neighbours(
     n_jobs: int = -1,
     engine: str = "cpu",
 ) -> Neighbours:
-    """Return each person's k nearest others in X by Gower's similarity.
+    """Return each person's k nearest neighbours in X by Gower's similarity.
 
-    The search is exact and needs no people × people matrix. Equally similar people come in the order of
-    their index. Each feature's share of a distance is rounded to 2⁻⁴⁰ (10⁻¹²) of the heaviest weight before
-    the shares are added, so that sums equal to that tolerance are equal, whatever the order of the columns or
-    the number of threads.
+    The search is exact and needs no people × people matrix. Equally similar people come in the order of their
+    index. Each feature's share of a distance is rounded to 2⁻⁴⁰ (10⁻¹²) of the largest weight before the
+    shares are summed. So ties do not depend on the order of the columns or the number of threads.
 
     Parameters
     ----------
     X : DataFrame or 2-d array
         One row per person. Missing values are None or NaN.
     k : int
-        How many neighbours; less than the number of people.
+        The number of neighbours; less than the number of people.
     weights : mapping of column to weight, or one weight per column
-        1 for every column by default, and for those a mapping leaves out.
+        1 for each column by default, and for columns that a mapping leaves out.
     categorical : columns, by name or (for an array) position
-        By default those that contain neither numbers nor dates; True and False are categories.
+        By default the columns that are neither numbers nor dates; True and False are categories.
     people : positions of rows
-        Whose neighbours are wanted, everybody's by default. All of X are candidates in any case.
+        The people to find neighbours for; everybody by default. Anybody in X can be a neighbour.
     n_jobs : int
-        Threads; -1 is all cores.
+        The number of threads; -1 uses all cores.
     engine : {'cpu', 'cuda'}
-        Where the search runs; 'cuda' is a GPU and needs `evenhand[cuda]`. Both find the same.
+        Where the search runs. 'cuda' is a GPU and needs `evenhand[cuda]`. Both give the same result.
 
     Notes
     -----
-    A number that is the same for everybody counts as no difference. Two people with no feature in common have
-    similarity 0. Ranges are those of X.
+    A number that is the same for everybody adds no difference. Two people with no feature in common have
+    similarity 0. Ranges are taken from X.
 
     Examples
     --------
@@ -104,7 +103,7 @@ def gower_neighbours(
 
 
 def _on_cpu(features: Features, scales: Floats, asked: Codes, k: int, threads: int) -> tuple[Codes, Floats]:
-    """Return the neighbours of the people asked about, and their distances."""
+    """Return the neighbours of the people at positions `asked`, and their distances."""
     span = span_of(features, scales, k)
     coarse, costs, margin = coarsen(features, scales, span)
     order = similar_first(coarse, costs, len(scales), kernel.BLOCK)
@@ -130,7 +129,7 @@ def _on_cpu(features: Features, scales: Floats, asked: Codes, k: int, threads: i
 def gower_distances(
     X: Any, *, weights: Mapping[Any, float] | None = None, categorical: Sequence[Any] | None = None
 ) -> Callable[[Codes, Codes], npt.NDArray[np.float32]]:
-    """Return a function of two lists of positions in X: Gower's distances from the ones to the others.
+    """Return a function that gives Gower's distances between people at two lists of positions in X.
 
     >>> distances = gower_distances({"age": [20, 30, 60], "job": ["cook", "cook", "clerk"]})
     >>> distances(np.array([0]), np.array([1, 2])).tolist()
@@ -142,7 +141,7 @@ def gower_distances(
 
 
 def as_frame(X: Any) -> pd.DataFrame:
-    """Return X as a pandas DataFrame, one row per person; an array's columns are named by position."""
+    """Return X as a pandas DataFrame with one row per person; an array's columns are named by position."""
     if sparse.issparse(X):
         raise TypeError("Got a sparse matrix, but expected a table or dense array of the original features.")
     X = as_pandas(X)

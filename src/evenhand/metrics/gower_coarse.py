@@ -1,7 +1,7 @@
-"""The coarse half of Gower's neighbours: people as 16-bit integers, in blocks of similar ones.
+"""The coarse half of Gower's neighbours: people as 16-bit integers, in blocks of similar people.
 
-A coarse distance never exceeds the exact one, times `span`, by more than a known margin. Arrays are NumPy's,
-or CuPy's if that is `xp`.
+A coarse distance never exceeds the exact distance, times `span`, by more than a known margin. Arrays are
+NumPy's, or CuPy's if `xp` is CuPy.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from evenhand.metrics import gower_kernel as kernel
 from evenhand.metrics.gower_features import Features
 
 COARSE_CODES = 32749
-SAMPLE = 64  # pairs by which the widest feature of a part is chosen
+SAMPLE = 64  # the number of pairs used to choose the widest feature of a part
 
 
 def span_of(features: Features, scales: Floats, k: int) -> float:
-    """Return the coarse length of distance 1: the finer, the nearer the neighbours of a few people are.
+    """Return the coarse length of distance 1: larger if the neighbours of a sample of people are near.
 
-    The least span resolves distance 1; the largest spends all 16 bits on the heaviest feature.
+    The smallest span resolves distance 1; the largest spends all codes on the feature of largest weight.
     """
     n = len(features.numbers)
     others = np.unique(np.linspace(0, n - 1, max(1024, k + 1)).astype(np.int64))
@@ -32,15 +32,15 @@ def span_of(features: Features, scales: Floats, k: int) -> float:
 
 
 def largest_span(weights: Floats) -> float:
-    """Return the span that spends all codes on the heaviest feature."""
+    """Return the span that spends all codes on the feature of largest weight."""
     return float(kernel.FARTHEST) * float(weights.sum() / weights.max())
 
 
 def coarsen(features: Features, scales: Floats, span: float, xp: Any = np) -> tuple[Any, Any, float]:
-    """Return the coarse features, their costs, and by how much a coarse distance may exceed an exact one.
+    """Return the coarse features, their costs, and how much a coarse distance may exceed the exact one.
 
-    Rounding a number down moves a difference by less than the spread of what was cut off: summed over the
-    numbers that is the margin. A category's cost is rounded down, which only lowers the coarse distance.
+    Rounding numbers down changes a difference by at most the spread of what was cut off; the margin is the
+    sum over all numbers. A category's cost is rounded down, which only lowers the coarse distance.
     """
     numbers, codes, weights = features
     costs = np.minimum(np.floor(weights / weights.sum() * span), kernel.FARTHEST)
@@ -52,7 +52,7 @@ def coarsen(features: Features, scales: Floats, span: float, xp: Any = np) -> tu
         above = column - (0.0 if missing.all() else column[~missing].min())
         step = scale / weights.sum() * span
         if step >= 16 and (xp.floor(above) == above)[~missing].all():
-            step = np.floor(step)  # Whole numbers in whole steps: a little short, but nothing is cut off.
+            step = np.floor(step)  # Whole numbers get whole steps: a little short, but nothing is cut off.
         fine = xp.where(missing, 0.0, above * step)
         whole = xp.minimum(xp.floor(fine), costs[f])
         cut = fine - whole
@@ -64,7 +64,7 @@ def coarsen(features: Features, scales: Floats, span: float, xp: Any = np) -> tu
 
 
 def similar_first(coarse: Any, costs: Any, n_numbers: int, block: int, xp: Any = np) -> Any:
-    """Order people so that every block holds similar ones, by halving parts along their widest features."""
+    """Order people so that each block holds similar people, by halving parts along their widest features."""
     n = coarse.shape[1]
     order, ends = xp.arange(n), np.array([0, n])
     while (sizes := np.diff(ends)).max() > block:
@@ -83,7 +83,7 @@ def similar_first(coarse: Any, costs: Any, n_numbers: int, block: int, xp: Any =
 
 
 def places_of(order: Any, asked: Any, xp: Any = np) -> Any:
-    """Return where in the order these people are."""
+    """Return the positions of these people in the order."""
     places = xp.empty_like(order)
     places[order] = xp.arange(len(order))
     return places[asked]
@@ -92,8 +92,8 @@ def places_of(order: Any, asked: Any, xp: Any = np) -> Any:
 def lay_out(coarse: Any, order: Any, block: int, group: int = 1, xp: Any = np) -> tuple[Any, Any, Any]:
     """Return the blocks (blocks, features, block) and their boxes: low and high (features, blocks).
 
-    There are whole groups of blocks. A place past the last person repeats that person, and is ignored by the
-    search.
+    The number of blocks is a multiple of `group`. Places past the last person repeat that person; the search
+    ignores them.
     """
     (n_features, n), whole = coarse.shape, block * group
     places = xp.minimum(xp.arange(-(-n // whole) * whole), n - 1)
@@ -102,7 +102,7 @@ def lay_out(coarse: Any, order: Any, block: int, group: int = 1, xp: Any = np) -
 
 
 def on_cache_lines(array: Any) -> Any:
-    """Return a copy that begins where a cache line does: vectors that straddle two take a fifth longer."""
+    """Return a copy that starts on a cache line: vectors that straddle two lines take a fifth longer."""
     room = np.empty(array.nbytes + 64, np.uint8)
     first = -room.ctypes.data % 64
     copy = room[first : first + array.nbytes].view(array.dtype).reshape(array.shape)
@@ -111,7 +111,7 @@ def on_cache_lines(array: Any) -> Any:
 
 
 def together_of(coarse: Any, costs: Any, n_numbers: int) -> Flags:
-    """Return from which features on four can be added at once: one kind, none missing, no overflow."""
+    """Return at which features four can be added at once: same kind, none missing, no overflow."""
     whole = (coarse != kernel.MISSING).all(axis=1)
     n_features = len(costs)
     together = np.zeros(n_features, dtype=bool)

@@ -1,4 +1,4 @@
-"""Gower's neighbours on a GPU: the CPU's coarse and exact distances, a lane for each person asked about."""
+"""Gower's neighbours on a GPU: the CPU's coarse and exact distances, with one lane per person."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from evenhand.metrics.gower_coarse import coarsen, largest_span, lay_out, places
 from evenhand.metrics.gower_features import Features
 from evenhand.metrics.gower_kernel import MISSING
 
-BLOCK, GROUP = 64, 8  # people in a box, and boxes that are looked at together
+BLOCK, GROUP = 64, 8  # people per box, and boxes that are checked together
 WARP = 32
-FARTHEST = 2**16 - 1  # the sum of all costs, so that no sum of 16 bits runs over
-ASKED_A_LAUNCH = 2**18  # so that no launch takes long: a screen may hang on the same GPU
-MOST_UNROLLED = 128  # features; the loops over more stay loops
+FARTHEST = 2**16 - 1  # the largest sum of all costs: no 16-bit sum overflows
+ASKED_A_LAUNCH = 2**18  # keeps launches short: a screen may run on the same GPU
+MOST_UNROLLED = 128  # loops over more features are not unrolled
 
 
 class Packed(NamedTuple):
-    """People as the kernel reads them, by their place in an order of similar ones first."""
+    """People as the kernel reads them, ordered so that similar people are together."""
 
     blocks: Any  # (boxes, features, BLOCK) coarse
     low: Any  # of boxes, (groups of boxes, features, GROUP)
@@ -39,7 +39,7 @@ class Packed(NamedTuple):
 
 
 def pack(features: Features, scales: Floats, xp: Any = np) -> Packed:
-    """Return people in boxes of similar ones; `xp` is CuPy, or NumPy to look at them without a device."""
+    """Return people in boxes of similar people; `xp` is CuPy, or NumPy to inspect them without a GPU."""
     features = Features(xp.asarray(features.numbers), xp.asarray(features.codes), features.weights)
     span = min(largest_span(features.weights), float(FARTHEST))
     coarse, costs, margin = coarsen(features, scales, span, xp)
@@ -55,7 +55,7 @@ def pack(features: Features, scales: Floats, xp: Any = np) -> Packed:
 
 
 def source_of(costs: list[int], holed: list[bool], n_numbers: int) -> str:
-    """Return the kernel's source for features of these costs, of which somebody lacks those with a hole."""
+    """Return the kernel's source for features with these costs; `holed` are those with missing values."""
     listed = ["{" + ", ".join(str(int(one)) for one in each) + "}" for each in (costs, holed)]
     told = {
         "BLOCK": BLOCK, "FEATURES": len(costs), "NUMBERS": n_numbers, "COSTS": listed[0], "HOLED": listed[1],
@@ -67,19 +67,19 @@ def source_of(costs: list[int], holed: list[bool], n_numbers: int) -> str:
 
 @cache
 def compiled(source: str) -> Any:
-    """Return the kernel; CuPy keeps what it compiled on disk."""
+    """Return the compiled kernel; CuPy caches it on disk."""
     return cupy().RawModule(code=source, options=("--std=c++17", "--fmad=false")).get_function("nearest")
 
 
 def numbers_of(people: Packed, first: int, asked: int, k: int) -> tuple[Any, ...]:
-    """Return the kernel's arguments that are no arrays."""
+    """Return the kernel's scalar arguments."""
     sizes = (first, asked, len(people.order), len(people.blocks))
     reals = (people.span, people.margin, people.all_weight)
     return *map(np.int64, sizes), np.int32(k), *map(np.float64, reals)
 
 
 def nearest(people: Packed, places: Any, k: int) -> tuple[Any, Any]:
-    """Return the k nearest others of the people at these places, and their distances, both (k, places)."""
+    """Return the k nearest neighbours of the people at these places, and the distances: (k, places)."""
     cp, asked, kernel = cupy(), len(places), compiled(people.source)
     distances, found = cp.full((k, asked), np.inf), cp.zeros((k, asked), dtype=np.int32)
     for first in range(0, asked, ASKED_A_LAUNCH):
@@ -90,7 +90,7 @@ def nearest(people: Packed, places: Any, k: int) -> tuple[Any, Any]:
 
 
 def on_gpu(features: Features, scales: Floats, asked: Codes, k: int) -> tuple[Codes, Floats]:
-    """Return the neighbours of the people asked about, and their distances."""
+    """Return the neighbours of the people at positions `asked`, and their distances."""
     cp = cupy()
     people = pack(features, scales, cp)
     places = places_of(people.order, cp.asarray(asked), cp)

@@ -1,4 +1,4 @@
-"""People as Gower's similarity sees them: numbers with their ranges, codes of categories, and weights."""
+"""People as Gower's similarity sees them: numbers and their scales, codes of categories, and weights."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ import pandas as pd
 from evenhand.arrays import Floats
 from evenhand.checks import did_you_mean
 
-UNIT = 2.0**40  # a feature's share of a distance is a whole number of units: sums are exact in any order
+UNIT = 2.0**40  # each feature's share of a distance is a whole number of units: sums are exact in any order
 
 
 class Features(NamedTuple):
-    """What is compared, column by column."""
+    """The features to compare, column by column."""
 
     numbers: Floats  # (people, numbers), NaN where missing
     codes: npt.NDArray[np.int32]  # (people, categories), -1 where missing
@@ -24,7 +24,7 @@ class Features(NamedTuple):
 
 
 def features_of(frame: pd.DataFrame, weights: Any, categorical: Any) -> Features:
-    """Return the columns of positive weight, the heaviest of which weighs UNIT."""
+    """Return the columns with positive weight; the largest weight becomes UNIT."""
     weight_of = _weights(frame, weights)
     categories = set(_default_categories(frame) if categorical is None else categorical)
     for name in categories:
@@ -94,7 +94,7 @@ def _known_column(name: Any, frame: pd.DataFrame, argument: str) -> None:
 
 
 def scales_of(features: Features) -> Floats:
-    """Return what each number's difference is multiplied with; a number without a range becomes 0 for all."""
+    """Return the factor for each number's difference; a number without a range is set to 0 for everybody."""
     numbers = features.numbers
     scales = np.zeros(numbers.shape[1])
     for f in range(numbers.shape[1]):

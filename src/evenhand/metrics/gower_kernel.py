@@ -1,9 +1,9 @@
-"""The compiled half of Gower's neighbours: a coarse distance finds the candidates, an exact one ranks them.
+"""The compiled half of Gower's neighbours: a coarse distance finds candidates, an exact distance ranks them.
 
-The coarse distance is made of 16-bit integers, so that the processor compares many people at a time. It is
-fine where neighbours are and stays at FARTHEST beyond, and it never exceeds the exact distance by more than a
-known margin: whoever it turns away is no neighbour.
-People are laid out in blocks of similar ones. A block is left out when even its bounding box is too far.
+The coarse distance uses 16-bit integers, so the processor compares many people at a time. It is precise for
+near people and stops at FARTHEST. It never exceeds the exact distance by more than a known margin, so nobody
+whom it rules out is a neighbour.
+People are stored in blocks of similar people. A block is skipped if even its bounding box is too far.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from evenhand.arrays import Flags, Floats
 from evenhand.jit import jit
 
 BLOCK = 256
-STAGE = 8  # Features between two looks at whether a block can still hold a neighbour.
-TILE = 32  # Queries that share a block while it is in the first-level cache.
+STAGE = 8  # The number of features between two checks whether a block can still hold a neighbour.
+TILE = 32  # The number of queries that share a block while it is in the first-level cache.
 MISSING = -1
-FARTHEST = np.uint16(32767)  # Two of them still fit into 16 bits: sums are cut back after each feature.
+FARTHEST = np.uint16(32767)  # Twice this fits into 16 bits: sums are clipped after each feature.
 
 Integers = npt.NDArray[np.integer[Any]]
 
@@ -29,7 +29,7 @@ Integers = npt.NDArray[np.integer[Any]]
 def box_distances(
     query: Integers, low: Integers, high: Integers, costs: Integers, n_numbers: int, out: Integers
 ) -> None:
-    """Write the least coarse distance from the query to anybody in each box."""
+    """Write the smallest coarse distance from the query to anybody in each box."""
     out[:] = 0
     for f in range(low.shape[0]):
         value, cost = query[f], costs[f]
@@ -57,10 +57,10 @@ def coarse_distances(
     limit: int,
     out: Integers,
 ) -> bool:
-    """Write the coarse distance to each person of a block; False as soon as all are beyond the limit.
+    """Write the coarse distance to each person in a block; return False once all are beyond the limit.
 
-    `together[f]` is true where features f to f + 3 are of one kind, never missing, and can be added without
-    overflow: four at a time need a quarter of the loads and stores.
+    `together[f]` is true if features f to f + 3 are of the same kind, never missing, and can be added without
+    overflow. Adding four at a time needs a quarter of the loads and stores.
     """
     out[:] = 0
     n_features = len(costs)
@@ -68,7 +68,7 @@ def coarse_distances(
     since = 0
     while f < n_features:
         value, cost, column = query[f], costs[f], block[f]
-        # The loops are apart so that each becomes vector instructions without a branch.
+        # The loops are separate so that each compiles to vector instructions without a branch.
         if together[f] and f < n_numbers:
             v1, v2, v3 = query[f + 1], query[f + 2], query[f + 3]
             c1, c2, c3 = block[f + 1], block[f + 2], block[f + 3]
@@ -115,9 +115,9 @@ def coarse_distances(
 def exact_distance(
     numbers: Floats, codes: Integers, weights: Floats, scales: Floats, i: int, j: int, enough: float
 ) -> float:
-    """Return Gower's distance between two people, over the features that both have; 1.0 if there is none.
+    """Return Gower's distance between two people over the features that both have; 1.0 if they share none.
 
-    It is infinite as soon as the differences add up to more than `enough`.
+    It is infinite if the differences in numbers already add up to more than `enough`.
     """
     total, weight = 0.0, 0.0
     n_numbers = len(scales)
@@ -158,7 +158,7 @@ def farthest_neighbour(
     others: Integers,
     k: int,
 ) -> float:
-    """Return the largest distance from one of these people to the k-th nearest of the others."""
+    """Return the largest distance from any of these people to their k-th nearest among the others."""
     farthest = 0.0
     distance = np.empty(len(others))
     for i in people:
@@ -186,9 +186,9 @@ def search(
     places: Integers,
     k: int,
 ) -> tuple[Integers, Floats]:
-    """Return the k nearest others of the people at these places of the order, and their distances.
+    """Return the k nearest neighbours of the people at these places of the order, and their distances.
 
-    Nearest first, equal distances by index. `span` is the coarse length of distance 1.
+    The nearest come first; equal distances are ordered by index. `span` is the coarse length of distance 1.
     """
     n_blocks, n_features, _ = blocks.shape
     n_numbers, n, n_queries = len(scales), len(order), len(places)
@@ -208,7 +208,7 @@ def search(
             box_distances(queries[t], low, high, costs, n_numbers, to_box[t])
         home = places[start] // BLOCK
         for visit in range(n_blocks):
-            # The home block first: near people early make the limit tight early.
+            # The home block comes first: finding near people early makes the limit tight early.
             b = home if visit == 0 else (visit - 1 if visit <= home else visit)
             for t in range(tile):
                 if to_box[t, b] > limits[t]:

@@ -1,10 +1,10 @@
 """Metrics of decisions, over everybody and between groups.
 
-All have the shape `metric(y_true, y_pred, *, sensitive_features, pos_label=None)` and take any labels, any
-number of groups, and sensitive features of any form (several columns make their combinations). The positive
-label is the second of two in sorted order unless `pos_label` names it. With more than two labels and no
-`pos_label`, a difference is the largest over the labels. A group for which a rate is not defined (nobody in
-it has that label) is left out of that comparison; the difference is NaN if fewer than two groups are left.
+All have the signature `metric(y_true, y_pred, *, sensitive_features, pos_label=None)`. They take any labels,
+any number of groups, and sensitive features of any form (several columns are combined). The positive label is
+the second of two in sorted order unless `pos_label` names it. With more than two labels and no `pos_label`, a
+difference is the largest over the labels. A group without a defined rate (nobody in it has that label) is
+left out of the comparison; the difference is NaN if fewer than two of several groups are left.
 """
 
 from __future__ import annotations
@@ -45,11 +45,11 @@ def accuracy(
     pos_label : label
         The positive label; by default the second of two.
     sample_weight : array, or the name of a column of `data`
-        How many people each person stands for; everybody for one by default.
+        The number of people that each person stands for; 1 by default.
     data : frame
-        A table of pandas, Polars, Arrow or any other library that narwhals knows. One that is not in memory
-        (a lazy frame of Polars, Dask or Spark, a relation of DuckDB, a data set of Arrow) is counted where
-        it is.
+        A table from pandas, Polars, Arrow or any other library that narwhals supports. A table that is not in
+        memory (a lazy Polars, Dask or Spark frame, a DuckDB relation, an Arrow data set) is counted where it
+        is.
 
     Examples
     --------
@@ -69,7 +69,7 @@ def balanced_accuracy(
     sample_weight: Any = None,
     data: Any = None,
 ) -> float:
-    """Return the mean, over the labels in y_true, of the share of correct decisions.
+    """Return the mean over the labels in y_true of the share of correct decisions.
 
     The parameters are those of `accuracy`.
 
@@ -86,7 +86,7 @@ def positive_rates(
     y_true: Any, y_pred: Any, *, sensitive_features: Any, pos_label: Any = None, sample_weight: Any = None,
     data: Any = None,
 ) -> dict[Any, float]:  # fmt: skip
-    """Return P(ŷ = positive | group) for every group; more than two labels need a `pos_label`.
+    """Return P(ŷ = positive | group) for each group; more than two labels need a `pos_label`.
 
     The parameters are those of `accuracy`.
 
@@ -110,7 +110,7 @@ def discrimination(
 ) -> float:  # fmt: skip
     """Return the largest difference between groups of P(ŷ = positive | group).
 
-    Also called demographic parity difference. Only the set of labels is taken from y_true.
+    Also called demographic parity difference. y_true is only used to find the labels.
     The parameters are those of `accuracy`.
 
     Examples
@@ -126,11 +126,11 @@ def impact_ratio(
     y_true: Any, y_pred: Any, *, sensitive_features: Any, pos_label: Any = None, sample_weight: Any = None,
     data: Any = None,
 ) -> float:  # fmt: skip
-    """Return the lowest P(ŷ = positive | group) over the highest: 1 where all groups are treated alike.
+    """Return the lowest P(ŷ = positive | group) divided by the highest: 1 if all groups have the same rate.
 
-    Also called demographic parity ratio, or disparate impact; with more than two labels and no `pos_label`,
-    the smallest over the labels. NaN if nobody got the positive decision. The parameters are those of
-    `accuracy`.
+    Also called demographic parity ratio, or disparate impact. With more than two labels and no `pos_label`,
+    it is the smallest ratio over the labels. NaN if nobody got the positive decision. The parameters are
+    those of `accuracy`.
 
     Examples
     --------
@@ -145,14 +145,14 @@ def impact_ratios(
     y_true: Any, y_pred: Any, *, sensitive_features: Any, pos_label: Any = None, sample_weight: Any = None,
     reference: Any = None, data: Any = None,
 ) -> dict[Any, float]:  # fmt: skip
-    """Return each group's P(ŷ = positive | group) over that of the reference, or over the highest.
+    """Return each group's P(ŷ = positive | group) divided by the reference group's, or by the highest.
 
     Parameters
     ----------
     y_true, y_pred, sensitive_features, pos_label, sample_weight, data
-        As `accuracy` takes them.
+        As in `accuracy`.
     reference : group
-        The group that the others are compared with; by default the one with the highest rate.
+        The group to compare the others with; by default the one with the highest rate.
 
     Examples
     --------
@@ -169,9 +169,9 @@ def parity_differences(
     y_true: Any, y_pred: Any, *, sensitive_features: Any, pos_label: Any = None, sample_weight: Any = None,
     reference: Any = None, data: Any = None,
 ) -> dict[Any, float]:  # fmt: skip
-    """Return each group's P(ŷ = positive | group) less that of the reference, or less the highest.
+    """Return each group's P(ŷ = positive | group) minus the reference group's, or minus the highest.
 
-    Of two groups, also called statistical parity difference. The parameters are those of `impact_ratios`.
+    With two groups, also called statistical parity difference. The parameters are those of `impact_ratios`.
 
     Examples
     --------
@@ -228,7 +228,7 @@ def equalized_odds_difference(
     y_true: Any, y_pred: Any, *, sensitive_features: Any, pos_label: Any = None, sample_weight: Any = None,
     data: Any = None,
 ) -> float:  # fmt: skip
-    """Return the largest difference between groups of P(ŷ = positive | y, group), over the labels y.
+    """Return the largest difference between groups of P(ŷ = positive | y, group), over all labels y.
 
     The parameters are those of `accuracy`.
 
@@ -251,14 +251,15 @@ def by_group(
     sample_weight: Any = None,
     data: Any = None,
 ) -> dict[Any, float]:
-    """Return a metric for each group by itself.
+    """Return a metric for each group separately.
 
     Parameters
     ----------
     metric : callable
-        One of this module's.
+        A metric that needs no groups, such as `accuracy`. It is called as
+        `metric(y_true, y_pred, pos_label=...)` on each group, with `sample_weight` if that is given.
     y_true, y_pred, sensitive_features, pos_label, sample_weight, data
-        As the metric takes them.
+        As in `accuracy`.
 
     Examples
     --------
@@ -273,7 +274,7 @@ def by_group(
     truth, predicted = np.asarray(y_true), np.asarray(y_pred)
     groups = encode_groups(sensitive_features, len(truth))
     if pos_label is None:
-        # A group may have only one label: settle which one is positive for all groups alike.
+        # A group may have only one label: choose the positive label once, for all groups.
         _, _, labels = encode_labels(truth, truth)
         pos_label = labels[1] if len(labels) == 2 else None
     weights = None if sample_weight is None else check_weights(sample_weight, len(truth))

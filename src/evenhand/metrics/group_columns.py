@@ -1,9 +1,9 @@
-"""Which columns of X reveal the group: alone, or as the one-hot columns of one feature.
+"""Find the columns of X that reveal the group: alone, or as the one-hot columns of one feature.
 
 A column reveals the group, or a part of it (the race in groups of race and sex), if people fall into parts
-that share neither a value of the column nor a group. Any column of distinct numbers does so trivially, so it
-counts only if chance is an unlikely explanation: of all ways to assign the groups to the people, few enough
-are as orderly.
+that share neither a value of the column nor a group. Any column of distinct numbers does so trivially. So a
+column counts only if chance is an unlikely explanation: if few of all ways to assign the groups to people are
+as orderly.
 """
 
 from __future__ import annotations
@@ -20,28 +20,28 @@ from scipy.special import gammaln
 from evenhand.arrays import Array, Codes
 from evenhand.groups import Groups
 
-CHANCE = 1e-3  # that any column at all seems to reveal the group, if none does
-HEAD = 5_000  # people, or values, that are mostly enough to show that a column reveals nothing
+CHANCE = 1e-3  # the probability that any column seems to reveal the group although none does
+HEAD = 5_000  # the first people, or values: usually enough to show that a column reveals nothing
 
 
 class Telling(NamedTuple):
     """Columns that reveal the group."""
 
-    alone: list[Any]  # and nothing else: the same for everybody in a group
-    more: list[Any]  # and more: race, where the groups are black or not
-    perhaps: list[Any]  # unless that is chance: there are too few people to know
+    alone: list[Any]  # they reveal nothing else: everybody in a group has the same value
+    more: list[Any]  # they reveal more than the group: race, where the groups are black or not
+    perhaps: list[Any]  # they seem to reveal it, but with so few people this may be chance
 
 
 class _Parts(NamedTuple):
     n_values: int
     sizes: Array  # people per part
-    constant: bool  # within every group
-    whole: bool  # every group is a part of its own
-    bands: int | None  # stretches of one part in the order of the values; None without an order
+    constant: bool  # whether the column is constant within every group
+    whole: bool  # whether every group is a part of its own
+    bands: int | None  # runs of the same part when values are sorted; None if values have no order
 
 
 def telling_columns(frame: pd.DataFrame, sensitive_features: Any, own: Codes) -> Telling:
-    """Return the columns that reveal the group; one with the name of a sensitive feature needs no proof.
+    """Return the columns that reveal the group; those named like sensitive features aren't tested for chance.
 
     >>> race = ["black", "white", "asian", "black", "white"] * 10
     >>> X = pd.DataFrame({"race": race, "black": [r == "black" for r in race], "income": range(50)})
@@ -71,14 +71,14 @@ def telling_columns(frame: pd.DataFrame, sensitive_features: Any, own: Codes) ->
 
 
 def sensitive_columns(frame: pd.DataFrame, sensitive_features: Any, own: Codes) -> list[Any]:
-    """Return the columns of X that certainly reveal the group, in their order."""
+    """Return the columns of X that reveal the group, without those that only may, in their order."""
     telling = telling_columns(frame, sensitive_features, own)
     certain = {*telling.alone, *telling.more}
     return [name for name in frame.columns if name in certain]
 
 
 def reveals(column: pd.Series[Any], own: Codes, people: Codes, n_columns: int) -> bool:
-    """Return whether one of so many columns reveals the group, of rows that stand for several people.
+    """Return whether a column, one of `n_columns`, reveals the group; `people` counts the people per row.
 
     >>> column, own = pd.Series(["black", "white", "asian"]), np.array([1, 0, 0])
     >>> [reveals(column, own, np.full(3, people), 1) for people in (2, 20)]
@@ -89,15 +89,15 @@ def reveals(column: pd.Series[Any], own: Codes, people: Codes, n_columns: int) -
 
 
 def _few(parts: _Parts) -> bool:
-    """Return whether values repeat, or lie in order: more than any column of distinct values does."""
+    """Return whether values repeat, or each part is one run: few columns of distinct values are like that."""
     return parts.n_values <= parts.sizes.sum() / 2 or parts.bands == parts.sizes.size
 
 
 def _log_chance(parts: _Parts) -> float:
-    """Return a bound of the log of the share of all ways to assign the parts that are as orderly."""
+    """Return an upper bound on the log of the share of assignments of people to parts as orderly as this."""
     k, m, bands = parts.sizes.size, parts.n_values, parts.bands
-    ways = m * np.log(k)  # a part for every value
-    if bands is not None and bands < 2 * k:  # each part lies together, or once around another
+    ways = m * np.log(k)  # any part for each value
+    if bands is not None and bands < 2 * k:  # each part is one run, or surrounds another once
         chosen = gammaln(m) - gammaln(bands) - gammaln(m - bands + 1)
         ways = min(ways, chosen + np.log(k) + (bands - 1) * np.log(k - 1))
     return float(ways - gammaln(parts.sizes.sum() + 1) + gammaln(parts.sizes + 1).sum())
@@ -107,7 +107,7 @@ def _parts(frame: pd.DataFrame, columns: list[Any], own: Codes, people: Codes | 
     groups = np.unique(own).size
     if len(frame) > 2 * HEAD and np.unique(own[:HEAD]).size == groups:
         head = _parts(frame.iloc[:HEAD], columns, own[:HEAD])
-        if head.sizes.size == 1 and head.n_values > 1:  # more people only join parts
+        if head.sizes.size == 1 and head.n_values > 1:  # more people can only merge parts
             return head
     codes, values = joint_codes(frame, columns)
     n_groups = int(own.max()) + 1
@@ -121,7 +121,7 @@ def _parts(frame: pd.DataFrame, columns: list[Any], own: Codes, people: Codes | 
     bands = None
     if len(columns) == 1 and _kind(frame[columns[0]]) in "iufM":
         bands = _bands(values[:HEAD], of_value[:HEAD])
-        if bands < 2 * sizes.size:  # more values only add bands
+        if bands < 2 * sizes.size:  # more values can only add bands
             bands = _bands(values, of_value)
     return _Parts(len(values), sizes, len(met) == groups, sizes.size == groups, bands)
 
@@ -132,7 +132,9 @@ def _bands(values: Array, part: Array) -> int:
 
 
 def joint_codes(frame: pd.DataFrame, columns: list[Any]) -> tuple[Array, Array]:
-    """Return a number for each distinct row of some columns; missing is a value like any other.
+    """Return a code for each row's combination of some columns' values, and the codes' values.
+
+    A missing value counts as a value like any other.
 
     >>> joint_codes(pd.DataFrame({"a": [1, 1, 2], "b": ["x", "y", "x"]}), ["a", "b"])[0].tolist()
     [0, 1, 2]
@@ -145,7 +147,7 @@ def joint_codes(frame: pd.DataFrame, columns: list[Any]) -> tuple[Array, Array]:
 
 
 def representatives(frame: pd.DataFrame, columns: list[Any], groups: Groups) -> list[list[tuple[int, float]]]:
-    """Return for each group a person with every combination of values that the columns take in it.
+    """Return, for each group, one person for each combination of the columns' values in it.
 
     Each comes with the share of the group that has these values; the most frequent come first.
     """
@@ -161,7 +163,7 @@ def representatives(frame: pd.DataFrame, columns: list[Any], groups: Groups) -> 
 
 
 def one_hot_features(frame: pd.DataFrame) -> list[list[Any]]:
-    """Return the columns; those of 0 and 1 of which one is 1 for everybody together: one feature's.
+    """Return the columns by feature: adjacent 0/1 columns with exactly one 1 per person are one feature.
 
     >>> one_hot_features(pd.DataFrame({"age": [30, 40], "job_cook": [1, 0], "job_clerk": [0, 1]}))
     [['age'], ['job_cook', 'job_clerk']]
@@ -170,10 +172,10 @@ def one_hot_features(frame: pd.DataFrame) -> list[list[Any]]:
 
 
 def _features(frame: pd.DataFrame, own: Codes | None = None) -> Iterator[list[Any]]:
-    """Yield the columns, those of 0 and 1 together that are one feature's: one is 1 for everybody.
+    """Yield the columns by feature: adjacent 0/1 columns with exactly one 1 per person are one feature.
 
-    Where the first category has no column, at most one is 1. That may be chance among a few people, so these
-    columns go together only where none reveals the group by itself.
+    If one category has no column, each person has at most one 1. Among few people that may be chance, so
+    such columns are joined only given `own`, and only if none of them reveals the group by itself.
     """
     names = list(frame.columns)
     dummy = {name: seen for name in names if (seen := _zero_one(frame[name])) is not None}
@@ -203,7 +205,7 @@ def _zero_one(column: pd.Series[Any]) -> Array | None:
 
 
 def _complete(names: list[Any], start: int, dummy: dict[Any, Array], n_people: int) -> int:
-    """Return where the columns end of which one is 1 for everybody; `start` if they do not."""
+    """Return the end of the columns from `start` with exactly one 1 per person; `start` if there are none."""
     total, end = 0, start
     while end < len(names) and names[end] in dummy and total < n_people:
         total += int(np.count_nonzero(dummy[names[end]]))
@@ -214,7 +216,7 @@ def _complete(names: list[Any], start: int, dummy: dict[Any, Array], n_people: i
 
 
 def _exclusive(names: list[Any], start: int, dummy: dict[Any, Array], n_people: int) -> int:
-    """Return where the columns end of which at most one is 1 for anybody; one column at least."""
+    """Return the end of the columns from `start` with at most one 1 per person; at least one column."""
     end = start + 1
     if names[start] not in dummy:
         return end

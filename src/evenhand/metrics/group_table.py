@@ -1,4 +1,4 @@
-"""Measures group by group: the group table, and where groups differ most."""
+"""Measures per group: the group table, and the decision in which groups differ most."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def share(values: Array, weights: Array | None = None) -> Measure:
 
 
 class Widest(NamedTuple):
-    """The decision whose share differs most between groups, and the groups in which it is least and most."""
+    """The decision whose share differs most between groups, and the groups with the least and most of it."""
 
     label: Any
     least: Any
@@ -33,7 +33,7 @@ class Widest(NamedTuple):
 
 
 def widest(answers: Answers) -> Widest | None:
-    """Return what discrimination measures the difference of; None if there is only one group to compare.
+    """Return the decision and groups that discrimination compares; None if there is only one group.
 
     >>> decided, own = np.array([0, 1, 2, 2]), np.array([0, 0, 1, 1])
     >>> widest(Answers(["A", "B", "C"], ["f", "m"], own, y=np.array(list("ABCC")), decided=decided))
@@ -50,9 +50,9 @@ def widest(answers: Answers) -> Widest | None:
 
 
 def group_rows(answers: Answers) -> list[GroupRow]:
-    """Return the group table: how many people, how many positive, and what was decided, with intervals.
+    """Return the group table: numbers of people and positives, and rates of decisions with intervals.
 
-    Without a positive label there is the share of every label instead.
+    Without a positive label, it has the share of each label instead.
 
     >>> y, decided, own = np.array(["n", "y"] * 4), np.array([0, 1] * 4), np.array([0, 0, 1, 1] * 2)
     >>> answers = Answers(["n", "y"], ["f", "m"], own, y=y, pos_label="y", decided=decided)

@@ -1,8 +1,8 @@
-"""Metrics of people: whether similar people, or the same person in another group, get the same decision.
+"""Metrics of individuals: whether similar people, or one person in different groups, get the same decision.
 
-A person's *gap* is the largest divergence between what their own group's policy says and what any other
-group's says: the definition of metric-free individual fairness asks that it be below ε for every other
-group, so the farthest one counts. Likewise a decision *flips* if it would be different in any other group.
+A person's *gap* is the largest divergence between their own group's policy and any other group's. Metric-free
+individual fairness asks that the divergence be below ε for every other group, so the largest one counts.
+Likewise, a decision *flips* if it would be different in any other group.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from evenhand.metrics.divergence import divergence as divergence_named
 from evenhand.metrics.gower import Neighbours, gower_neighbours
 from evenhand.metrics.weights import check_weights
 
-NEARLY, SLACK = 1e-4, 1e-9  # by which probabilities may miss one in sum, and be below zero
+NEARLY, SLACK = 1e-4, 1e-9  # how much probabilities may differ from one in sum, and be below zero
 
 
 class Gap(NamedTuple):
@@ -42,23 +42,23 @@ def consistency(
 ) -> float:
     """Return one minus the mean share of a person's k nearest neighbours who got a different decision.
 
-    For decisions 0 and 1 that is 1 − mean |ŷ − mean ŷ of the neighbours|.
+    For decisions 0 and 1, this is 1 − mean |ŷ − mean ŷ of the neighbours|.
 
     Parameters
     ----------
     y_pred : array
         One decision per person.
     X : table of people
-        The original features; the neighbours are the nearest others by Gower's similarity.
+        The original features, from which the nearest neighbours are found by Gower's similarity.
     neighbours : Neighbours, or array of (people, k)
-        Neighbours found before, in place of X.
+        Neighbours that are already known, instead of X.
     k, weights, categorical, engine
         As in `gower_neighbours`.
 
     Notes
     -----
-    AIF360's consistency differs: it is Euclidean on encoded columns, and the person is one of their own
-    neighbours.
+    AIF360's consistency is different: it uses Euclidean distance on encoded columns, and counts people among
+    their own neighbours.
 
     Examples
     --------
@@ -83,10 +83,10 @@ def consistency(
 
 
 def consistency_from_neighbours(codes: Array, indices: Array, people: Array | None = None) -> Any:
-    """Return the consistency of decisions as numbers, with nothing checked, for many checkpoints at once.
+    """Return the consistency of decisions given as numbers, for many checkpoints at once, without checks.
 
-    `codes` is (..., people): leading axes are checkpoints. `people` are those whom the rows of `indices`
-    belong to, everybody by default.
+    `codes` is (..., people); leading axes are checkpoints. `people` are the people that the rows of `indices`
+    belong to; everybody by default.
 
     Examples
     --------
@@ -98,7 +98,7 @@ def consistency_from_neighbours(codes: Array, indices: Array, people: Array | No
 
 
 def disagreement(codes: Array, indices: Array, people: Array | None = None) -> Array:
-    """Return for each person the share of their neighbours who got a different decision."""
+    """Return, for each person, the share of their neighbours who got a different decision."""
     own = codes if people is None else codes[..., people]
     return np.asarray((codes[..., indices] != own[..., None]).mean(axis=-1))
 
@@ -111,11 +111,11 @@ def metric_free_gap(
     Parameters
     ----------
     probabilities_by_group : array, (people, groups, actions)
-        What each group's policy says about each person.
+        Each person's probabilities under each group's policy.
     own : array of int, (people,)
         The position of each person's own group.
     divergence : {'kl', 'jensen_shannon', 'total_variation', 'hellinger'}
-        D(own ‖ other).
+        The divergence D(own ‖ other).
     epsilon : float
         A gap of at least this much counts towards `share`.
 
@@ -127,7 +127,7 @@ def metric_free_gap(
     """
     epsilon = number("epsilon", epsilon, low=0)
     gaps = person_gaps(probabilities_by_group, own, divergence=divergence)
-    # Rounded where floats end, so that 0.9 - 0.6 reaches an epsilon of 0.3.
+    # Round off floating-point errors, so that 0.9 - 0.6 reaches an epsilon of 0.3.
     gaps = gaps.round(12)
     return Gap(
         float(gaps.mean()), float(np.quantile(gaps, 0.95)), float(gaps.max()), float((gaps >= epsilon).mean())
@@ -151,7 +151,7 @@ def person_gaps(probabilities_by_group: Any, own: Any, *, divergence: str = "kl"
     mine = said[np.arange(len(said)), codes]
     gaps = np.zeros(len(said))
     for group in range(said.shape[1]):
-        # Against oneself the divergence is zero, which no maximum heeds.
+        # The divergence from the own group's policy is zero and never changes the maximum.
         np.maximum(gaps, measure(mine, said[:, group]), out=gaps)
     return gaps
 
@@ -162,11 +162,11 @@ def flip_rate(decisions_by_group: Any, own: Any, *, sample_weight: Any = None) -
     Parameters
     ----------
     decisions_by_group : array, (people, groups)
-        The decision about each person in every group.
+        Each person's decision in every group.
     own : array of int, (people,)
         The position of each person's own group.
     sample_weight : array
-        How many people each person stands for; everybody for one by default.
+        The number of people that each person stands for; 1 by default.
 
     Examples
     --------
@@ -189,7 +189,7 @@ def person_flips(decisions_by_group: Any, own: Any) -> Flags:
 
 
 def check_distributions(values: Any, name: str, n_axes: int) -> Floats:
-    """Return probabilities as floats; they lie in [0, 1] and sum to one over the last axis, to 1e-4."""
+    """Return probabilities as floats in [0, 1]; raise unless they sum to one over the last axis, to 1e-4."""
     array = np.asarray(values, dtype=float)
     if array.ndim != n_axes or array.size == 0:
         wanted = "(people, groups, actions)" if n_axes == 3 else "(people, actions)"

@@ -1,4 +1,4 @@
-"""Measures of a model's answers, each with its interval over people: what every report shows."""
+"""The measures that every report shows, each with its interval over people."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from evenhand.metrics.scores import auc, rank_auc
 
 
 class Measure(TypedDict):
-    """A value with its interval; None where it is unknown, so that it can be written as JSON."""
+    """A value with its interval; unknown numbers are None, so it can be written as JSON."""
 
     value: float | None
     low: NotRequired[float | None]
@@ -27,7 +27,7 @@ class Measure(TypedDict):
 
 
 class GroupRow(TypedDict):
-    """A group: how many people, how many of them labelled positive, and rates with their intervals."""
+    """A group: its number of people, the number labelled positive, and rates with intervals."""
 
     group: str
     people: int
@@ -38,7 +38,7 @@ class GroupRow(TypedDict):
     false_positive_rate: NotRequired[Measure]
     accuracy: NotRequired[Measure]
     flip_rate: NotRequired[Measure]
-    decided: NotRequired[dict[str, Measure]]  # the share of each label, where none is positive
+    decided: NotRequired[dict[str, Measure]]  # the share of each label, if no label is positive
 
 
 # What a report shows, in this order: the name in a summary, the name on the page, and what it means.
@@ -74,34 +74,33 @@ def measure(
     confidence: float = 0.95,
     random_state: Any = 0,
 ) -> dict[str, Measure]:
-    """Return measures of a model's answers, with intervals over people if wanted.
+    """Return measures of a model's predictions, with intervals over people if wanted.
 
     Parameters
     ----------
     answers : Answers
-        What the model says about people.
+        The model's predictions.
     names : list of str
-        Which measures: those of `SHOWN`, 'impact_ratio', 'equal_opportunity_difference' or
-        'equalized_odds_difference'. By default those of `SHOWN` that the answers allow: without a positive
-        label there is no positive rate, without neighbours no consistency, and AUC needs people of every
-        label. With more than two labels and none positive, differences between groups are the largest over
-        the labels.
+        The measures: names in `SHOWN`, 'impact_ratio', 'equal_opportunity_difference' or
+        'equalized_odds_difference'. By default, all in `SHOWN` that are possible: the positive rate needs a
+        positive label, consistency needs neighbours, and AUC needs people with each label. With more than two
+        labels and none positive, differences between groups are the largest over the labels.
     intervals : bool
-        Whether to give intervals. The intervals of shares and their differences need no resampling; for the
-        others see `bootstrap_interval`.
+        Whether to compute intervals. Shares and their differences need no resampling; for other measures see
+        `bootstrap_interval`.
     neighbours : array, (people, k)
-        Each person's nearest others, for consistency.
+        Each person's nearest neighbours, for consistency.
     n : int
-        How many resamples.
+        The number of resamples.
     confidence : float
-        How often, over samples of people, an interval is to contain the truth.
+        The share of samples of people in which an interval should contain the true value.
     random_state : int or Generator
-        A number starts every measure's resampling anew; a generator goes on.
+        With a number, each measure's resampling starts from the same seed; a generator continues.
 
     Returns
     -------
     dict
-        For every name a `Measure`: {'value', 'low', 'high'}.
+        A `Measure` for each name: {'value', 'low', 'high'}.
 
     Examples
     --------
@@ -130,9 +129,9 @@ def _measured(
             return Interval(float(np.average(values, weights=answers.weights)), math.nan, math.nan)
         every = answers.probabilities_by_group
         if name == "flip_rate" and every is not None and bool((every == every[:, :1]).all()):
-            return Interval(0.0, 0.0, 0.0)  # policies that are one and the same can't disagree, whoever comes
+            return Interval(0.0, 0.0, 0.0)  # identical policies can't disagree about anybody
         return mean_interval(values, sample_weight=answers.weights, **resampling)
-    if resampling is None or (name == "auc" and len(answers.labels) != 2):  # for more, it would take long
+    if resampling is None or (name == "auc" and len(answers.labels) != 2):  # too slow with more labels
         quick = name == "auc" or (name in _VALUES and answers.weights is None)
         value = _VALUES[name](answers) if quick else _RATES[name](answers.counts)
         return Interval(float(value), math.nan, math.nan)
@@ -144,7 +143,7 @@ def _measured(
 
 
 def _known(answers: Answers, neighbours: Array | None) -> list[str]:
-    """Return what can be measured, in the order in which it is shown."""
+    """Return the measures that are possible, in the order in which they are shown."""
     labelled = answers.y is not None
     known = {
         "accuracy": labelled,
@@ -167,7 +166,7 @@ def _accuracy(answers: Answers) -> float:
 
 
 def _discrimination(answers: Answers) -> float:
-    """Return what `rates.discrimination` does, in less time: every checkpoint asks for it."""
+    """Return the same as `rates.discrimination` in less time: it is computed for every checkpoint."""
     if answers.positive is None:
         return float(_RATES["discrimination"](answers.counts))
     own, n_groups = answers.own, len(answers.groups)
@@ -221,13 +220,13 @@ _PER_PERSON: dict[str, Callable[[Answers], Array | None]] = {  # measures that a
 
 
 def value_of(found: dict[str, Measure], name: str) -> float:
-    """Return a measure's value, NaN where it is unknown."""
+    """Return a measure's value, NaN if it is unknown."""
     value = found[name]["value"]
     return float("nan") if value is None else value
 
 
 def as_measure(interval: Interval) -> Measure:
-    """Return an interval as plain data; what is not finite becomes None.
+    """Return an interval as plain data; numbers that are not finite become None.
 
     >>> as_measure(Interval(0.5, float("nan"), float("nan")))
     {'value': 0.5, 'low': None, 'high': None}

@@ -1,4 +1,4 @@
-"""The columns that a metric needs, by their names; of a table that is not in memory, counted there."""
+"""The columns of a table that a metric needs, by name; a table not in memory is counted where it is."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from evenhand.groups import missing_groups
 
 
 class Repeats(NamedTuple):
-    """Rows that stand for several people: how many each does, and the sum of their squared weights."""
+    """For rows that stand for several people: the number of people, and the sum of their squared weights."""
 
     people: Codes
     squares: Floats | None = None
 
 
 class Columns(NamedTuple):
-    """What the arguments of a metric name; with `repeats`, rows stand for several people who are alike."""
+    """The columns that a metric's arguments name; with `repeats`, rows stand for several identical people."""
 
     y_true: Any
     y_pred: Any
@@ -35,8 +35,8 @@ def columns_of(
 ) -> Columns:
     """Return the columns of a table that the arguments name.
 
-    A table that is not in memory is counted where it is, unless the metric needs single people: then these
-    columns, and no others, are brought into memory.
+    A table that is not in memory is counted where it is. If the metric needs individual people (`count` is
+    False), only these columns are loaded.
 
     >>> people = {"paid": [0, 1], "decision": [0, 0], "sex": ["f", "m"]}
     >>> columns_of(pd.DataFrame(people), "paid", "decision", "sex", None).sensitive_features.tolist()
@@ -76,7 +76,7 @@ def columns_of(
 
 
 def _joint(taken: dict[str, Any], groups: list[str]) -> Any:
-    """Return the groups as they are when they are given themselves."""
+    """Return the groups in the form that sensitive features have when they are passed directly."""
     columns = [np.asarray(taken[f"sensitive_features {at}"]) for at in range(len(groups))]
     if not columns:
         return None

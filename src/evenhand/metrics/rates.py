@@ -1,7 +1,7 @@
 """The group metrics as arithmetic on counts (..., groups, labels, decisions); leading axes are resamples.
 
-The rate of an empty set is NaN: a group without, say, positives is left out when true positive rates are
-compared. If fewer than two of several groups are left, there is nothing to compare and the difference is NaN.
+The rate of an empty set is NaN: for example, a group without positives is left out when true positive rates
+are compared. If fewer than two of several groups are left, the difference is NaN.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ Rate = Callable[[Counts], Floats]
 
 
 class Shares(NamedTuple):
-    """Whom a rate counts, and of how many people: both (..., groups, columns)."""
+    """The numerator and denominator of a rate: both (..., groups, columns)."""
 
     hits: Array
     people: Array
@@ -39,20 +39,20 @@ def balanced_accuracy(counts: Counts) -> Floats:
 
 
 def decided(counts: Counts) -> Shares:
-    """Count, in every group, who got the decisions in question."""
+    """Count, in each group, the people who got the decisions in question."""
     joint = _as_evidence(counts).sum(axis=-2)
     return filled(_in_question(joint, counts), joint.sum(axis=-1, keepdims=True), counts.min_group)
 
 
 def decided_right(counts: Counts) -> Shares:
-    """Count, in every group, who of those with the positive label, or with every one, got it decided."""
+    """Count, in each group, the people with the positive label (or each label) who got it as the decision."""
     table = _as_evidence(counts)
     right, people = np.diagonal(table, axis1=-2, axis2=-1), table.sum(axis=-1)
     return filled(_in_question(right, counts), _in_question(people, counts), counts.min_group)
 
 
 def decided_by_label(counts: Counts) -> Shares:
-    """Count, in every group and among those of every label, who got the decisions in question."""
+    """Count, in each group and for each label, the people who got the decisions in question."""
     table = _as_evidence(counts)
     hits = _in_question(table, counts)
     people = np.broadcast_to(table.sum(axis=-1, keepdims=True), hits.shape)
@@ -61,10 +61,10 @@ def decided_by_label(counts: Counts) -> Shares:
 
 
 def filled(hits: Array, people: Array, least: int) -> Shares:
-    """Count a group of fewer people as if it had `least`, those it lacks decided as everybody is on average.
+    """Count smaller groups as if they had `least` people, the missing ones with the rate of everybody.
 
-    The largest difference between groups would else be that of a handful of people, and choose among models
-    by chance. Where fewer than two groups are that large, all are left as they are.
+    Otherwise a handful of people could decide the largest difference between groups, and models would be
+    chosen by chance. If fewer than two groups have `least` people, all groups stay as they are.
     `experiments/tiny_groups.py` compares this rule with others.
 
     >>> hits, people = filled(np.array([[50], [30], [0]]), np.array([[100], [100], [5]]), 30)
@@ -98,7 +98,7 @@ def delta(counts: Counts) -> Floats:
 
 
 def equal_opportunity_difference(counts: Counts) -> Floats:
-    """Largest difference of P(decision = label | label, group), for the positive label or for every one."""
+    """Largest difference of P(decision = label | label, group), for the positive label or over all labels."""
     return largest(spread(divide(*decided_right(counts))))
 
 
@@ -108,7 +108,7 @@ def equalized_odds_difference(counts: Counts) -> Floats:
 
 
 def divide(part: Array, whole: Array) -> Floats:
-    """Return part / whole, NaN where the whole is nothing."""
+    """Return part / whole, NaN where the whole is 0."""
     part, whole = np.broadcast_arrays(part, whole)
     return np.asarray(np.divide(part, whole, out=np.full(part.shape, np.nan), where=whole != 0))
 
@@ -127,16 +127,16 @@ def _ends(rates: Floats) -> tuple[Floats, Floats, Array]:
 
 
 def largest(differences: Floats) -> Floats:
-    """Largest over the last axis of what is known; NaN if nothing is."""
+    """Largest known value over the last axis; NaN if none is known."""
     most = np.where(np.isnan(differences), -np.inf, differences).max(axis=-1)
     return np.asarray(np.where(np.isneginf(most), np.nan, most))
 
 
 def _as_evidence(counts: Counts) -> Array:
-    """Return the table, each group's part the effective number of its people; its rates are the same."""
+    """Return the table scaled so that each group sums to its effective number; rates stay the same."""
     return counts.table if counts.evidence is None else counts.table * counts.evidence[:, None, None]
 
 
 def _in_question(columns: Array, counts: Counts) -> Array:
-    """Keep the positive label's column, or all where there is none."""
+    """Keep the positive label's column, or all columns if no label is positive."""
     return columns if counts.positive is None else columns[..., counts.positive : counts.positive + 1]

@@ -1,8 +1,7 @@
 """The metrics as scikit-learn scorers: greater is better, so differences are negated.
 
-With scikit-learn's metadata routing enabled, `sensitive_features` reaches the scorer, and through it the
-model's own `predict` where that takes it: `cross_validate(..., scoring=SCORERS,
-params={"sensitive_features": s})`.
+With scikit-learn's metadata routing enabled, `sensitive_features` is passed to the scorer, and to the model's
+`predict` if that takes it: `cross_validate(..., scoring=SCORERS, params={"sensitive_features": s})`.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from evenhand.metrics import group, scores
 from evenhand.metrics.asking import answer, respond
 from evenhand.metrics.individual import consistency, flip_rate, metric_free_gap
 
-# Of a model, X, y and the groups, with the metric's own arguments.
+# Takes a model, X, y, the groups, and the metric's own arguments.
 Score = Callable[[Any, Any, Any, Any, dict[str, Any]], float]
 
 
@@ -29,7 +28,7 @@ class Scorer:
     name : str
         One of `SCORERS`.
     arguments : dict
-        What its metric takes besides.
+        Further arguments of the metric.
 
     Examples
     --------
@@ -51,12 +50,12 @@ class Scorer:
         return sign * score(estimator, X, y, sensitive_features, self._arguments)
 
     def set_score_request(self, *, sensitive_features: bool | str | None = True) -> Self:
-        """Set whether, or under which name, `sensitive_features` is routed here; by default it is."""
+        """Set whether, or under which name, `sensitive_features` is routed to this scorer."""
         self._metadata_request.score.add_request(param="sensitive_features", alias=sensitive_features)
         return self
 
     def get_metadata_routing(self) -> MetadataRequest:
-        """Return what this scorer asks of scikit-learn's metadata routing."""
+        """Return this scorer's request for scikit-learn's metadata routing."""
         return self._metadata_request
 
     def __repr__(self) -> str:
@@ -70,9 +69,9 @@ def scorer(name: str, **arguments: Any) -> Scorer:
     Parameters
     ----------
     name : str
-        One of `SCORERS`; see there.
+        One of `SCORERS`.
     **arguments
-        What its metric takes besides: `pos_label`, `divergence`, `k`, ...
+        Further arguments of the metric: `pos_label`, `divergence`, `k`, ...
 
     Examples
     --------

@@ -28,22 +28,23 @@ def auc(
     y_score : array
         One score per person for the positive label, or one column per label.
     sensitive_features : ignored
-        The metrics share one signature.
+        Accepted because all metrics share one signature.
     pos_label : label
         The positive label; by default the second of two. With more than two labels, the AUC is that of
-        `pos_label` against the rest, or without one the mean over the labels of each against the rest.
+        `pos_label` against the rest. Without `pos_label`, it is the mean over the labels of each against the
+        rest.
     labels : list
         The names of the columns of y_score; by default the sorted labels of y_true.
     sample_weight : array
-        How many people each person stands for; everybody for one by default.
+        The number of people that each person stands for; 1 by default.
     data : frame
-        A table of which y_true, y_score and sample_weight are then names of columns. Of one that is not in
-        memory, these columns are brought there.
+        A table; y_true, y_score and sample_weight are then names of its columns. If the table is not in
+        memory, these columns are loaded.
 
     Returns
     -------
     float
-        NaN where y_true has only one label.
+        NaN if y_true has only one label.
 
     Examples
     --------
@@ -75,16 +76,16 @@ def calibration_error(
 ) -> float:
     """Return the expected calibration error over bins of equal width.
 
-    That is the mean over people of |mean score − share of positives| in their bin. With more than two
-    labels and no `pos_label`, the score is that of the most probable label, and a positive is a person who
-    has it.
+    This is the mean over people of |mean score − share of positives| in their bin. With more than two labels
+    and no `pos_label`, the score is that of the most probable label, and people who have this label are
+    positives.
 
     Parameters
     ----------
     y_true, y_score, sensitive_features, pos_label, labels, sample_weight, data
         As in `auc`; the scores are probabilities.
     bins : int
-        How many bins.
+        The number of bins.
 
     Examples
     --------
@@ -116,12 +117,12 @@ def claims(y_true: Any, y_score: Any, pos_label: Any, labels: Any) -> tuple[Arra
 
 
 def bin_of(scores: Array, bins: int) -> Codes:
-    """Return the equal-width bin of each probability; 1.0 belongs to the last."""
+    """Return the equal-width bin of each probability; 1.0 belongs to the last bin."""
     return np.minimum((scores * bins).astype(np.int64), bins - 1)
 
 
 def rank_auc(positive: Array, scores: Array, weights: Array | None = None) -> float:
-    """Return the AUC from ranks; equal scores count half."""
+    """Return the AUC from ranks; ties count half."""
     if weights is not None:
         _, cell = np.unique(scores, return_inverse=True)
         return float(
@@ -140,7 +141,7 @@ def rank_auc(positive: Array, scores: Array, weights: Array | None = None) -> fl
 
 @jit()
 def _ranks_of(positive: Array, scores: Array) -> float:
-    """Return the sum of the positives' ranks among scores in order; equal ones share their mean rank."""
+    """Return the sum of the positives' ranks among sorted scores; ties share their mean rank."""
     total, start = 0.0, 0
     while start < len(scores):
         end, hits = start, 0
@@ -153,7 +154,7 @@ def _ranks_of(positive: Array, scores: Array) -> float:
 
 
 def area(tables: Array) -> Array:
-    """Return the AUC from counts (..., negative and positive, scores in order); equal scores count half."""
+    """Return the AUC from counts (..., negative and positive, sorted scores); ties count half."""
     negative, positives = tables[..., 0, :], tables[..., 1, :]
     below = np.cumsum(negative, axis=-1) - negative / 2
     pairs = positives.sum(axis=-1) * negative.sum(axis=-1, dtype=float)
@@ -161,9 +162,10 @@ def area(tables: Array) -> Array:
 
 
 def read_scores(y_true: Any, y_score: Any, pos_label: Any, labels: Any) -> tuple[Array, Array, int]:
-    """Return the positions of the labels, the scores, and the position of the positive label.
+    """Return the positions of the labels, the scores, and the position of the positive label, or -1.
 
-    The scores are those of the positive label, (people,), or of all labels, (people, labels), if none is.
+    The scores are those of the positive label, (people,), or of all labels if none is positive,
+    (people, labels).
     """
     scores = np.asarray(y_score, dtype=float)
     truth, _, known = encode_labels(y_true, y_true)

@@ -1,17 +1,17 @@
-"""Intervals of shares, of their differences and ratios, from counts alone and without resampling.
+"""Intervals of shares, their differences and their ratios, from counts alone and without resampling.
 
-A share's limits are Clopper and Pearson's. A difference's limits combine those of its two shares as Newcombe
-does, by the root of their squares' sum. With the limits he used (Wilson's), or by Agresti and Caffo's rule, a
-single interval is fine at 95 %, but if thousands have to hold at once, those of small groups miss a hundred
+A share has Clopper–Pearson limits. A difference combines the limits of its two shares as Newcombe does, by
+the root of the sum of squares. With the limits that he used (Wilson's), or with Agresti and Caffo's rule, a
+single interval is fine at 95 %. But if thousands must hold at once, those of small groups miss a hundred
 times too often. With the limits used here, the low end, on which any claim of a difference rests, misses less
-often than allowed, however many there are; only for rare hits in groups of 30 against thousands does it miss
-a few times too often. The high end is meant for about 95 %.
+often than allowed, however many intervals there are. The exception is rare hits in groups of 30 compared with
+thousands, where it misses a few times too often. The high end is meant for about 95 %.
 
-A ratio's limits are those of the score statistic (Koopman 1984): how far the ratio at hand is from a supposed
-one, in standard errors estimated under the supposed one. `exact_ratio` has limits that are exact.
+A ratio has the limits of the score statistic (Koopman 1984): the distance between the observed ratio and a
+supposed ratio, in standard errors estimated under the supposed ratio. `exact_ratio` has exact limits.
 
-Resampling does not work for the largest of several differences: it is never negative, so its resamples lie
-above it, and a small group in which nobody was chosen stays like that in every resample.
+Resampling does not work for the largest of several differences. It is never negative, so its resamples lie
+above it; and a small group in which nobody was chosen stays that way in every resample.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ Limits = tuple[Array, Array]
 
 
 def share_limits(hits: Any, people: Any, confidence: float) -> Limits:
-    """Return Clopper and Pearson's limits of hits / people; `people` is nowhere 0.
+    """Return the Clopper–Pearson limits of hits / people; `people` must not be 0.
 
     >>> low, high = share_limits([0, 20], [100, 100], 0.95)
     >>> low.round(3).tolist(), high.round(3).tolist()
@@ -44,7 +44,7 @@ def share_limits(hits: Any, people: Any, confidence: float) -> Limits:
 
 
 def difference_limits(hits: Any, people: Any, of_hits: Any, of_people: Any, confidence: float) -> Limits:
-    """Return the limits of hits / people less of_hits / of_people; the former share is the larger one.
+    """Return the limits of hits / people minus of_hits / of_people; the first share is the larger one.
 
     >>> low, high = difference_limits(40, 50, 20, 50, 0.95)
     >>> round(float(low), 2), round(float(high), 2)
@@ -59,11 +59,11 @@ def difference_limits(hits: Any, people: Any, of_hits: Any, of_people: Any, conf
 
 
 def largest_difference_limits(hits: Array, people: Array, confidence: float) -> tuple[float, float]:
-    """Return the limits of the largest difference between groups of a share, over groups and columns.
+    """Return the limits of the largest difference of a share between groups, over all pairs and columns.
 
-    `hits` and `people` are (groups, columns); an empty group is left out. The low end is the largest low
-    end of all pairs, and holds for all of them at once (Bonferroni). The high end is the largest high end: it
-    has to hold for one pair only, whichever is the farthest apart in truth.
+    `hits` and `people` are (groups, columns); empty groups are left out. The low end is the largest low end
+    of all pairs, and holds for all of them at once (Bonferroni). The high end is the largest high end; it
+    only has to hold for one pair, the one that is truly farthest apart.
 
     >>> low, high = largest_difference_limits(np.array([[0], [0]]), np.array([[55], [5]]), 0.95)
     >>> round(low, 2), round(high, 2)
@@ -84,7 +84,7 @@ def largest_difference_limits(hits: Array, people: Array, confidence: float) -> 
 
 
 def ratio_limits(hits: Any, people: Any, of_hits: Any, of_people: Any, confidence: float) -> Limits:
-    """Return the score limits of hits / people over of_hits / of_people; people are nowhere 0.
+    """Return the score limits of hits / people divided by of_hits / of_people; no denominator may be 0.
 
     >>> low, high = ratio_limits(12, 40, 30, 50, 0.95)
     >>> round(float(low), 2), round(float(high), 2)
@@ -95,7 +95,7 @@ def ratio_limits(hits: Any, people: Any, of_hits: Any, of_people: Any, confidenc
     )
     bound = np.multiply.outer(np.array([1, -1]), np.full(hits.shape, ndtri((1 + confidence) / 2)))
     low, high = np.full(bound.shape, -30.0), np.full(bound.shape, 30.0)
-    for _ in range(45):  # halving the range of the ratio's logarithm
+    for _ in range(45):  # bisect on the logarithm of the ratio
         middle = (low + high) / 2
         below = score(hits, people, of_hits, of_people, np.exp(middle)) > bound
         low, high = np.where(below, middle, low), np.where(below, high, middle)
@@ -104,10 +104,10 @@ def ratio_limits(hits: Any, people: Any, of_hits: Any, of_people: Any, confidenc
 
 
 def score(hits: Any, people: Any, of_hits: Any, of_people: Any, ratio: Any) -> Floats:
-    """Return by how many standard errors the ratio of two shares exceeds a supposed one."""
+    """Return by how many standard errors the ratio of two shares exceeds a supposed ratio."""
     a = (people + of_people) * ratio
     b = (people + of_hits) * ratio + hits + of_people
-    # The most likely rates among those of this ratio.
+    # The most likely rates among those with this ratio.
     root = np.sqrt(np.maximum(b * b - 4 * a * (hits + of_hits), 0))
     other = np.clip(2 * (hits + of_hits) / (b + root), 0, np.minimum(1, 1 / ratio))
     one = other * ratio
@@ -118,10 +118,10 @@ def score(hits: Any, people: Any, of_hits: Any, of_people: Any, ratio: Any) -> F
 
 
 def smallest_ratio_limits(hits: Array, people: Array, confidence: float) -> tuple[float, float]:
-    """Return the limits of the smallest ratio between groups of a share, over groups and columns.
+    """Return the limits of the smallest ratio of a share between groups, over all pairs and columns.
 
-    As in `largest_difference_limits`, the end on which a claim rests, here the high one, holds for all pairs
-    at once, and the other for one pair.
+    As in `largest_difference_limits`, the end on which a claim rests (here the high end) holds for all pairs
+    at once, and the other end for one pair.
 
     >>> low, high = smallest_ratio_limits(np.array([[12], [30]]), np.array([[40], [50]]), 0.95)
     >>> round(low, 2), round(high, 2)
@@ -143,7 +143,7 @@ def smallest_ratio_limits(hits: Array, people: Array, confidence: float) -> tupl
 
 
 def _pairs(people: Array) -> Array:
-    """Return which groups are compared in which columns: (groups, groups, columns), each pair once."""
+    """Return the pairs of groups to compare in each column: (groups, groups, columns), each pair once."""
     known = people > 0
     return np.triu(np.ones((len(people), len(people)), dtype=bool), 1)[..., None] & known[:, None] & known
 
@@ -162,7 +162,7 @@ def _difference(shares: Callable[[Counts], rates.Shares]) -> Callable[[Counts, f
 
 
 def _delta(counts: Counts, confidence: float) -> tuple[float, float]:
-    """Accuracy and discrimination each get half of the risk, since the two are not independent."""
+    """Combine the limits of accuracy and discrimination; each gets half the risk, as they are dependent."""
     half = (1 + confidence) / 2
     right, apart = _accuracy(counts, half), largest_difference_limits(*rates.decided(counts), half)
     return right[0] - apart[1], right[1] - apart[0]

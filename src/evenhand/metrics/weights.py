@@ -1,4 +1,4 @@
-"""How many people each person stands for: sample weights, and how much they say of a rate."""
+"""Sample weights (the number of people that each person stands for) and the effective number of people."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from evenhand.arrays import Floats
 
 
 def check_weights(sample_weight: Any, n_people: int) -> Floats:
-    """Return weights as floats: one per person, none negative, some above 0.
+    """Return weights as floats; raise unless there is one per person, none is negative and some are above 0.
 
     >>> check_weights([1, -1], 2)
     Traceback (most recent call last):
@@ -35,9 +35,9 @@ def check_weights(sample_weight: Any, n_people: int) -> Floats:
 
 
 def effective(sample_weight: Any, n_people: int) -> Floats | None:
-    """Return weights that sum to the effective number of people, (Σw)² / Σw²; None where there are none.
+    """Return weights that sum to the effective number of people, (Σw)² / Σw²; None if there are no weights.
 
-    A share of people who count unequally is as uncertain as one of so many who count alike (Kish 1965).
+    A weighted share is as uncertain as a share of this number of people with equal weights (Kish 1965).
 
     >>> weights = effective([1, 1, 2], 3)
     >>> weights.round(3).tolist(), round(float(weights.sum()), 3)

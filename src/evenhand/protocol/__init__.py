@@ -1,7 +1,6 @@
-"""The experimental protocol: splits, grids, selection on validation, sweeps on any engine, and the paper."""
+"""The experimental protocol: splits, grids, selection on validation, sweeps, and the paper reproduced."""
 
-from evenhand.protocol.grids import Method, authors_methods, grid, our_methods, paper_methods
-from evenhand.protocol.selection import (
+from evenhand.metrics.selection import (
     CRITERIA,
     BoundedDiscrimination,
     Criterion,
@@ -9,6 +8,7 @@ from evenhand.protocol.selection import (
     LowestDiscrimination,
     Scores,
 )
+from evenhand.protocol.grids import Method, authors_methods, grid, our_methods, paper_methods
 from evenhand.protocol.store import Store, StoreError
 from evenhand.protocol.sweep import Sweep
 from evenhand.protocol.trial import published_split

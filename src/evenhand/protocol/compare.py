@@ -1,4 +1,4 @@
-"""What a reproduction comes to: tables beside the published ones, curves and words, as CSV and Markdown."""
+"""The results of a reproduction: tables beside the published ones, curves and words, as CSV and Markdown."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ TITLES = {
 }
 
 
-# Rows that stand beside a published one of another name.
+# Methods that are compared with a published one of another name.
 THEIRS = {f"{name} (authors)": name for name in ("Rawlsian", "LFR", "ALFR")} | {CLOSE: "CCB", CONTROL: "CCB"}
 
 
@@ -51,8 +51,8 @@ def published() -> pd.DataFrame:
 def interval(values: Sequence[float]) -> tuple[float, float, float]:
     """Return the mean of one value per seed and its 95 % interval; no interval for one seed.
 
-    Student's t, with the variance that Nadeau and Bengio (2003) give to repeated splits of the same people:
-    splits overlap, and more of them tell less than as many independent samples would.
+    It is Student's t, with the variance of Nadeau and Bengio (2003) for repeated splits of the same people.
+    Splits overlap, so they tell less than the same number of independent samples.
 
     >>> tuple(round(float(value), 3) for value in interval([0.80, 0.82, 0.84]))
     (0.82, 0.756, 0.884)
@@ -76,11 +76,11 @@ def beside(
     comparable: Sequence[str] | None = None,
     one_test_part: Sequence[str] = (),
 ) -> pd.DataFrame:
-    """Return one line per cell of `found`, which has one row per data set, method and seed; see `COLUMNS`.
+    """Return one line per data set, method and metric, with `COLUMNS`; `found` has one row per seed.
 
     Data sets that are not `comparable`, and tables that the paper does not have, get no published number.
-    Those with `one_test_part` for every seed have no interval: how much another test part would change can't
-    be seen from seeds that only move the training people.
+    Data sets with `one_test_part` for every seed get no interval: their seeds change the training people
+    only, and can't show how much another test part would change.
     """
     paper = published()
     paper = paper[paper["table"] == table]
@@ -99,14 +99,14 @@ def beside(
 
 
 def by_major(found: pd.DataFrame) -> pd.DataFrame:
-    """Return the education results as the paper has them: for each major, the mean over its courses."""
+    """Return the education results as in the paper: the mean over the courses of each major."""
     major = found["dataset"].str.extract(r"^simulated-([A-Z]+)-")[0]
     keys = ["dataset", "method", "seed"]
     return found.assign(dataset=major).groupby(keys, sort=False)[list(METRICS)].mean().reset_index()
 
 
 def markdown(table: pd.DataFrame, metrics: Sequence[str] = METRICS) -> str:
-    """Return a table for people: one line per data set and method; ours [low, high] (published, difference).
+    """Return one line per data set and method, with cells such as ours [low, high] (published, difference).
 
     >>> line = dict(dataset="adult", method="LR", metric="accuracy", ours=0.8475, low=0.84, high=0.85,
     ...             published=0.8387, difference=0.0088, seeds=2)
@@ -137,7 +137,7 @@ def _cell(cell: dict[Any, Any]) -> str:
 
 
 class RewardCurve(TypedDict):
-    """The accumulated reward of one training run against steps."""
+    """The accumulated reward of one training run, by step."""
 
     dataset: str
     method: str
@@ -146,7 +146,7 @@ class RewardCurve(TypedDict):
 
 
 class GradientCurve(TypedDict):
-    """The smallest and the mean squared gradient norm so far against steps, with their slopes."""
+    """The smallest and the mean squared gradient norm so far, by step, with their slopes."""
 
     dataset: str
     method: str
@@ -159,10 +159,10 @@ class GradientCurve(TypedDict):
 
 @dataclass(frozen=True, eq=False)
 class Results:
-    """What came out of a reproduction."""
+    """The results of a reproduction."""
 
-    command: str  # what makes the same from a command line
-    seeds: int  # how many splits
+    command: str  # the command that gives the same results
+    seeds: int  # the number of splits
     out: Path  # the folder with the store
     datasets: Sequence[Dataset] = ()  # the public ones
     tables: dict[str, pd.DataFrame] = field(default_factory=dict)  # see `compare.beside`

@@ -1,4 +1,4 @@
-"""The compiled half of measuring: who decides what about whom, in one pass over people."""
+"""The compiled part of measuring: decisions counted in one pass over people."""
 
 from __future__ import annotations
 
@@ -13,31 +13,33 @@ from evenhand.metrics.individual import NEARLY, SLACK
 def counted(
     said: Floats, logs: Floats, own: Codes, truth: Codes, neighbours: Codes, n_labels: int
 ) -> tuple[Codes, Floats, Floats, int]:
-    """Return what policies decide about people, asked in several ways, without any Python between people.
+    """Count the decisions about people, made in several ways, in compiled code.
 
-    The ways are each group's policy for everyone, the next group's for each group, and people's own.
+    The ways are: each group's policy decides for everyone, each person is decided by the policy of the next
+    group, and each person is decided by the policy of their own group.
 
     Parameters
     ----------
     said, logs : array, (people, groups, actions)
-        What each group's policy says about each person, and the logarithms.
+        The probabilities of each group's policy for each person, and their logarithms.
     own, truth : array of int, (people,)
         Each person's group and label.
     neighbours : array of int, (people, k)
-        Each person's nearest others.
+        Each person's nearest neighbours.
     n_labels : int
-        How many labels there are; the first are the actions.
+        The number of labels. The first ones are the actions.
 
     Returns
     -------
     counts : array of int, (ways, groups, labels, labels)
-        People, by their label and by what is decided.
+        The number of people, by way, group, label and decision.
     apart : array, (ways, people)
-        The share of a person's neighbours who get another decision.
+        The share of each person's neighbours who get a different decision.
     gaps : array, (people,)
-        The largest KL divergence from a person's own policy to another.
+        The largest KL divergence from each person's own policy to another group's.
     flips : int
-        How many people would get another decision in another group; -1 if something said is no distribution.
+        The number of people who would get a different decision in another group; -1 if `said` has rows that
+        are not distributions.
     """
     n, n_groups, n_actions = said.shape
     n_ways, k = n_groups + 2, neighbours.shape[1]
@@ -52,7 +54,7 @@ def counted(
                 if said[i, g, a] > said[i, g, best]:
                     best = a
                 total += said[i, g, a]
-                sound &= said[i, g, a] >= -SLACK  # which NaN is not
+                sound &= said[i, g, a] >= -SLACK  # false for NaN
                 apart_from += min(max(said[i, mine, a], 0.0), 1.0) * (logs[i, mine, a] - logs[i, g, a])
             sound &= abs(total - 1) <= NEARLY
             decided[i, g] = best

@@ -1,11 +1,11 @@
-"""Where trials run: threads or processes here, or a Dask or Ray cluster; the same results, bit for bit.
+"""Where trials run: in local threads or processes, or on a Dask or Ray cluster, with the same results.
 
-With 'cuda', networks are trained on a GPU, all at once and in single precision; all else runs in threads.
+With 'cuda', networks are trained on a GPU, all at once and in single precision. All else runs in threads.
 
-Threads and processes are joblib's. Dask and Ray are spoken to directly: joblib's Ray backend gives results
-back only when all are there, so that a kill would lose them, and its Dask backend keeps data on one worker
-only, so that a death would lose it. In all four, the data goes to a worker once, results come as they finish,
-and a worker that dies costs its running trials another try.
+Threads and processes are joblib's. Dask and Ray are called directly, because joblib's Ray backend returns
+results only when all are there, so a kill would lose them. Its Dask backend keeps data on one worker only, so
+the death of that worker would lose it. In all four, data is sent to a worker once and results come as they
+finish. If a worker dies, its running trials are tried again.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from evenhand.protocol.readying import from_file, in_file
 from evenhand.protocol.trial import Prepared, Result, Trial, quietly
 
 TRIES = 3  # of a trial whose worker dies
-_AHEAD = 2  # trials given to a cluster beyond those that run, so that no worker waits
+_AHEAD = 2  # trials handed out beyond those that run, so that no worker waits
 
 
 Finished = tuple[Trial, Result]
@@ -43,9 +43,9 @@ def run_trials(
     workers: int | None = None,
     address: str | None = None,
 ) -> Iterator[Finished]:
-    """Run trials, taken as workers become free, and yield each with its result as it finishes.
+    """Run trials as workers become free, and yield each trial with its result as it finishes.
 
-    `data` are the prepared data sets by key; for the others see `Sweep.run`.
+    `data` has the prepared data sets by key. For the other parameters see `Sweep.run`.
     """
     one_of("engine", engine, ENGINES)
     if address is not None and engine not in ("dask", "ray"):
@@ -60,7 +60,7 @@ def _run_quietly(prepared: Prepared, trial: Trial) -> Result:
 
 
 def died(reason: object) -> Result:
-    """Return the result of a trial that took its worker down every time."""
+    """Return the result of a trial whose worker died every time."""
     return Result(None, f"The worker died {TRIES} times while it ran this trial: {reason}", 0.0)
 
 
@@ -68,7 +68,7 @@ def _threads(trials: Iterator[Trial], data: Data, workers: int, address: None) -
     def run(trial: Trial) -> Finished:
         return trial, trial.run(data[trial.data])
 
-    # Warnings and BLAS threads are the whole process's: they are set once, around all threads.
+    # Warnings and BLAS threads are settings of the whole process, so they are set once, around all threads.
     with quietly():
         pool = joblib.Parallel(workers, backend="threading", return_as="generator_unordered")
         yield from pool(joblib.delayed(run)(trial) for trial in trials)
@@ -79,10 +79,10 @@ def _run_from_file(path: Path, trial: Trial) -> Result:
 
 
 def _processes(trials: Iterator[Trial], data: Data, workers: int, address: None) -> Iterator[Finished]:
-    """Keep a few trials under way in a pool of processes; when one dies, the pool is replaced.
+    """Keep a few trials running in a pool of processes. When a process dies, the pool is replaced.
 
-    A death takes all that ran in the pool with it. Each of these trials is tried again; one that was there at
-    the last of its tries gets a pool of its own, which shows whether it is the guilty one.
+    All trials that ran in the pool are lost and tried again. A trial that has been lost `TRIES` times gets a
+    pool of its own, which shows whether it is the cause.
     """
     tries: Counter[str] = Counter()
     again: deque[Trial] = deque()
@@ -121,7 +121,7 @@ def _processes(trials: Iterator[Trial], data: Data, workers: int, address: None)
 
 
 def _submitted(pool: ProcessPoolExecutor, path: Path, trial: Trial) -> Future[Result]:
-    """Hand a trial out; if the pool has died meanwhile, the future says so, as if it died a moment later."""
+    """Submit a trial. If the pool has died meanwhile, the future says so, as if it died a moment later."""
     try:
         future: Future[Result] = pool.submit(_run_from_file, path, trial)
     except BrokenExecutor as error:
@@ -155,7 +155,7 @@ def _dask(trials: Iterator[Trial], data: Data, workers: int, address: str | None
             client = stack.enter_context(distributed.Client(stack.enter_context(cluster)))
         else:
             client = stack.enter_context(distributed.Client(address))
-        # On every worker, and kept there: one that dies takes no data with it.
+        # Data is sent to every worker and kept there, so that a worker that dies takes no data with it.
         client.amm.stop()
         sent: dict[str, Any] = {}
         tries: Counter[str] = Counter()
@@ -178,7 +178,7 @@ def _dask(trials: Iterator[Trial], data: Data, workers: int, address: str | None
                 result = future.result()
             except distributed.KilledWorker as error:
                 result = died(error)
-            except CancelledError as error:  # the data went with the last worker that had it
+            except CancelledError as error:  # the last worker that had the data died
                 if tries[trial.key] >= TRIES:
                     result = died(error)
                 else:
@@ -219,7 +219,7 @@ def _ray(trials: Iterator[Trial], data: Data, workers: int, address: str | None)
 
 
 def _cuda(trials: Iterator[Trial], data: Data, workers: int, address: None) -> Iterator[Finished]:
-    """Train networks on a GPU, all at once, and all else in threads."""
+    """Train networks on a GPU, all at once, and run all else in threads."""
     from evenhand.protocol.gpu import networks_among, on_gpu
 
     networks, others = networks_among(trials)

@@ -1,4 +1,4 @@
-"""What the numbers say, in words made from them: constant classifiers, agreement and disagreement."""
+"""Sentences made from the numbers: constant classifiers, agreement with the paper and disagreement."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from evenhand.protocol.compare import TITLES, GradientCurve, published
 from evenhand.protocol.grids import CLOSE, CONTROL
 from evenhand.protocol.trial import SPLITS
 
-_CONSTANT_RATE = 0.01  # at most that share gets the rarer answer
+_CONSTANT_RATE = 0.01  # at most this share gets the rarer answer
 _CONSTANT_CONSISTENCY = 0.98
 
 
 class Facts(NamedTuple):
-    """What a data set's test part is like."""
+    """The size, groups and labels of a data set's test part."""
 
     name: str
     people: int
@@ -27,12 +27,12 @@ class Facts(NamedTuple):
 
     @property
     def majority(self) -> float:
-        """The accuracy of giving everybody the commoner answer."""
+        """The accuracy of giving everybody the more frequent answer."""
         return max(self.positive_share, 1 - self.positive_share)
 
 
 def facts_of(dataset: Dataset, *, seed: int, split: str) -> Facts:
-    """Return what the test part of a split is like."""
+    """Return the facts about the test part of a split."""
     test = SPLITS[split](dataset, seed).test
     label = dataset.label.iloc[test]
     sizes = dataset.sensitive_features.iloc[test].value_counts(sort=False)
@@ -42,8 +42,8 @@ def facts_of(dataset: Dataset, *, seed: int, split: str) -> Facts:
 def constant_in_the_paper(facts: list[Facts]) -> list[str]:
     """Return one sentence per data set: which published results are, or are nearly, constant classifiers.
 
-    A result is constant if hardly any neighbours get different decisions and its accuracy is that of giving
-    everybody the same answer, to within the sampling error of a test part of that size.
+    A result is constant if hardly any neighbours get different decisions, and if its accuracy is that of
+    giving everybody the same answer, within the sampling error of a test part of that size.
     """
     sentences = []
     for fact in facts:
@@ -66,7 +66,7 @@ def constant_in_the_paper(facts: list[Facts]) -> list[str]:
 
 
 def constant_here(best: pd.DataFrame) -> list[str]:
-    """Return a sentence for each method and criterion of this run that gives nearly everybody one answer."""
+    """Return a sentence per data set and criterion: which methods here give nearly everybody one answer."""
     sentences = []
     for (dataset, criterion), rows in best.groupby(["dataset", "criterion"], sort=False):
         rate = rows.groupby("method", sort=False)["positive_rate"].mean()
@@ -82,8 +82,8 @@ def constant_here(best: pd.DataFrame) -> list[str]:
 def agreement(table: pd.DataFrame, name: str, facts: list[Facts]) -> list[str]:
     """Return one sentence per data set: which methods agree with the paper in accuracy and discrimination.
 
-    To agree is to differ by no more than two test parts of that size would by chance (95 %), or by less than
-    half the width of this run's own interval over seeds.
+    A method agrees if it differs by no more than two test parts of that size would by chance (95 %), or by no
+    more than half the width of this run's interval over seeds.
     """
     sentences = []
     for fact in facts:
@@ -109,9 +109,9 @@ def agreement(table: pd.DataFrame, name: str, facts: list[Facts]) -> list[str]:
 
 
 def lucky_checkpoints(best: pd.DataFrame) -> list[str]:
-    """Return a sentence per data set: how near settings found afterwards come to the published Table 2.
+    """Return a sentence per data set: how close settings found afterwards come to the published Table 2.
 
-    The control has the same settings and a constant in place of λ·KL.
+    The control has the same settings and a constant instead of λ·KL.
     """
     paper = published()
     paper = paper[(paper["table"] == "table2_delta") & (paper["method"] == "CCB")].set_index("dataset")
@@ -147,7 +147,7 @@ def _both(row: dict[Any, Any]) -> str:
 
 
 def theorem_in_words(study: Sequence[GradientCurve]) -> list[str]:
-    """Return a sentence for each watched run: how fast the squared gradient norm fell."""
+    """Return a sentence per run with recorded gradients: how fast the squared gradient norm fell."""
     return [
         f"{one['method']} on {one['dataset']}: over {one['step'][-1]:,.0f} steps the smallest squared "
         f"gradient norm fell to {one['smallest'][-1]:.1e} (slope {one['slope_of_smallest']:.2f} in "

@@ -1,4 +1,4 @@
-"""Trials of networks on a GPU, all at once: trained side by side, their checkpoints scored where they are."""
+"""Trials of networks on a GPU: trained all at once, with their checkpoints scored on the GPU too."""
 
 from __future__ import annotations
 
@@ -14,52 +14,36 @@ from pathlib import Path
 from threading import Event
 from typing import Any, NamedTuple, TypeVar
 
-import numpy as np
-
-from evenhand.arrays import Codes
 from evenhand.bandits.base import PolicyLearner
-from evenhand.bandits.contexts import as_rows
-from evenhand.bandits.cuda.fleet import Fleet, fleets_of
-from evenhand.bandits.cuda.packing import canonical
-from evenhand.bandits.kernels.structs import People
+from evenhand.bandits.cuda.fleet import Fleet
+from evenhand.bandits.cuda.watching import Asked, Watch, Watched, asked_of
+from evenhand.bandits.cuda.waves import Plan
 from evenhand.bandits.many import has_run_on_gpu, ready_together
 from evenhand.bandits.scaling import Scaling
+from evenhand.bandits.splits import Crowd
 from evenhand.bandits.training import Run
-from evenhand.metrics.networks import Frozen
-from evenhand.network import Network
-from evenhand.protocol.selection import Best, Judged, Scores
+from evenhand.metrics.selection import Best
 from evenhand.protocol.trial import Prepared, Result, Selected, Trial, quietly, seed_of, tested, told
 from evenhand.protocol.workers import Submit, pool_of_workers
 
 SIDE_BY_SIDE = 12  # fleets: while one is being scored, the others train
-AT_ONCE = 600  # networks made ready together: the first ones train while data sets of the next are prepared
-MANY = (
-    500  # networks from which on processes that ready and test them are worth the seconds they take to start
-)
+AT_ONCE = 600  # networks made ready together: they train while the data sets of the next are prepared
+MANY = 500  # from this many networks on, processes that ready and test them are worth their start
 Given = TypeVar("Given")
 Found = TypeVar("Found")
 
 
 class Underway(NamedTuple):
-    """A model in training, and the people that its checkpoints are scored on, as the kernels read them."""
+    """A model in training, and the people on whom its checkpoints are scored."""
 
     model: Any
     run: Run
     scaling: Scaling | None
-    judged: tuple[Any, People]
-    positive: int
-
-
-class Watched(NamedTuple):
-    """What became of a trial: its best checkpoint by each criterion, how many there were, or its error."""
-
-    best: dict[str, Best[Any]]
-    checkpoints: int
-    error: Exception | None
+    asked: Asked
 
 
 def networks_among(trials: Iterator[Trial]) -> tuple[list[tuple[Trial, Any]], list[Trial]]:
-    """Return the trials of networks with the models to train, and the others."""
+    """Return the trials of networks with the models to train, and the other trials."""
     networks, others = [], []
     for trial in trials:
         model = trial.method.make(seed_of(trial.seed, trial.method.name, trial.point), **trial.point)
@@ -75,7 +59,7 @@ def on_gpu(
 ) -> Iterator[tuple[Trial, Result]]:
     """Train networks, and yield each trial with what `Trial.run` returns.
 
-    Some of them train while as many workers make the next ready, and test those that are done.
+    While some networks train, workers make the next ones ready and test those that are done.
     """
     start, stopped = time.perf_counter(), Event()
     by_training: dict[int, tuple[Trial, Underway]] = {}
@@ -84,12 +68,22 @@ def on_gpu(
         for members in _portions(networks):
             underway = list(_underway(members, submit, folder))
             by_training.update({id(one.run.training): (trial, one) for trial, one in underway})
-            yield from fleets_of([one.run for _, one in underway], [one.judged[0] for _, one in underway])
+            copies = len(underway[0][0].criteria)  # all trials of a sweep have the same
+            plan = Plan([one.run for _, one in underway], [one.asked.rows for _, one in underway], copies)
+            for wave in plan.waves():
+                while wave:
+                    yield wave.pop(0)
 
     def trained(fleet: Fleet) -> list[tuple[Trial, Underway, Watched, Future[dict[str, Selected]]]]:
         mine = [by_training.pop(id(run.training)) for run in fleet.runs]
-        pairs = zip(mine, _watched(fleet, mine, stopped), strict=True)
-        return [(*each, watched, submit(_tested, each[0].data, watched.best)) for each, watched in pairs]
+        watch = Watch(fleet, [one.asked for _, one in mine], mine[0][0].criteria)
+        while watch.going and not stopped.is_set():
+            watch.advance()
+            watch.score()
+        return [
+            (trial, one, watched, submit(_tested, trial.data, watched.best))
+            for (trial, one), watched in zip(mine, watch.finish(), strict=True)
+        ]
 
     with ExitStack() as stack:
         stack.enter_context(quietly())
@@ -98,7 +92,7 @@ def on_gpu(
             own = tempfile.TemporaryDirectory(prefix="evenhand-", ignore_cleanup_errors=True)
             folder = stack.enter_context(own)
         submit = stack.enter_context(pool_of_workers(data, workers, processes=many))
-        stack.callback(stopped.set)  # first of all
+        stack.callback(stopped.set)  # called first on leaving
         for trial, one, watched, chosen in chain.from_iterable(_side_by_side(trained, fleets())):
             seconds = (time.perf_counter() - start) / len(networks)
             try:
@@ -112,14 +106,14 @@ def on_gpu(
 
 
 def _portions(networks: Sequence[tuple[Trial, Any]]) -> Iterator[list[tuple[Trial, Any]]]:
-    """Yield networks in their order, some at a time, and those of one data set."""
+    """Yield networks in their order, up to `AT_ONCE` at a time, all of one data set."""
     for _, alike in groupby(networks, key=lambda one: one[0].dataset):
         while portion := list(islice(alike, AT_ONCE)):
             yield portion
 
 
 def _side_by_side(work: Callable[[Given], Found], given: Iterator[Given]) -> Iterator[Found]:
-    """Yield what work makes of things, a few at a time, as it is done; meanwhile the next is made ready."""
+    """Do work on a few items at a time and yield each result when it is done; meanwhile get the next item."""
     threads, maker = ThreadPoolExecutor(SIDE_BY_SIDE), ThreadPoolExecutor(1)
     try:
         running: set[Future[Found]] = set()
@@ -144,9 +138,9 @@ def _side_by_side(work: Callable[[Given], Found], given: Iterator[Given]) -> Ite
 def _underway(
     networks: Sequence[tuple[Trial, Any]], submit: Submit, folder: str | None
 ) -> Iterator[tuple[Trial, Underway]]:
-    """Have every model made ready; people of one split are checked and sent once.
+    """Yield each trial with its model ready to train. The people of one split are checked and sent once.
 
-    From workers in other processes they come as files in the folder.
+    Workers in other processes return the models in files of the folder.
     """
     alike: dict[tuple[str, int | None], list[tuple[Trial, Any]]] = {}
     for trial, model in networks:
@@ -163,18 +157,16 @@ def _underway(
 
 
 def _ready(prepared: Prepared, models: list[Any], most_people: int | None) -> list[Underway]:
-    """Return models of one split ready to be trained."""
-    people, validation = slice(most_people), prepared.validation
+    """Return the models of one split, ready to train."""
+    people = slice(most_people)
     given = {"sensitive_features": prepared.s[people]}
-    ready = ready_together(models, prepared.X[people], prepared.y[people], given)
-    scaled = {id(scaling): _judged(validation, scaling) for _, scaling in ready}
-    positive = validation.people.labels.index(validation.people.pos_label)
-    pairs = zip(models, ready, strict=True)
-    return [Underway(model, run, scaling, scaled[id(scaling)], positive) for model, (run, scaling) in pairs]
+    ready = ready_together(models, Crowd(prepared.X[people], prepared.y[people], given, {}))
+    asked = asked_of(prepared.validation, [scaling for _, scaling in ready])
+    return [Underway(model, *one, whom) for model, one, whom in zip(models, ready, asked, strict=True)]
 
 
 def _ready_in_file(prepared: Prepared, folder: str, *given: Any) -> Path:
-    """Write what `_ready` returns into a file of the folder: pipes are slow with so much of it."""
+    """Write what `_ready` returns to a file in the folder: pipes are slow with so much data."""
     ready = [one._replace(run=_sendable(one.run)) for one in _ready(prepared, *given)]
     descriptor, path = tempfile.mkstemp(dir=folder)
     with open(descriptor, "wb") as file:
@@ -183,85 +175,15 @@ def _ready_in_file(prepared: Prepared, folder: str, *given: Any) -> Path:
 
 
 def _sendable(run: Run) -> Run:
-    """Return a run without the function of `Custom`, which is compiled here, and which no GPU calls."""
+    """Return a run without the function of `Custom`, which is compiled here and never called on a GPU."""
     return run._replace(terms=run.terms._replace(custom=run.terms.custom._replace(function=None)))
 
 
 def _from_file(path: Path) -> list[Underway]:
-    found: list[Underway] = pickle.loads(path.read_bytes())  # our own worker's, in a folder of our own
+    found: list[Underway] = pickle.loads(path.read_bytes())  # written by our own worker, in our own folder
     path.unlink()
     return found
 
 
 def _tested(prepared: Prepared, best: Mapping[str, Best[Any]]) -> dict[str, Selected]:
     return tested(best, prepared.test, prepared.neighbours)
-
-
-def _judged(validation: Judged, scaling: Scaling | None) -> tuple[Any, People]:
-    """Return people on the scale that a model learns on, with their groups and labels as numbers."""
-    X, people = validation.X.astype(np.float32), validation.people
-    rows = as_rows(X if scaling is None else scaling.applied(X))
-    labels: Codes = np.searchsorted(np.asarray(people.labels), np.asarray(people.y)).astype(np.int64)
-    return canonical(rows, X.shape[1]), People(people.own.astype(np.int64), labels)
-
-
-def _watched(fleet: Fleet, mine: Sequence[tuple[Trial, Underway]], stopped: Event) -> list[Watched]:
-    """Train from checkpoint to checkpoint; return each model's best by every criterion."""
-    criteria, underway = (
-        mine[0][0].criteria,
-        [one for _, one in mine],
-    )  # of a sweep, which has one set of them
-    every = np.array([one.run.options.interval for one in underway])
-    positive = np.array([one.positive for one in underway])
-    judge = fleet.judges([one.judged for one in underway])
-    checkpoints = np.zeros(len(mine), np.int64)
-    best: list[list[Best[Any] | None]] = [[None] * len(criteria) for _ in mine]
-    while (going := np.flatnonzero(fleet.steps < fleet.ends)).size and not stopped.is_set():
-        fleet.advance(np.minimum(fleet.steps - fleet.steps % every + every, fleet.ends))
-        scored = scores_of(judge(going), fleet.spec.G, fleet.spec.K, positive[going])
-        checkpoints[going] += 1
-        better = np.zeros((len(criteria), len(mine)), bool)
-        for at, scores in zip(going.tolist(), scored, strict=True):
-            for which, criterion in enumerate(criteria):
-                rank, before = criterion.rank(scores), best[at][which]
-                if before is None or rank > before.rank:
-                    best[at][which] = Best(rank, int(fleet.steps[at]), scores, None)
-                    better[which, at] = True
-        fleet.keep(better)
-    errors = fleet.finish()
-    names = [criterion.name for criterion in criteria]
-    kept = dict(zip(names, fleet.kept(), strict=True))
-    frozen = []
-    for at, one in enumerate(underway):
-        found = {name: each for name, each in zip(names, best[at], strict=True) if each is not None}
-        frozen.append(_frozen(found, {name: kept[name][at] for name in found}, one))
-    return [Watched(*each) for each in zip(frozen, checkpoints.tolist(), errors, strict=True)]
-
-
-def _frozen(best: dict[str, Best[Any]], kept: dict[str, Network], one: Underway) -> dict[str, Best[Any]]:
-    """Return the best checkpoints with their policies; criteria that chose the same one share it."""
-    by_step = {found.step: kept[name] for name, found in best.items()}
-    frozen = {
-        step: Frozen(policies if one.scaling is None else one.scaling.folded(policies))
-        for step, policies in by_step.items()
-    }
-    return {name: found._replace(kept=frozen[found.step]) for name, found in best.items()}
-
-
-def scores_of(counts: Any, n_groups: int, n_labels: int, positive: Any) -> list[Scores]:
-    """Return each model's scores from decisions counted by group, label and decision, and flips at the end.
-
-    >>> scores_of(np.array([[3, 1, 0, 0, 1, 1, 1, 1, 2]]), 2, 2, np.array([1]))
-    [Scores(accuracy=0.625, discrimination=0.25, positive_rate=0.375, flip_rate=0.25)]
-    """
-    decided = counts[:, :-1].astype(np.float64).reshape(-1, n_groups, n_labels, n_labels)
-    people, sizes = decided.sum((1, 2, 3)), decided.sum((2, 3))
-    given = np.take_along_axis(decided.sum(2), positive[:, None, None], 2)[:, :, 0]
-    rates = given / np.where(sizes > 0, sizes, np.nan)  # a group that has nobody here is left out
-    columns = (
-        np.trace(decided, axis1=2, axis2=3).sum(1) / people,
-        np.nanmax(rates, 1) - np.nanmin(rates, 1),
-        given.sum(1) / people,
-        counts[:, -1] / people,
-    )
-    return [Scores(*row) for row in zip(*(column.tolist() for column in columns), strict=True)]

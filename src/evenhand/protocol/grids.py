@@ -21,26 +21,26 @@ CONTROL = "CCB control (the same with a constant for λ·KL)"
 
 @dataclass(frozen=True)
 class Method:
-    """A name, the points of its grid, and how to make the estimator of one.
+    """A method: its name, the points of its grid, and how to make the estimator for a point.
 
     Parameters
     ----------
     name : str
-        As tables show it.
+        The name that tables show.
     make : callable
-        `make(seed, **point)` returns an estimator that is not fitted: any scikit-learn classifier. One whose
-        `fit` takes `sensitive_features` uses the group; one whose `fit` takes `callback` is judged at
-        every checkpoint, others at the end.
+        `make(seed, **point)` returns an unfitted estimator: any scikit-learn classifier. If its `fit` takes
+        `sensitive_features`, it gets the groups. If its `fit` takes `callback`, it is judged at every
+        checkpoint, otherwise only at the end.
     grid : sequence of dict
-        The points. Values are numbers, text, True, False or None; they are part of a result's key.
+        The points. Values are numbers, text, True, False or None. They are part of a result's key.
     most_people : int, optional
-        Learn from at most so many people of the training part (which is in random order).
+        Learn from at most this many people of the training part, which is in random order.
     budget : callable, optional
         `budget(people)` returns further parameters that depend on the size of the data set.
     version : str
-        Part of a result's key: change it when `make` changes its mind.
+        Part of a result's key. Change it when `make` returns something else than before.
     weight : float
-        How long a point takes, relative to LR on the same people; the longest go first.
+        How long a point takes, relative to LR on the same people. The longest trials run first.
 
     Examples
     --------
@@ -66,7 +66,7 @@ class Method:
             integer("most_people", self.most_people, low=2)
 
     def points(self, people: int) -> list[Point]:
-        """Return the grid for a data set of so many people."""
+        """Return the grid for a data set with this number of people."""
         extra = {} if self.budget is None else self.budget(people)
         return [{**point, **extra} for point in self.grid]
 
@@ -83,10 +83,10 @@ def grid(**values: Sequence[Any]) -> tuple[Point, ...]:
 
 
 def paper_methods(*, full: bool) -> list[Method]:
-    """Return the paper's five methods with the whole grid, or the smaller one of the default run.
+    """Return the paper's five methods with the full grids, or the smaller grids of the default run.
 
-    Two limits hold in both, since LFR and ALFR would otherwise take hours on Health: LFR learns from at most
-    3,000 people in at most 100 (smaller: 60) iterations, and ALFR plays at most 10,000 (3,000) batches.
+    LFR and ALFR would take hours on Health, so they are limited. LFR learns from at most 3,000 people in at
+    most 100 iterations (smaller grid: 60), and ALFR from at most 10,000 batches (smaller grid: 3,000).
 
     Examples
     --------
@@ -118,11 +118,11 @@ def paper_methods(*, full: bool) -> list[Method]:
 
 
 def authors_methods(*, full: bool) -> list[Method]:
-    """Return what the authors' code runs under the names of three baselines, and CCB with other settings.
+    """Return three baselines as the authors' code has them, and CCB with other settings.
 
-    CCB's settings were searched for after the fact: they come close to the published Table 2, which the
-    settings of the authors' public code do not. Nobody knows whether they are the authors' own. The control
-    has the same settings and as many grid points, but a constant in place of λ·KL: nothing about fairness.
+    The settings of CCB were found afterwards, by search. They come close to the published Table 2, which the
+    settings of the authors' public code do not. Whether the authors used them is not known. The control has
+    the same settings and the same number of points, but a constant instead of λ·KL: nothing about fairness.
 
     Examples
     --------
@@ -151,11 +151,11 @@ def authors_methods(*, full: bool) -> list[Method]:
 
 
 def our_methods(*, full: bool) -> list[Method]:
-    """Return what the paper does not have: unaware LR, and rewards that depend on the action.
+    """Return methods that the paper lacks: LR without the group, and rewards that depend on the action.
 
-    'CCB cured' learns by likelihood and log-ratio; 'CCB both' adds parity, for both kinds of fairness at
-    once; 'boosted' and 'boosted both' have trees for networks. Networks meet everybody 20 times, but make at
-    most 300,000 (smaller: 200,000) steps.
+    'CCB cured' learns from likelihood and log-ratio. 'CCB both' adds parity, for both kinds of fairness at
+    once, and also tries correctness instead of likelihood. 'boosted' and 'boosted both' have trees instead
+    of networks. Networks make 20 steps per person of the data set, at most 300,000 (smaller grid: 200,000).
 
     Examples
     --------
@@ -181,14 +181,14 @@ def our_methods(*, full: bool) -> list[Method]:
 
 
 def make_lr(seed: int, **point: Any) -> LR:
-    """Make logistic regression that uses the group (`aware`) or not."""
+    """Make logistic regression, which uses the group if `aware`."""
     return LR(**point)
 
 
 def make_rawlsian(seed: int, **point: Any) -> Rawlsian:
-    """Make Rawlsian; the authors' has no constant among its features, and is judged after the last round.
+    """Make Rawlsian; the authors' variant has no intercept, and is judged after the last round only.
 
-    Choosing among its rounds finds less discrimination, and less accuracy, than they published.
+    Choosing among its rounds gives less discrimination, and less accuracy, than they published.
     """
     if point.get("variant") == "authors":
         point |= {"fit_intercept": False, "checkpoint_every": 10**9}
@@ -201,7 +201,7 @@ def make_lfr(seed: int, **point: Any) -> LFR:
 
 
 def make_alfr(seed: int, **point: Any) -> ALFR:
-    """Make ALFR; a checkpoint every 100 batches, or small data sets would have none."""
+    """Make ALFR with a checkpoint every 100 batches: with fewer, small data sets would have none."""
     return ALFR(checkpoint_every=100, random_state=seed, **point)
 
 
@@ -216,13 +216,13 @@ def make_close(seed: int, **point: Any) -> CooperativeBandits:
 
 
 def make_control(seed: int, constant: float, **point: Any) -> CooperativeBandits:
-    """Make the same with the reward 1[a = y] − constant, which asks no other group's policy."""
+    """Make the same with the reward 1[a = y] − constant, which ignores the other groups' policies."""
     reward = Correctness(gains=[[1 - constant, -constant], [-constant, 1 - constant]])
     return make_close(seed, reward=reward, **point)
 
 
 def make_cured(seed: int, **point: Any) -> CooperativeBandits:
-    """Make CCB with the given reward and this library's defaults; the columns are on one scale already."""
+    """Make CCB with the given reward and this library's defaults; the columns already have one scale."""
     return CooperativeBandits(standardize=False, random_state=seed, **point)
 
 
@@ -232,11 +232,11 @@ def make_boosted(seed: int, **point: Any) -> CooperativeBoosting:
 
 
 def _steps(people: int, most: int) -> Point:
-    """Return 20 epochs' steps, within a limit."""
+    """Return 20 steps per person of the data set, up to a limit."""
     return {"steps": min(20 * people, most)}
 
 
 def _epochs(people: int, most_batches: int) -> Point:
-    """Return 20 epochs, or as many as make so many batches."""
+    """Return 20 epochs, or fewer to keep the number of batches within a limit."""
     batches = -(-people * 7 // 10 // 32)  # of the training part, about 70 %
     return {"epochs": max(1, min(20, most_batches // max(batches, 1)))}

@@ -1,4 +1,4 @@
-"""What is measured of a trained model on the test part, and kept of its training."""
+"""What is measured on the test part for a trained model, and what is kept of its training."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _CURVE_POINTS = 200
 
 
 class Measured(NamedTuple):
-    """What a model does on the test part, and what its groups' policies do each by itself or exchanged."""
+    """The metrics of a model on the test part, and those of its groups' policies used alone or exchanged."""
 
     metrics: dict[str, float]
     submodels: dict[str, dict[str, float]]
@@ -31,18 +31,18 @@ class Measured(NamedTuple):
 def measured(answers: Answers, neighbours: Codes) -> Measured:
     """Return every metric of a model's answers about the test part, and the paper's submodel study.
 
-    In the study, 'Model g' is what `model.compress(group g)` decides for everyone, and 'Reversed Model' what
-    `model.reversed()` does. All of it is counted in one pass: a sweep asks this of thousands of models.
+    In the study, 'Model g' is `model.compress(group g)`, used for everyone, and 'Reversed Model' is
+    `model.reversed()`. Everything is counted in one pass, because a sweep measures thousands of models.
     """
     said, own, truth, positive = answers.probabilities_by_group, answers.own, answers.truth, answers.positive
     assert said is not None
     assert positive is not None
     logs = np.log(np.clip(said, SMALLEST, 1.0))
-    n_labels = max(len(answers.labels), 1 + int(truth.max()))  # a model may not know all
+    n_labels = max(len(answers.labels), 1 + int(truth.max()))  # a model may not know all labels
     counts, apart, gaps, flips = counted(said, logs, own, truth, neighbours, n_labels)
     if flips < 0:
-        check_distributions(said, "probabilities_by_group", 3)  # which says what is wrong
-    people, here = len(own), counts[0].any(axis=(1, 2))  # a group that has nobody here is left out
+        check_distributions(said, "probabilities_by_group", 3)  # it says what is wrong
+    people, here = len(own), counts[0].any(axis=(1, 2))  # groups without people here are left out
     ways = Counts(counts[:, here], answers.groups, answers.labels, positive, answers.min_group)
     columns = (
         rates.accuracy(ways), rates.discrimination(ways), 1 - apart.mean(axis=1),
@@ -66,7 +66,7 @@ def measured(answers: Answers, neighbours: Codes) -> Measured:
 
 
 def curve(model: Any) -> dict[str, list[float]] | None:
-    """Return the accumulated reward by step, in at most 200 points, if the model keeps it."""
+    """Return the model's history by step, in at most 200 points; None if it keeps none."""
     history = getattr(model, "history_", None)
     if not history or not len(history["step"]):
         return None

@@ -1,4 +1,4 @@
-"""Data sets split and preprocessed, many at a time."""
+"""Split and preprocess data sets, many at a time."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from joblib.externals.loky import ProcessPoolExecutor
 from evenhand.protocol.trial import Prepared, make_ready
 from evenhand.tables.dataset import Dataset
 
-MANY = 32  # from which on processes are worth the seconds they take to start
+MANY = 32  # data sets from which on processes are worth the seconds they take to start
 _LIMITS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "LOKY_MAX_CPU_COUNT")
-ONE_THREAD = dict.fromkeys(_LIMITS, "1")  # a worker; the others are busy, too
+ONE_THREAD = dict.fromkeys(_LIMITS, "1")  # per worker, because the other cores are busy too
 _WRITING = Lock()
 
 
 class Arriving(Mapping[str, Prepared]):
-    """Data sets by key, made ready in the order they are wanted in; whoever asks for one waits for it.
+    """Data sets by key, made ready in the order of the keys. Whoever asks for one waits until it is ready.
 
-    Where they come in files, `folder` has these, and goes with this object.
+    If they come in files, these are in `folder`, which is deleted together with this object.
     """
 
     def __init__(
@@ -48,7 +48,7 @@ class Arriving(Mapping[str, Prepared]):
         return prepared
 
     def arrived(self, key: str) -> Prepared | Path:
-        """Return a data set, or the file that it came in."""
+        """Return a data set, or the file that contains it."""
         if (there := self._there[key]) is not None:
             return there
         with self._lock:
@@ -56,7 +56,7 @@ class Arriving(Mapping[str, Prepared]):
                 name, prepared = next(self._coming)
                 self._there[name] = prepared
                 if name == self._last:
-                    next(self._coming, None)  # so that whoever made them ready ends
+                    next(self._coming, None)  # lets the generator finish
             return found
 
     def __iter__(self) -> Iterator[str]:
@@ -69,10 +69,10 @@ class Arriving(Mapping[str, Prepared]):
 def all_ready(
     wanted: Mapping[str, tuple[Dataset, int]], how: str, *, processes: bool, workers: int | None
 ) -> Arriving:
-    """Return data sets made ready, by the keys they are wanted under, each a data set and a seed.
+    """Return prepared data sets by key; `wanted` has the data set and the seed for each key.
 
-    Preprocessing holds Python's lock, so that more threads hardly help: many are made ready in processes,
-    if these are wanted.
+    Preprocessing holds Python's lock, so more threads hardly help. If `processes` is true, many data sets
+    are prepared in processes.
     """
     count = joblib.effective_n_jobs(-1) if workers is None else workers
     if not processes or len(wanted) < MANY:
@@ -91,7 +91,7 @@ def _in_threads(wanted: Mapping[str, tuple[Dataset, int]], how: str, workers: in
 def _in_processes(
     wanted: Mapping[str, tuple[Dataset, int]], how: str, workers: int, folder: Path
 ) -> Iterator[Path]:
-    """Send data sets and what is made of them through files: each data set once, however many its seeds."""
+    """Send data sets and results through files: each data set once, whatever its number of seeds."""
     named = {id(dataset): dataset for dataset, _ in wanted.values()}
     for name, dataset in named.items():
         joblib.dump(dataset, folder / str(name))
@@ -108,17 +108,17 @@ def _ready_in_file(how: str, given: Path, seed: int, into: Path) -> Path:
 
 
 def in_file(data: Mapping[str, Prepared], key: str, folder: str | Path) -> Path:
-    """Return a file that holds one of the data sets: the one it came in, or else one in the folder."""
+    """Return a file with one of the data sets: the one it came in, or else one in the folder."""
     if isinstance(data, Arriving) and isinstance(there := data.arrived(key), Path):
         return there
-    path = Path(folder, key)
-    with _WRITING:  # models are trained, and handed in, in threads
+    prepared, path = data[key], Path(folder, key)
+    with _WRITING:  # several threads may come here
         if not path.exists():
-            joblib.dump(data[key], path)
+            joblib.dump(prepared, path)
     return path
 
 
 @functools.lru_cache(maxsize=16)
 def from_file(path: Path) -> Any:
-    """Map what a file holds into this process's memory, once; processes share the pages nobody writes to."""
+    """Map a file into this process's memory, once. Processes share the pages that nobody writes to."""
     return joblib.load(path, mmap_mode="c")

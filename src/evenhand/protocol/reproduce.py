@@ -1,4 +1,4 @@
-"""The paper reproduced: every data set, method and criterion; tables beside the published ones."""
+"""Reproduce the paper: every data set, method and criterion, with tables beside the published ones."""
 
 from __future__ import annotations
 
@@ -44,31 +44,33 @@ def reproduce(
     progress: Progress | None = None,
     tables: bool = True,
 ) -> Results:
-    """Run the paper's experiments, or what of them is not done yet, and compare with the published tables.
+    """Run the paper's experiments and compare the results with the published tables.
 
-    It can be killed at any moment and goes on where it stopped when run again with the same `out`.
+    What is in the store already is not run again. If a run is killed, run it again with the same `out`, and
+    it continues where it stopped.
 
     Parameters
     ----------
     full : bool
-        The whole grids and all five majors, or the smaller grids of `grids` and two majors.
+        Whether to use the full grids and all five majors. Otherwise the grids are smaller and there are two
+        majors. Simulated students always have the smaller grids.
     seeds : int
-        How many splits; tables show the mean and, from two on, the 95 % interval (none where the published
-        test part is the same for all).
+        The number of splits. Tables show the mean and, from two splits on, the 95 % interval. There is none
+        where the published test part is the same for every split.
     datasets : sequence of str, optional
-        Names of `DATASETS`; all by default. Health has the paper's label if its files are there, else the
-        Charlson label, which is another task and is compared with nothing. 'education' is simulated.
+        Names from `DATASETS`; by default all. Health has the paper's label if its files are there. Otherwise
+        it has the Charlson label, a different task that is compared with nothing. 'education' is simulated.
     methods : sequence of str, optional
-        All by default: those of `paper_methods`, `authors_methods` and `our_methods`. The second are left out
-        for simulated students.
+        Names of methods; by default all of `paper_methods`, `authors_methods` and `our_methods`. Those of
+        `authors_methods` are left out for simulated students.
     engine, workers, address
         As for `Sweep.run`.
     out : path
         The folder for the tables and the store.
     progress : Progress, optional
-        What shows how far it is; nothing by default.
+        Shows the progress; by default nothing is shown.
     tables : bool
-        Whether to write the tables; the store is filled in any case.
+        Whether to write the tables. The store is filled in any case.
     """
     integer("seeds", seeds)
     chosen = DATASETS if datasets is None else [one_of("datasets", name, DATASETS) for name in datasets]
@@ -77,9 +79,9 @@ def reproduce(
     students = None if methods is None else [name for name in methods if name not in THEIRS]
     shown = progress or Progress()
     how: dict[str, Any] = {"engine": engine, "workers": workers, "address": address, "progress": shown}
-    results = Results(_command(full, seeds, datasets, methods), seeds, Path(out))
+    results = Results(_command(full, seeds, datasets, methods, engine), seeds, Path(out))
     with Store(results.out / "trials.sqlite") as store:
-        try_writing(results.out / "table.csv")  # now, not in hours; the store may be there already
+        try_writing(results.out / "table.csv")  # fail now, not in hours; the store may be there already
         public = [load_public(name, shown) for name in chosen if name != "education"]
         if public:
             results = _with_public(results, Sweep(asked, public, seeds, store=store), how)
@@ -99,7 +101,7 @@ def reproduce(
 
 
 def _with_public(results: Results, sweep: Sweep, how: dict[str, Any]) -> Results:
-    """Run the sweep of the public data sets, and add what it comes to."""
+    """Run the sweep of the public data sets, and add its results."""
     best = sweep.run(**how)
     tables, curves = tables_of(best, sweep), convergence(sweep, best)
     found: dict[str, Any] = {"datasets": sweep.datasets, "tables": tables, "best": best, "curves": curves}
@@ -107,7 +109,7 @@ def _with_public(results: Results, sweep: Sweep, how: dict[str, Any]) -> Results
 
 
 def _with_theorem(results: Results, sweep: Sweep, how: dict[str, Any]) -> Results:
-    """Watch the gradients of Algorithm 1 on the first split, and add what they come to."""
+    """Record the gradients of Algorithm 1 on the first split, and add the results."""
     best = sweep.run(**how)
     return replace(
         results, theorem=study_of_gradients(sweep, best), failures=_joined(results.failures, sweep.failures())
@@ -128,7 +130,7 @@ def _joined(before: pd.DataFrame, after: pd.DataFrame) -> pd.DataFrame:
 
 
 def load_public(name: str, progress: Progress) -> Dataset:
-    """Load one of the paper's public data sets with its published rows, and say what is not as published."""
+    """Load one of the paper's public data sets with its published rows, and say what differs from them."""
     if name == "german":
         dataset = load_german(rows="published", personal_status=True)
     else:
@@ -154,7 +156,7 @@ def select_methods(known: Sequence[Method], names: Sequence[str] | None) -> list
 
 
 def tables_of(best: pd.DataFrame, sweep: Sweep) -> dict[str, pd.DataFrame]:
-    """Return Tables 1 to 3 and the bounded one, beside the published numbers; see `beside`."""
+    """Return Tables 1 to 3 and the bounded table, beside the published numbers (see `beside`)."""
     which: dict[str, Any] = {
         "comparable": [dataset.name for dataset in sweep.datasets if dataset.name != "health-charlson"],
         "one_test_part": _same_test_part(sweep.datasets),
@@ -176,7 +178,7 @@ def tables_of(best: pd.DataFrame, sweep: Sweep) -> dict[str, pd.DataFrame]:
 
 
 def convergence(sweep: Sweep, best: pd.DataFrame) -> list[RewardCurve]:
-    """Return the accumulated reward against steps of the models chosen by delta, on the first seed."""
+    """Return the accumulated reward by step of the models chosen by delta, on the first seed."""
     return [
         {"dataset": dataset, "method": method, "step": curve["step"], "reward": curve["reward"]}
         for method in ("CCB", "CCB cured")
@@ -195,7 +197,7 @@ def study_of_gradients(sweep: Sweep, best: pd.DataFrame) -> list[GradientCurve]:
 
 
 def in_words(results: Results) -> list[str]:
-    """Return what the tables of the public data sets say."""
+    """Return sentences on what the tables of the public data sets show."""
     facts = [findings.facts_of(dataset, seed=0, split="published") for dataset in results.datasets]
     sentences = [
         *findings.constant_in_the_paper(facts),
@@ -232,8 +234,11 @@ def _splits(best: pd.DataFrame, method: str) -> list[tuple[str, int]]:
     return [(str(dataset), int(seed)) for dataset, seed in rows.itertuples(index=False)]
 
 
-def _command(full: bool, seeds: int, datasets: Sequence[str] | None, methods: Sequence[str] | None) -> str:
+def _command(
+    full: bool, seeds: int, datasets: Sequence[str] | None, methods: Sequence[str] | None, engine: str
+) -> str:
     parts = ["evenhand reproduce", "--full" if full else "", f"--seeds {seeds}" if seeds > 1 else ""]
     parts.append(f"--datasets {','.join(datasets)}" if datasets else "")
     parts.append(f"--methods '{','.join(methods)}'" if methods else "")
+    parts.append("--engine cuda" if engine == "cuda" else "")  # the others compute the same numbers
     return " ".join(part for part in parts if part)

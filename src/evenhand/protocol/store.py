@@ -1,4 +1,4 @@
-"""The store of finished work: SQLite, written as results come, safe to kill and safe to share."""
+"""The store of results: a SQLite file, written as results come, safe to kill and safe to share."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ CREATE TABLE IF NOT EXISTS results (
     error TEXT,
     seconds REAL NOT NULL
 )"""
-# A success is final; a failure may be replaced by whatever a later run makes of it.
+# A success is final. A failure may be replaced by the result of a later run.
 _WRITE = """
 INSERT INTO results (key, what, outcome, error, seconds) VALUES (?, ?, ?, ?, ?)
 ON CONFLICT (key) DO UPDATE SET outcome = excluded.outcome, error = excluded.error, seconds = excluded.seconds
@@ -34,7 +34,7 @@ _PATIENCE = 60.0  # seconds to wait while another run writes
 
 
 class StoreError(JobFailedError):
-    """The store can't be read or written; the message says why and what to do."""
+    """The store can't be read or written. The message says why and what to do."""
 
 
 def key_of(what: Any) -> str:
@@ -47,12 +47,12 @@ def key_of(what: Any) -> str:
 
 
 class Store:
-    """Results by key. Finished ones survive a SIGKILL; two runs on one store do no harm.
+    """Results by key. Finished results survive a SIGKILL, and two runs can share a store.
 
     Parameters
     ----------
     path : path or None
-        The file, made with its folders where it is not there; None keeps results in memory only.
+        The file. It is created, with its folders, if it does not exist. None keeps results in memory only.
 
     Examples
     --------
@@ -64,7 +64,7 @@ class Store:
 
     def __init__(self, path: str | Path | None) -> None:
         self.path = None if path is None else Path(path)
-        self._lock = threading.Lock()  # joblib asks from its own threads
+        self._lock = threading.Lock()  # joblib calls from its own threads
         with self._plainly("open"):
             if self.path is not None:
                 self.path.parent.mkdir(parents=True, exist_ok=True)
@@ -82,7 +82,7 @@ class Store:
 
     def _lay_out(self) -> None:
         self._connection.execute("PRAGMA journal_mode = WAL")
-        self._connection.execute("PRAGMA synchronous = FULL")  # also a power cut loses nothing finished
+        self._connection.execute("PRAGMA synchronous = FULL")  # even a power cut loses no finished result
         state = self._connection.execute("PRAGMA quick_check").fetchone()[0]
         if state != "ok":
             raise sqlite3.DatabaseError(state)
@@ -96,18 +96,18 @@ class Store:
         self._connection.execute(f"PRAGMA user_version = {_LAYOUT}")
 
     def write(self, key: str, what: Any, result: Result) -> None:
-        """Keep a result, in a transaction of its own. A success that is there already stays.
+        """Write a result in its own transaction. A success that is already there stays.
 
-        `what`, in JSON values, says what it is the result of, to people who open the file.
+        `what` is JSON that tells people who open the file what the result belongs to.
         """
         self._write_together([(key, what, result)])
 
     @contextmanager
     def writing(self) -> Iterator[Callable[[str, Any, Result], None]]:
-        """Give a function like `write` that returns at once; on leaving, everything is written.
+        """Give a function like `write` that returns at once. On leaving, everything is written.
 
-        Results that come while a transaction is under way go into the next one together: a disk takes some
-        hundred transactions a second, a GPU trains more models than that.
+        Results that come during a transaction go into the next one together. A disk takes some hundred
+        transactions per second, and a GPU trains more models than that.
         """
         waiting: list[tuple[str, Any, Result]] = []
         problem: list[Exception] = []
@@ -118,7 +118,7 @@ class Store:
                 self._write_together(waiting[:now])
                 del waiting[:now]
                 problem.clear()
-            except Exception as error:  # these are tried again with the next, and when all is done
+            except Exception as error:  # these are tried again with the next results
                 problem[:] = [error]
 
         def write(key: str, what: Any, result: Result) -> None:
@@ -153,11 +153,11 @@ class Store:
                 raise
 
     def succeeded(self, key: str) -> bool:
-        """Say whether a key is finished, by this run or another."""
+        """Return whether a key has succeeded, in this run or another."""
         return bool(self._execute("read", "SELECT 1 FROM results WHERE key = ? AND error IS NULL", key))
 
     def read(self, keys: Iterable[str]) -> dict[str, Result]:
-        """Return what is known of the given keys."""
+        """Return the results of those of the given keys that are here."""
         found = self._found("key, outcome, error, seconds", keys)
         with self._plainly("read"):
             return {
@@ -166,7 +166,7 @@ class Store:
             }
 
     def errors(self, keys: Iterable[str]) -> dict[str, str | None]:
-        """Return the errors of those of the given keys that are here, None for a success."""
+        """Return the errors of those of the given keys that are here; None for a success."""
         return dict(self._found("key, error", keys))
 
     def _found(self, columns: str, keys: Iterable[str]) -> list[Any]:
@@ -191,7 +191,7 @@ class Store:
 
     @contextmanager
     def _plainly(self, doing: str) -> Iterator[None]:
-        """Turn SQLite's errors into words that say what to do."""
+        """Turn SQLite's errors into messages that say what to do."""
         try:
             yield
         except (sqlite3.Error, OSError, json.JSONDecodeError) as error:

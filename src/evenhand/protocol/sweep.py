@@ -1,4 +1,4 @@
-"""The sweep: every method at every point of its grid, on every data set and seed; the best of each."""
+"""A sweep: every method at every point of its grid, on every data set and seed, and the best of each."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ import pandas as pd
 from evenhand.checks import integer, one_of
 from evenhand.code_version import code_version
 from evenhand.datasets import Dataset, load
+from evenhand.metrics.selection import CRITERIA, Criterion
 from evenhand.progress import Progress
 from evenhand.protocol.engines import run_trials
 from evenhand.protocol.grids import Method, Point
 from evenhand.protocol.measuring import METRICS
 from evenhand.protocol.readying import Arriving, all_ready
-from evenhand.protocol.selection import CRITERIA, Criterion
 from evenhand.protocol.store import Store, StoreError, key_of
 from evenhand.protocol.trial import SPLITS, Result, Selected, Trained, Trial
 
-_LEAST_WORK = 10_000.0  # of any trial: its own overhead
+_LEAST_WORK = 10_000.0  # the overhead of any trial
 
 
 class Chosen(NamedTuple):
@@ -34,23 +34,24 @@ class Chosen(NamedTuple):
 
 
 class Sweep:
-    """Methods × grid × data sets × seeds, with every criterion.
+    """Train every method at every point of its grid, on every data set and split, and choose the best.
 
     Parameters
     ----------
     methods : sequence of Method
         `paper_methods(full=True)`, `authors_methods`, `our_methods`, or your own.
     datasets : sequence of Dataset or str
-        Names are those of `evenhand.datasets.available()`.
+        Data sets, or their names in `evenhand.datasets.available()`.
     seeds : int or sequence of int
-        How many splits, or their seeds. Each point of a grid has a seed of its own, made from the split's.
+        The number of splits, or their seeds. Each point of a grid trains with its own seed, made from the
+        split's.
     criteria : sequence of Criterion
         How checkpoints and points of the grid are chosen on validation.
     split : {'published', 'random', 'stratified'}
-        'published' keeps the published test part where one is known and is random elsewhere; 'stratified'
+        'published' keeps the published test part if one is known, and is random otherwise. 'stratified'
         keeps the groups' shares.
     store : Store, path or None
-        Where results are kept: what is there is not done again. None keeps them in memory.
+        Where results are kept. Results that are there are not computed again. None keeps them in memory.
 
     Examples
     --------
@@ -101,27 +102,27 @@ class Sweep:
         address: str | None = None,
         progress: Progress | None = None,
     ) -> pd.DataFrame:
-        """Do what is not done yet, and return the best of each method.
+        """Run the trials that are not done yet, and return the best of each method.
 
-        Killed at any moment, it goes on from where it stopped when run again on the same store.
+        If it is killed, run it again on the same store, and it continues where it stopped.
 
         Parameters
         ----------
         engine : {'threads', 'processes', 'dask', 'ray', 'cuda'}
-            Where trials run; 'cuda' trains networks on a GPU, all at once, and all else in threads.
+            Where trials run. 'cuda' trains networks on a GPU, all at once, and runs all else in threads.
         workers : int, optional
-            How many at a time; by default one per core. An existing cluster has its own.
+            The number of workers; by default one per core. An existing cluster has its own.
         address : str, optional
-            Of an existing Dask scheduler or Ray cluster; without it one is started here.
+            The address of an existing Dask scheduler or Ray cluster. By default, one is started here.
         progress : Progress, optional
-            What shows how far it is; nothing by default.
+            Shows the progress; by default nothing is shown.
 
         Returns
         -------
         DataFrame
-            One row per data set, seed, method and criterion: the chosen point of the grid (`parameters`) and
-            checkpoint (`step`), the `engine` that trained it, 'cpu' or 'cuda', and the metrics on the test
-            part.
+            One row per data set, seed, method and criterion, with the chosen point of the grid (`parameters`)
+            and checkpoint (`step`), the `engine` that trained it ('cpu' or 'cuda'), the accuracy and the
+            discrimination on validation, and all metrics on the test part.
         """
         shown = progress or Progress()
         known = self.store.errors(trial.key for trial in self.trials)
@@ -143,7 +144,7 @@ class Sweep:
         return self.best()
 
     def _data(self, pending: list[Trial], engine: str, workers: int | None, shown: Progress) -> Arriving:
-        """Return the data sets of the trials; a GPU begins with those that are ready, the largest first."""
+        """Return the data sets of the trials. A GPU begins once the first are ready, with the largest."""
         named = {dataset.name: dataset for dataset in self.datasets}
         if engine == "cuda":
             shown.say("Data sets are made ready while the first networks train.")
@@ -159,7 +160,7 @@ class Sweep:
         return data
 
     def _check_whole(self, trials: Sequence[Trial]) -> None:
-        """Raise if a trial has neither a result nor an error: tables of what is left would mislead."""
+        """Raise if a trial has neither a result nor an error: tables without it would mislead."""
         known = self.store.errors(trial.key for trial in trials)
         lost = [trial.label for trial in trials if trial.key not in known]
         if lost:
@@ -169,7 +170,7 @@ class Sweep:
             )
 
     def best(self) -> pd.DataFrame:
-        """Return the best of each method, from what the store has."""
+        """Return the best of each method, from the results in the store."""
         rows = [
             {
                 **best.trial.names,
@@ -192,12 +193,12 @@ class Sweep:
         return pd.DataFrame(rows)
 
     def chosen(self, dataset: str, seed: int, method: str, criterion: str) -> Chosen | None:
-        """Return the best trial of one method by one criterion, both by name; None if all failed."""
+        """Return the best trial of a method by a criterion, both given by name; None if all failed."""
         trials = self._by_method.get((dataset, seed, method), [])
         return _chosen(trials, self.store.read(trial.key for trial in trials), criterion)
 
     def failures(self) -> pd.DataFrame:
-        """Return the trials that ended in an error, with it."""
+        """Return the trials that failed, with their errors."""
         known = self.store.errors(trial.key for trial in self.trials)
         rows = [
             {**trial.names, "parameters": json.dumps(trial.point), "error": error}
@@ -211,7 +212,7 @@ class Sweep:
         """The trials of each data set, seed and method, in the order of the grid."""
         names = [(d.name, seed, m.name) for d in self.datasets for seed in self.seeds for m in self.methods]
         found: dict[tuple[str, int, str], list[Trial]] = {name: [] for name in names}
-        for trial in self.trials:  # sorting kept points of one method, which are equally long, in their order
+        for trial in self.trials:  # points of one method are equally long: sorting kept their order
             found[trial.dataset, trial.seed, trial.method.name].append(trial)
         return found
 
@@ -234,7 +235,7 @@ class Sweep:
         return Trial(key, data, dataset.name, seed, method, point, self.criteria, work)
 
     def _not_done_meanwhile(self, pending: list[Trial], progress: Progress) -> Iterator[Trial]:
-        """Yield trials as workers ask for them, but those that another run on the same store has done."""
+        """Yield trials as workers ask for them, except those that another run on the same store has done."""
         for trial in pending:
             if self.store.succeeded(trial.key):
                 progress.done(trial.label, trial.work)

@@ -1,8 +1,8 @@
-"""The empirical side of the paper's theorem: the squared gradient norm of the objective against steps.
+"""The empirical side of the paper's theorem: the squared gradient norm of the objective by step.
 
-The theorem bounds the smallest and the mean of ‖∇J(θ_s)‖² over T steps by a constant over T: in logarithms,
-a slope of −1. Here the gradient is exact: the expectation over the policies' actions and the mean over
-everybody in the training part, at each checkpoint.
+The theorem bounds the smallest and the mean of ‖∇J(θ_s)‖² over T steps by a constant divided by T: a slope
+of −1 in logarithms. The gradient here is exact. At each checkpoint, it is the expectation over the policies'
+actions and the mean over everybody in the training part.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ PUBLISHED, CURED = "gradient of CCB", "gradient of CCB cured"
 def expected_gradient(model: CooperativeBandits, X: Any, y: Any, s: Any) -> Network:
     """Return the mean over people of the expected step, stacked over the groups' policies.
 
-    The reward must have no term that depends on more than the person's policies.
+    Every term of the reward must depend only on the person and the policies' answers about them.
 
     >>> rng = np.random.default_rng(0)
     >>> X, y, s = rng.normal(size=(50, 2)), np.arange(50) % 2, np.arange(50) // 25
@@ -69,13 +69,13 @@ def squared_norms(gradient: Network) -> Floats:
 
 
 class GradientWatch:
-    """Bandits whose gradient is looked at on each checkpoint; kept in `history_` beside the reward."""
+    """Bandits that record their squared gradient norm at each checkpoint, in `history_` beside the reward."""
 
     def __init__(self, bandits: CooperativeBandits) -> None:
         self.bandits = bandits
 
     def fit(self, X: Any, y: Any, *, sensitive_features: Any, callback: Any) -> Self:
-        """Fit the bandits, watching."""
+        """Fit the bandits and record the squared gradient norms."""
         norms: list[float] = []
 
         def watch(step: int, model: CooperativeBandits) -> bool | None:
@@ -90,7 +90,7 @@ class GradientWatch:
 
 
 def against_steps(steps: Any, squared: Any) -> dict[str, Any]:
-    """Return the smallest and the mean squared norm so far against T, each with its slope in logarithms.
+    """Return the smallest and the mean squared norm so far, by step, each with its slope in logarithms.
 
     >>> study = against_steps([1, 2, 4, 8], [1.0, 0.5, 0.25, 0.125])
     >>> round(study["slope_of_smallest"], 3)
@@ -116,7 +116,7 @@ def against_steps(steps: Any, squared: Any) -> dict[str, Any]:
 
 
 def theorem_methods(*, full: bool) -> list[Method]:
-    """Return Algorithm 1 as published and with the cured reward, watched: plain ascent, sampled actions."""
+    """Return Algorithm 1, published and cured, with recorded gradients: plain ascent, sampled actions."""
     budget = partial(_budget, most=200_000 if full else 100_000)
     return [
         Method(PUBLISHED, make_published, budget=budget, weight=15 if full else 8),
@@ -125,12 +125,12 @@ def theorem_methods(*, full: bool) -> list[Method]:
 
 
 def make_published(seed: int, **point: Any) -> GradientWatch:
-    """Make Algorithm 1 with λ = 10, watched."""
+    """Make Algorithm 1 with λ = 10 and recorded gradients."""
     return GradientWatch(CooperativeBandits.published(10.0, random_state=seed, **point))
 
 
 def make_cured(seed: int, **point: Any) -> GradientWatch:
-    """Make Algorithm 1 with the cured reward, λ = 1, and mutual cooperation, watched."""
+    """Make Algorithm 1 with the cured reward, λ = 1, mutual cooperation and recorded gradients."""
     return GradientWatch(
         CooperativeBandits.published(
             1.0, reward="correctness + log_ratio", cooperation="mutual", random_state=seed, **point
@@ -139,16 +139,16 @@ def make_cured(seed: int, **point: Any) -> GradientWatch:
 
 
 def _budget(people: int, most: int) -> Point:
-    """Return 20 epochs' steps, within a limit, in 60 checkpoints."""
+    """Return 20 steps per person of the data set, up to a limit, with 60 checkpoints."""
     steps = min(20 * people, most)
     return {"steps": steps, "checkpoint_every": max(1, steps // CHECKPOINTS)}
 
 
 def published_reward(answers: Answers) -> dict[str, float]:
-    """Measure, on this model's own policies, what the divergence term pushes the logits by, per unit of λ.
+    """Measure how far the divergence term pushes the logits of a model's own policies, per unit of λ.
 
-    The expected push of the published term, Σ_a π(a)·KL·∇log π(a), is zero for everybody; what is left of it
-    is the noise of a sampled action. The log-ratio's expected push is the divergence's own gradient.
+    The expected push of the published term, Σ_a π(a)·KL·∇log π(a), is zero for everybody. What remains is the
+    noise of sampling an action. The expected push of the log-ratio is the gradient of the divergence itself.
 
     >>> answers = Answers(["no", "yes"], ["f", "m"], np.array([0]), np.array([[[0.5, 0.5], [0.9, 0.1]]]))
     >>> {name: round(value, 3) for name, value in published_reward(answers).items()}

@@ -23,9 +23,9 @@ from evenhand.checks import integer, one_of
 from evenhand.groups import codes_of, sorted_unique
 from evenhand.metrics import Answers, gower_neighbours
 from evenhand.metrics.networks import freeze
+from evenhand.metrics.selection import Best, Criterion, Judged, Selector
 from evenhand.protocol.grids import Method, Point
 from evenhand.protocol.measuring import Measured, curve, measured
-from evenhand.protocol.selection import Best, Criterion, Judged, Selector
 from evenhand.tables.dataset import Dataset
 from evenhand.tables.preprocessing import Part, Parts, prepare
 from evenhand.tables.splits import FRACTIONS, Split, split
@@ -35,10 +35,10 @@ NEIGHBOURS = 5
 
 
 def published_split(dataset: Dataset, seed: int) -> Split:
-    """Split with the published test part; where none is known, 70/15/15 at random, as the paper says.
+    """Split with the published test part; if none is known, 70/15/15 at random, as the paper says.
 
-    Where only its size is known, the test part is drawn with it. The validation part is then 15/85 of the
-    people outside the test part, at random.
+    If only the size of the test part is known, it is drawn at random with that size. The validation part is
+    then a random 15/85 of the people outside the test part.
 
     Examples
     --------
@@ -68,7 +68,7 @@ SPLITS: dict[str, Callable[[Dataset, int], Split]] = {
 
 @dataclass(frozen=True, eq=False)
 class Prepared:
-    """A data set, split and preprocessed: what a worker needs, sent to it once."""
+    """A data set, split and preprocessed: everything that a worker needs, sent to it once."""
 
     X: Any
     y: Array
@@ -97,7 +97,7 @@ def make_ready(dataset: Dataset, seed: int, how: str) -> Prepared:
 
 
 def _in_place(values: Array) -> Array:
-    """Return strings beside one another, not as objects: a file of those is read one by one.
+    """Return strings as one block of characters, because objects in a file are read one by one.
 
     >>> [_in_place(np.array(values, dtype=object)).dtype.kind for values in (["no", "yes"], [1, "yes"])]
     ['U', 'O']
@@ -131,7 +131,7 @@ def _check_training(parts: Parts, where: str, how: str) -> None:
 
 
 class Selected(TypedDict):
-    """The checkpoint that one criterion selects on validation, and what it does on the test part."""
+    """The checkpoint that one criterion selects on validation, with its metrics on the test part."""
 
     step: int
     rank: list[float]
@@ -141,7 +141,7 @@ class Selected(TypedDict):
 
 
 class Trained(TypedDict):
-    """What is kept of a trained model: by criterion the selected checkpoint, and its curve if it has one."""
+    """What is kept of a trained model: the checkpoint that each criterion selects, and its curve if any."""
 
     criteria: dict[str, Selected]
     checkpoints: int
@@ -151,7 +151,7 @@ class Trained(TypedDict):
 
 
 class Result(NamedTuple):
-    """What came of a trial: what was trained, or the error that it ended in."""
+    """The result of a trial: what was trained, or the error that it ended in."""
 
     trained: Trained | None
     error: str | None
@@ -165,11 +165,11 @@ class Trial:
     key: str  # the hash of everything that determines its result
     data: str  # the key of its prepared data
     dataset: str
-    seed: int  # of the split; the training's own comes from it, see `seed_of`
+    seed: int  # of the split; the seed of the training comes from it, see `seed_of`
     method: Method
     point: Point
     criteria: tuple[Criterion, ...]  # what selects checkpoints
-    work: float = 1.0  # how long it takes, roughly, in some unit
+    work: float = 1.0  # roughly how long it takes, in some unit
 
     @property
     def label(self) -> str:
@@ -178,7 +178,7 @@ class Trial:
 
     @property
     def names(self) -> dict[str, Any]:
-        """The columns that name it in tables and in the store."""
+        """The columns that name the trial in tables and in the store."""
         return {"dataset": self.dataset, "seed": self.seed, "method": self.method.name}
 
     def run(self, prepared: Prepared) -> Result:
@@ -191,12 +191,12 @@ class Trial:
             seed = seed_of(self.seed, self.method.name, self.point)
             trained = train_and_select(prepared, self.method, self.point, seed, self.criteria)
             return Result(trained, None, time.perf_counter() - start)
-        except Exception:  # a method of somebody else's may raise anything
+        except Exception:  # somebody else's method may raise anything
             return Result(None, traceback.format_exc(), time.perf_counter() - start)
 
 
 def seed_of(seed: int, method: str, point: Point) -> int:
-    """Return the seed of one point's training: with the same seed for all, one lucky start serves a grid.
+    """Return the training seed of one point. With one seed for all, one lucky start would help a whole grid.
 
     >>> seed_of(0, "CCB", {"hidden": 10}), seed_of(0, "CCB", {"hidden": 20})
     (137821555, 1519339426)
@@ -232,7 +232,7 @@ def tested(best_by: Mapping[str, Best[Any]], test: Judged, neighbours: Codes) ->
         name: {
             "step": best.step,
             "rank": list(best.rank),
-            "validation": {**best.scores._asdict(), "delta": best.scores.delta},
+            "validation": best.scores.with_delta(),
             "test": found[id(best.kept)].metrics,
             "submodels": found[id(best.kept)].submodels,
         }
@@ -252,7 +252,7 @@ def told(chosen: dict[str, Selected], checkpoints: int, model: Any) -> Trained:
 
 
 def _fit(model: Any, prepared: Prepared, most_people: int | None, selector: Selector[Any]) -> None:
-    """Fit a model, with the groups and with the selector as its callback if it takes them."""
+    """Fit a model; pass it the groups, and the selector as its callback, if it takes them."""
     accepted = inspect.signature(model.fit).parameters
     people = slice(most_people)
     extra: dict[str, Any] = {}
@@ -267,7 +267,7 @@ def _fit(model: Any, prepared: Prepared, most_people: int | None, selector: Sele
 
 @contextmanager
 def quietly() -> Iterator[None]:
-    """One BLAS thread per worker; no warnings of collapse or missing convergence, which the results show."""
+    """Use one BLAS thread per worker, and hide warnings of collapse or missing convergence."""
     with threadpool_limits(1), warnings.catch_warnings():
         warnings.simplefilter("ignore", CollapseWarning)
         warnings.simplefilter("ignore", ConvergenceWarning)

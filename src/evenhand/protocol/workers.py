@@ -1,4 +1,4 @@
-"""Work on data sets by many workers, beside the process that trains."""
+"""Workers that work on data sets beside the process that trains."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from joblib.externals.loky import ProcessPoolExecutor
 from evenhand.protocol.readying import ONE_THREAD, from_file, in_file
 from evenhand.protocol.trial import Prepared
 
-Submit = Callable[..., Future[Any]]  # of a function of a data set, the data set's key, and what else it takes
+Submit = Callable[..., Future[Any]]  # takes a function of a data set, the key, and further arguments
 
 
 @contextmanager
 def pool_of_workers(data: Mapping[str, Prepared], workers: int, *, processes: bool) -> Iterator[Submit]:
-    """Give a function that has another one called, by some worker, with one of the data sets.
+    """Give a function that submits work on one of the data sets to a pool of workers.
 
-    Threads wait for one another to hold Python's lock, however little they hold it: thousands of models take
-    a tenth of the time in processes.
+    Threads wait for each other because of Python's lock, however briefly they hold it. Thousands of models
+    take a tenth of the time in processes.
     """
     if not processes:
         with ThreadPoolExecutor(workers) as threads:
@@ -33,7 +33,7 @@ def pool_of_workers(data: Mapping[str, Prepared], workers: int, *, processes: bo
         try:
             yield lambda work, key, *given: pool.submit(_done, work, in_file(data, key, folder), *given)
         finally:
-            pool.shutdown(kill_workers=True)  # what still runs, nobody waits for any more
+            pool.shutdown(kill_workers=True)  # nobody waits for what still runs
 
 
 def _done(work: Callable[..., Any], path: Path, *given: Any) -> Any:

@@ -1,4 +1,4 @@
-"""The report: `summarise` makes one dict of results, `render` makes a page of it."""
+"""The report: `summarise` collects results in one dict, and `render` turns it into a page."""
 
 from __future__ import annotations
 

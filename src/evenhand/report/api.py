@@ -1,4 +1,4 @@
-"""The page of a service's addresses, made of its OpenAPI document; it loads nothing from elsewhere."""
+"""The page of a service's endpoints, made from its OpenAPI document; it loads nothing from elsewhere."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def _body(told: Any) -> str:
 
 
 def kind_of(schema: dict[str, Any]) -> str:
-    """Return what a value may be, in words.
+    """Return the type of a value in words.
 
     >>> kind_of({"anyOf": [{"type": "array", "items": {"$ref": "#/…/Person"}}, {"type": "null"}]})
     'list of Person or null'

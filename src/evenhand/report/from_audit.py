@@ -16,6 +16,10 @@ from evenhand.report.summary import Metrics, Persons, Sheet, Study, Summary, Tab
 from evenhand.report.twins import twins_shown
 
 _BY_GROUP = ("positive_rate", "true_positive_rate", "false_positive_rate", "accuracy", "flip_rate")
+_TITLES = {
+    "group_least": "lowest group", "people_least": "its people", "rate_least": "its rate",
+    "group_most": "highest group", "people_most": "its people", "rate_most": "its rate",
+}  # fmt: skip
 _MOST_ROWS = 20  # of a table; people have a longer one of their own
 _NOT_FEATURES = ("person", "group", "label", "decision", "flips", "gap")
 
@@ -24,7 +28,7 @@ def summary_of_audit(
     found: Audit, *, name: str, label: str, sensitive: str, how: Made, model: str = "This model",
     filled: Statutory | None = None,
 ) -> Summary:  # fmt: skip
-    """Return the summary of an audit; the page calls the data, its columns and the model by these names.
+    """Return the summary of an audit; the page shows these names for the data, its columns and the model.
 
     >>> from evenhand.auditing import audit
     >>> from evenhand.code_version import made
@@ -116,7 +120,7 @@ def _persons(found: Audit, findings: dict[str, Any]) -> Persons | None:
                 "label": "" if person["label"] is None else str(person["label"]),
                 "decisions": [str(person[f"decided as {group}"]) for group in groups],
                 "probabilities": [_probability(person, group, about["positive"]) for group in groups],
-                "gap": person.get("gap"),
+                "gap": None if person.get("gap") is None else round(person["gap"], 9),
                 "flips": person["flips"],
                 "features": values,
             }
@@ -131,7 +135,7 @@ def _probability(person: dict[str, Any], group: str, positive: Any) -> float | N
     told = [name for name in person if name.startswith("P(") and name.endswith(f") as {group}")]
     if f"P({positive}) as {group}" in told:
         return float(person[f"P({positive}) as {group}"])
-    # Of two labels the audit lists the second; the first has the rest.
+    # With two labels, the audit lists the probability of the second; that of the first is the rest.
     return 1 - float(person[told[0]]) if len(told) == 1 else None
 
 
@@ -154,7 +158,7 @@ def _tables(findings: dict[str, Any]) -> list[Table]:
         {
             "title": title,
             "caption": caption,
-            "columns": [name.replace("_", " ") for name in findings[part][0]],
+            "columns": [_TITLES.get(name, name.replace("_", " ")) for name in findings[part][0]],
             "rows": [[cell(value, 3) for value in row.values()] for row in findings[part][:_MOST_ROWS]],
         }
         for part, (title, caption) in titles.items()
@@ -166,7 +170,7 @@ def _worst(found: Audit) -> list[Table]:
     if found.worst is None:
         return []
     told = found.worst.to_frame()
-    title = "The worst possible person"
+    title = "The largest possible gap"
     words = "Of all people possible within the columns' ranges and categories, whether or not there is one."
     if found.worst.radius is not None:
         words += f" Only people within {found.worst.radius:g} (Gower distance) of a real person are counted."
@@ -175,7 +179,7 @@ def _worst(found: Audit) -> list[Table]:
 
 
 def _searched(found: Audit) -> list[Table]:
-    """Return whom a search found; the features that did not change are left to the JSON."""
+    """Return the people that a search found; features that did not change are only in the JSON."""
     if found.search is None or found.search.people.empty:
         return []
     rows = found.search.shown()
@@ -184,7 +188,9 @@ def _searched(found: Audit) -> list[Table]:
         "caption": "Made from people of the table by changing values within the columns' ranges. Found by a "
         "search: nothing is proven of others.",
         "columns": [str(name) for name in rows.columns],
-        "rows": [[cell(value, 3) for value in row] for row in rows.itertuples(index=False, name=None)],
+        "rows": [
+            [cell(value, 3) for value in row] for row in rows.itertuples(index=False, name=None)
+        ],
     }]  # fmt: skip
 
 

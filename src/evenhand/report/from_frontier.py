@@ -18,6 +18,8 @@ from evenhand.workflow.frontier import Frontier
 from evenhand.workflow.table import PERSON_NUMBER, with_dates
 
 Measured = Callable[[Floats], dict[str, Measure]]
+# Networks learn person by person; where there are trees, they are watched, with the finished networks.
+_COUNTED = {"networks": "people seen in training", "trees": "rounds of trees", "both": "rounds of trees"}
 
 
 def summary_of_frontier(frontier: Frontier, choice: Choice) -> Summary:
@@ -60,7 +62,12 @@ def study_of(frontier: Frontier, choice: Choice) -> Study:
         "widest": None if apart is None else {key: str(value) for key, value in apart._asdict().items()},
         "groups": choice.groups,
         "convergence": [
-            {"name": chosen.name, "steps": chosen.curve["steps"], "series": chosen.curve["series"]}
+            {
+                "name": chosen.name,
+                "steps": chosen.curve["steps"],
+                "series": chosen.curve["series"],
+                "counted": _COUNTED[chosen.policies],
+            }
         ],
         "submodels": _submodels(frontier, choice, said, measured),
         "persons": persons(with_dates(test.contexts, dataset.dates), answers, numbers=frontier.test_rows),
@@ -69,7 +76,7 @@ def study_of(frontier: Frontier, choice: Choice) -> Study:
 
 
 def _name(candidate: Candidate, chosen: Candidate) -> str:
-    """Return the name in the report, where models of several kinds stand side by side."""
+    """Return the name in the report, which shows models of several kinds side by side."""
     alone = candidate.policies != chosen.policies
     return f"{candidate.policies}, {candidate.name}" if alone else candidate.name
 

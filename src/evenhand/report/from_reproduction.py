@@ -1,4 +1,4 @@
-"""The summary of a reproduction: what came out of `evenhand.protocol.reproduce`, as every report shows it."""
+"""The summary of a reproduction: results of `evenhand.protocol.reproduce` in the form of every report."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _COLUMNS = ("dataset", "method", "metric", "ours", "low", "high", "published", "
 def summary_of_reproduction(results: Results, details: Mapping[str, Study] | None = None) -> Summary:
     """Return the report's summary of a reproduction.
 
-    `details` has, by data set, a study of models trained along λ: the slider, the groups and the people.
+    `details` has, per data set, a study of models for all λ: for the slider, the groups and the people.
     """
     studies = [
         _with_detail(_study(results, dataset), (details or {}).get(dataset.name))
@@ -104,13 +104,16 @@ def _study(results: Results, dataset: Dataset) -> Study:
 
 
 def _with_detail(study: Study, detail: Study | None) -> Study:
-    """Add the models along λ, and what is known of groups and people from the one chosen of them."""
+    """Add the models for all λ, and the groups and people of the one that was chosen on the validation part.
+
+    That one is then the page's chosen model: groups and people of another one would stand beside its numbers.
+    """
     if detail is None:
         return study
+    compared: list[ModelEntry] = [{**model, "chosen": False} for model in study["models"]]
     path: list[ModelEntry] = [
         {
             **model,
-            "chosen": False,
             "family": f"{model['family']}, along λ",
             "name": f"{model['name']} (seed 0)",
         }
@@ -119,7 +122,8 @@ def _with_detail(study: Study, detail: Study | None) -> Study:
     ]
     return {
         **study,
-        "models": [*study["models"], *path],
+        "models": [*compared, *path],
+        "widest": detail.get("widest"),
         "groups": detail["groups"],
         "persons": detail["persons"],
         "published_reward": detail["published_reward"],
@@ -159,7 +163,7 @@ def _of(table: pd.DataFrame, dataset: Dataset) -> list[tuple[str, pd.DataFrame]]
 
 
 def _metrics(rows: pd.DataFrame) -> Metrics:
-    """Return measures with intervals cut to what is possible, which those of few seeds exceed; add delta."""
+    """Return measures, including delta; intervals are cut to possible values, which few seeds can exceed."""
     found: Metrics = {
         row["metric"]: {
             "value": row["ours"],

@@ -12,13 +12,17 @@ from evenhand.report.render import fill, hash_of, source, visible
 _SUMMED = ("decisions", "explored", "floors")
 
 
-def live_page(status: dict[str, Any]) -> str:
-    """Return the page of a service's status; it brings itself up to date every few seconds."""
-    script = source("live.js")
+def live_page(status: dict[str, Any], simulated: str = "") -> str:
+    """Return the page of a service's status; it updates itself every few seconds.
+
+    `simulated` says of a demonstration what is simulated, such as 'loans, with German credit'.
+    """
+    script = source("scroll.js") + source("live.js")
     return fill(
         "live.html.j2",
         status=visible(status),
         groups=visible(_by_group(status)),
+        simulated=visible(simulated),
         when=_when,
         script=Markup(script),
         policy="default-src 'none'; style-src 'unsafe-inline'; connect-src 'self'; base-uri 'none'; "
@@ -43,7 +47,7 @@ def _by_group(status: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def _when(at: float) -> str:
-    """Return a time as people write it; a clock may have said anything.
+    """Return a time as people write it; an impossible time is returned as a number.
 
     >>> _when(0.0), _when(1e300)
     ('1970-01-01 00:00:00 UTC', '1e+300')

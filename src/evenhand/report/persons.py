@@ -11,6 +11,7 @@ import pandas as pd
 
 from evenhand.metrics import Answers
 from evenhand.report.summary import Person, Persons, Value
+from evenhand.wording import brief
 
 MOST_PERSONS = 500
 
@@ -22,9 +23,9 @@ def persons(
     limit: int = MOST_PERSONS,
     numbers: Sequence[int] | None = None,
 ) -> Persons:
-    """Return people, those whose decision flips first, then by gap: what each group decides, and features.
+    """Return people's features and every group's decision: people who flip first, then by gap.
 
-    `numbers` are their rows in the data set or its file, from 0, where these are not all of it.
+    `numbers` are their rows in the data set or its file, counted from 0; by default their order here.
     """
     said, decisions = np.asarray(answers.probabilities_by_group), np.asarray(answers.decisions_by_group)
     gaps, flips = np.asarray(answers.gaps()), np.asarray(answers.flips)
@@ -36,7 +37,7 @@ def persons(
             "label": None if answers.y is None else str(answers.y[at]),
             "decisions": [str(label) for label in decisions[at]],
             "probabilities": [None] * len(answers.groups) if shares is None else shares[at].tolist(),
-            "gap": round(float(gaps[at]), 6),
+            "gap": round(float(gaps[at]), 9),
             "flips": bool(flips[at]),
             "features": [shown(value) for value in contexts.iloc[at]],
         }
@@ -55,15 +56,15 @@ def shown(value: Any) -> Value:
     """Return a value of a table as the page and its JSON hold it; a missing one is None.
 
     >>> [shown(value) for value in (11.0, 0.123456, pd.Timestamp("2024-03-02"), "cook", float("nan"))]
-    [11, 0.1235, '2024-03-02', 'cook', None]
+    [11, 0.12346, '2024-03-02', 'cook', None]
     """
     if pd.api.types.is_scalar(value) and pd.isna(value):
         return None
     if isinstance(value, (bool, np.bool_)):
         return str(value)
     if isinstance(value, (int, float, np.integer, np.floating)):
-        number = float(value)
-        return int(number) if number.is_integer() else round(number, 4)
+        number = float(brief(float(value)))
+        return int(number) if number.is_integer() else number
     if isinstance(value, (date, np.datetime64)):
         when = pd.Timestamp(value)
         return f"{when:%Y-%m-%d}" if when == when.normalize() else f"{when:%Y-%m-%d %H:%M}"

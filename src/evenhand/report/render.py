@@ -1,4 +1,4 @@
-"""The page: one self-contained HTML file made of a summary. It opens offline and lets in nothing hostile."""
+"""The page: one self-contained HTML file made from a summary. It opens offline, and runs no foreign code."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from evenhand.metrics.measures import SHARES, SHOWN, Measure
 from evenhand.report.summary import Metrics, Persons, PublishedEntry, Study, Summary, check_summary
 
 MOST_DATA = 900_000  # bytes of data in a page; Plotly takes five times as many
-# Marks that turn the direction of writing, or hide: shown by their number, since they can disguise a text.
+# Characters that are invisible or change the writing direction can disguise a text: show their numbers.
 _INVISIBLE = re.compile("[\u061c\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
 
 def render(summary: Summary) -> str:
-    """Return the page of a summary, all of it in one string."""
+    """Return the page of a summary as one string."""
     safe = small_enough(visible(check_summary(summary)))
-    scripts = [_plotly_js(), source("twins.js") + source("app.js")]
+    scripts = [_plotly_js(), "".join(map(source, ("scroll.js", "twins.js", "app.js")))]
     return fill(
         "page.html.j2",
         summary=safe,
@@ -43,7 +43,7 @@ def write_html(summary: Summary, path: str | Path) -> Path:
 
 
 def visible(value: Any) -> Any:
-    """Return the same data with invisible and direction-turning characters written out.
+    """Return the data with characters that are invisible or change the writing direction written out.
 
     >>> visible({"name": "abc\u202edef"})
     {'name': 'abc⟨U+202E⟩def'}
@@ -58,7 +58,7 @@ def visible(value: Any) -> Any:
 
 
 def small_enough(summary: Summary, most: int = MOST_DATA) -> Summary:
-    """Return the summary with fewer people listed, if all of them would make the page too large to send."""
+    """Return the summary, with fewer people listed if the page would be too large to send."""
     while len(embedded(_for_script(summary))) > most:
         studies = list(summary["studies"])
         listed = [len(study["persons"]["rows"]) if study["persons"] else 0 for study in studies]
@@ -73,7 +73,7 @@ def small_enough(summary: Summary, most: int = MOST_DATA) -> Summary:
 
 
 def embedded(value: Any) -> str:
-    r"""Return JSON that can stand inside a script element: nothing in it can close the element.
+    r"""Return JSON that is safe inside a script element: nothing in it can close the element.
 
     >>> embedded({"a": "</script>"})
     '{"a":"\\u003c/script\\u003e"}'
@@ -85,7 +85,7 @@ def embedded(value: Any) -> str:
 
 
 def in_numbers(measure: Measure | None, name: str = "", digits: int = 3) -> str:
-    """Return a measure as the page shows it: shares in percent, the rest with three digits.
+    """Return a measure as the page shows it: shares in percent, others with `digits` decimals.
 
     >>> in_numbers({"value": 0.0123, "low": 0.01, "high": 0.02}, "flip_rate")
     '1.2 %'
@@ -93,11 +93,11 @@ def in_numbers(measure: Measure | None, name: str = "", digits: int = 3) -> str:
     value = measure["value"] if measure else None
     if value is None:
         return "–"
-    return f"{100 * value:.1f} %" if name in SHARES else f"{value:.{digits}f}"
+    return f"{100 * value:.1f} %" if name in SHARES else _written(value, name, digits)
 
 
 def interval(measure: Measure | None, name: str = "", digits: int = 3) -> str:
-    """Return a measure's interval, or nothing where there is none.
+    """Return a measure's interval; '' if there is none.
 
     >>> interval({"value": -0.42, "low": -0.455, "high": -0.384})
     '-0.455 to -0.384'
@@ -107,11 +107,25 @@ def interval(measure: Measure | None, name: str = "", digits: int = 3) -> str:
         return ""
     if name in SHARES:
         return f"{100 * low:.1f} to {100 * high:.1f}"
-    return f"{low:.{digits}f} to {high:.{digits}f}"
+    return f"{_written(low, name, digits)} to {_written(high, name, digits)}"
+
+
+def _written(value: float, name: str, digits: int) -> str:
+    # Gaps are small: a fixed number of decimals would show most of them as nothing.
+    return few_digits(value) if name == "gap" and value < 0.1 else f"{value:.{digits}f}"
+
+
+def few_digits(value: float) -> str:
+    """Return a number with three digits, however small it is.
+
+    >>> few_digits(0.000213), few_digits(0.0000213), few_digits(0.0)
+    ('0.000213', '2.1e-05', '0')
+    """
+    return f"{value:.1e}" if 0 < abs(value) < 1e-4 else f"{value:.3g}"
 
 
 def breakable(name: str) -> Markup:
-    """Return a name that is broken between its words, where it must be: after a sign, or before a capital.
+    """Return a name that may break between its words: after a sign such as '-', or before a capital.
 
     >>> breakable("AfricanAmerican")
     Markup('African<wbr>American')
@@ -120,7 +134,7 @@ def breakable(name: str) -> Markup:
 
 
 def published_names(study: Study) -> list[str]:
-    """Return the measures that a paper tells of any of its methods, in their order on the page."""
+    """Return the measures that a paper reports for any of its methods, in their order on the page."""
     return [name for name in SHOWN if any(name in entry["metrics"] for entry in study["published"])]
 
 
@@ -131,7 +145,7 @@ class PublishedRow(PublishedEntry):
 
 
 def published_table(study: Study) -> list[PublishedRow]:
-    """Return the rows 'this run beside the published one': every method under every criterion."""
+    """Return the rows that compare this run with a paper: every published method under every criterion."""
     ours = {(model["method"], model["criterion"]): model["metrics"] for model in reversed(study["models"])}
     return [
         {**entry, "method": name, "ours": ours.get((name, entry["criterion"]), {})}
@@ -172,7 +186,7 @@ def _for_script(summary: Summary) -> dict[str, Any]:
 
 
 def _digits(summary: Summary) -> int:
-    # Methods that are compared over many splits lie closer together than one split can tell.
+    # A comparison over many splits can show smaller differences than one split.
     return 4 if summary["kind"] == "compare" else 3
 
 
@@ -182,9 +196,9 @@ def hash_of(script: str) -> str:
 
 
 def _policy(scripts: list[str]) -> str:
-    """Return a Content-Security-Policy: these very scripts, no other, and nothing from any network."""
+    """Return a Content-Security-Policy that allows only these scripts, and nothing from any network."""
     hashes = " ".join(map(hash_of, scripts))
-    # Plotly writes its own style element, so that styles can't be pinned by hash.
+    # Plotly writes its own style element, so styles can't be pinned by hash.
     return (
         f"default-src 'none'; script-src {hashes}; style-src 'unsafe-inline'; img-src data: blob:; "
         "base-uri 'none'; form-action 'none'"
@@ -192,7 +206,7 @@ def _policy(scripts: list[str]) -> str:
 
 
 def fill(template: str, **values: Any) -> str:
-    """Return a page made of a template, in the style of all pages."""
+    """Return a page made from a template, with the style of all pages."""
     return _environment().get_template(template).render(style=Markup(source("style.css")), **values)
 
 

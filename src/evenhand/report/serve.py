@@ -1,4 +1,4 @@
-"""Show a page on this machine, and on no other."""
+"""Serve a page on this machine, and on no other."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def server_of(page: str, port: int = 0) -> ThreadingHTTPServer:
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
-            # A stranger's page can point a name of its own at this machine; only ours are answered.
+            # Another site can point its own host name at this machine; only these names are answered.
             host = (self.headers.get("Host") or "").rpartition(":")[0]
             if host not in (LOOPBACK, "localhost"):
                 self.send_error(403)
@@ -36,7 +36,7 @@ def server_of(page: str, port: int = 0) -> ThreadingHTTPServer:
 
 
 def serve(page: str, *, port: int = 0, tell: Callable[[str], None]) -> None:
-    """Serve a page until interrupted; `tell` gets its address."""
+    """Serve a page until interrupted; `tell` is called with its address."""
     with server_of(page, port) as server:
         tell(f"http://{LOOPBACK}:{server.server_address[1]}/")
         try:

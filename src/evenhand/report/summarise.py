@@ -1,4 +1,4 @@
-"""Make a summary out of its parts; see `evenhand.report.summary` for their types."""
+"""Make a summary from its parts; see `evenhand.report.summary` for their types."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from evenhand.report.summary import KINDS, SCHEMA, Metrics, ModelEntry, Overview
 def summary_of(
     kind: str, title: str, studies: Sequence[Study], made: Made, overview: Overview | None = None
 ) -> Summary:
-    """Return a whole summary; studies get the parts that they leave out, and a sentence."""
+    """Return a complete summary; studies get defaults for parts that they leave out, and a sentence."""
     one_of("kind", kind, KINDS)
     return {
         "schema": SCHEMA,
@@ -50,7 +50,7 @@ def model_of(
 
 
 def mark_front(models: Sequence[ModelEntry]) -> list[ModelEntry]:
-    """Mark the models that no other beats in both accuracy and discrimination.
+    """Mark the models on the Pareto front of accuracy and discrimination: those that no other dominates.
 
     >>> def point(accuracy, discrimination):
     ...     both = {"accuracy": {"value": accuracy}, "discrimination": {"value": discrimination}}
@@ -70,9 +70,9 @@ def mark_front(models: Sequence[ModelEntry]) -> list[ModelEntry]:
 
 
 def sentence(study: Study, *, audited: bool = False) -> str:
-    """Return the one sentence that stands above everything else; empty where no model is chosen.
+    """Return the one sentence above everything else; '' if no model is chosen.
 
-    A model that is `audited` may have been trained on these people: they are no test set.
+    If `audited`, the model may have been trained on these people, so they are not called a test set.
     """
     chosen = next((model for model in study["models"] if model["chosen"]), None)
     if chosen is None:

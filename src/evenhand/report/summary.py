@@ -13,7 +13,7 @@ from evenhand.metrics.measures import GroupRow, Measure
 from evenhand.report.typed import check_typed
 
 SCHEMA = "evenhand-summary-1"
-# What `summarise.summary_of` always writes, and the page reads without asking.
+# What `summarise.summary_of` always writes, and the page reads without checking.
 _WHOLE = (
     "sentence", "models", "published", "groups", "convergence", "submodels", "persons",
     "published_reward", "decided_by", "tables", "notes",
@@ -25,7 +25,7 @@ Value = str | float | int | None  # a cell of somebody's row
 
 
 class ModelEntry(TypedDict):
-    """A model and its measures; models of one family that have a λ are what the slider moves along."""
+    """A model and its measures; the slider moves along the models of one family that have a λ."""
 
     name: str
     method: str
@@ -43,7 +43,7 @@ class PublishedEntry(TypedDict):
     method: str
     criterion: str
     metrics: Metrics
-    beside: NotRequired[list[str]]  # methods of other names that are compared with it as well
+    beside: NotRequired[list[str]]  # methods with other names that are also compared with it
 
 
 class Curve(TypedDict):
@@ -52,6 +52,7 @@ class Curve(TypedDict):
     name: str
     steps: list[float]
     series: dict[str, list[float]]
+    counted: NotRequired[str]  # what the steps are; by default, people seen in training
 
 
 class Person(TypedDict):
@@ -68,7 +69,7 @@ class Person(TypedDict):
 
 
 class Persons(TypedDict):
-    """The people that a page lists, out of all `people`, of whom `flips` have a decision that flips."""
+    """The people that a page lists; of all `people`, `flips` have a decision that flips."""
 
     groups: list[str]
     columns: list[str]
@@ -89,7 +90,7 @@ class RewardStudy(TypedDict):
 
 
 class Table(TypedDict):
-    """A table of texts. `words` stand before it; in a `numeric` one the first column names the row."""
+    """A table of text. `words` come before it; in a `numeric` table, the first column names the row."""
 
     title: str
     caption: str
@@ -108,7 +109,7 @@ class Sheet(TypedDict):
 
 
 class TwinStep(TypedDict):
-    """A column of a person and of their counterpart, and what is decided once it is the counterpart's."""
+    """A column of a person and their counterpart, and the decision once it has the counterpart's value."""
 
     column: str
     values: list[Value]
@@ -118,7 +119,7 @@ class TwinStep(TypedDict):
 
 
 class TwinPair(TypedDict):
-    """A person and their counterpart; the lists hold first the one's, then the other's."""
+    """A person and their counterpart; lists hold the person's value first, then the counterpart's."""
 
     person: int
     counterpart: int | None
@@ -139,7 +140,7 @@ class TwinDirection(TypedDict):
 
 
 class TwinsShown(TypedDict):
-    """Counterparts in other groups: the table of all directions, and those that stand clear of chance."""
+    """Counterparts in other groups: a table of all directions, and those clearly above chance."""
 
     how: str
     flips: Table
@@ -150,8 +151,8 @@ class TwinsShown(TypedDict):
 class Study(TypedDict):
     """One data set; `summarise.summary_of` fills in what is left out.
 
-    `points` are models that a family's chosen one was chosen from: faint in the figure, with a front for each
-    family.
+    `points` are the models from which a family's model was chosen; they are faint in the figure, with one
+    front per family.
     """
 
     name: str
@@ -169,7 +170,7 @@ class Study(TypedDict):
     persons: NotRequired[Persons | None]
     published_reward: NotRequired[RewardStudy | None]
     decided_by: NotRequired[str]
-    widest: NotRequired[dict[str, str] | None]  # whose share differs most: the label, least and most in
+    widest: NotRequired[dict[str, str] | None]  # the label whose share differs most, and the groups
     trained_on: NotRequired[int | None]  # how many of these people an audited model was trained on
     sheet: NotRequired[Sheet | None]  # a rule's tables, filled with what was audited
     twins: NotRequired[TwinsShown | None]

@@ -1,4 +1,4 @@
-"""Counterparts as the page shows them: who is decided differently, through which columns, and some pairs."""
+"""Counterparts as the page shows them: decisions that differ, the columns responsible, and some pairs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _COLUMNS = 40  # of a pair, and of a figure
 
 
 def twins_shown(found: Twins) -> TwinsShown:
-    """Return the findings about counterparts in the shape that the page has."""
+    """Return the findings about counterparts in the form that the page shows."""
     clear = found.flips[found.flips["clear"]]
     each = max(1, _PAIRS // max(1, len(clear)))
     ends = zip(clear["group"], clear["counterpart_group"], strict=True)
@@ -32,7 +32,7 @@ def _flips(found: Twins) -> Table:
         return f"{100 * value:.1f} %"
 
     level = f"{100 * found.about['confidence']:g} % interval"
-    columns = ["group", "counterparts in", "people", "share", level, "by chance", "stands clear"]
+    columns = ["group", "counterparts in", "people", "share", level, "by chance", "above chance"]
     rows = [
         [
             str(row["group"]), str(row["counterpart_group"]), f"{row['people']:,} of {row['of']:,}",

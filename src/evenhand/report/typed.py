@@ -1,4 +1,4 @@
-"""Plain data out of a file against the types that say what it should hold, all the way down."""
+"""Check plain data from a file against the types that it should have, at every level."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def _check_keys(value: Any, kind: Any, where: str) -> None:
 
 
 def _is_plain(value: Any, kind: type) -> bool:
-    """Return whether a value is of a plain type; a whole number will do for a float, True for neither."""
+    """Return whether a value is of a plain type; an int is valid for a float, but True for neither."""
     if isinstance(value, bool):
         return kind is bool
     return isinstance(value, (int, float) if kind is float else kind)

@@ -1,6 +1,6 @@
-"""What an action earns: terms that add up to a reward, as in `Correctness() + LogRatio() + Parity(0.01)`.
+"""Reward terms, which add up to a reward: `Correctness() + LogRatio() + Parity(0.01)`.
 
-Terms whose `weight` is None take the estimator's `divergence_weight`, the paper's λ.
+A term whose `weight` is None uses the estimator's `divergence_weight`, the paper's λ.
 
 To add a term:
 
@@ -8,15 +8,17 @@ To add a term:
    example of a plain `Term`, `log_ratio.py` of a `Pull`, which compares policies.
 2. Give it a `name`, and a `check` that raises 'Got …, but expected …'.
 3. Write its definition in NumPy, for all people at once. A plain term has `pack` (its parameters as a
-   NamedTuple, neutral where it is left out) and `rewards` (what it adds to r(a)). A pull, whose weight is
-   packed for it, has `apart` (what an action costs) and `heard` (the other policy's logit gradient).
+   NamedTuple, with neutral values if the term is left out) and `rewards` (what it adds to r(a)). A `Pull`
+   already packs its weight; it has `apart` (the cost of an action) and `heard` (the other policy's logit
+   gradient).
 4. Write the same for Numba, for one person, with `@jit(inline="always")`: `Lines(earn)`, or for a pull
-   `PullLines(apart, total, heard)`. Their docstrings say what each function gets.
+   `PullLines(apart, total, heard)`. Their docstrings list the arguments of each function.
 5. Set the flags that differ from their defaults in `Term` and `Pull`.
-6. Add the class to `TERMS` in `registry.py`. That is all that `as_reward`, the estimators, the NumPy oracle,
+6. Add the class to `TERMS` in `registry.py`. This is all that `as_reward`, the estimators, the NumPy oracle,
    the compiled loop and saved models need. Export it below and in `evenhand/__init__.py`.
-7. Add its name to `TERMS` in `tests/bandits/kernels/test_loop.py`, where 4 is compared with 3 in every
-   setting. If it ascends an objective, compare its gradient with autograd's in `test_reward.py` beside it.
+7. Add its name to `TERMS` in `tests/bandits/kernels/test_loop.py`, which compares step 4 with step 3 in every
+   setting. If it ascends an objective, compare its gradient with that of autograd in `test_reward.py`, in the
+   same folder.
 8. Add a row to the table in `docs/rewards.md`, and a line to CHANGELOG.md.
 """
 

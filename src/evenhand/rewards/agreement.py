@@ -1,4 +1,4 @@
-"""Agreement: an action that the other group's policy did not draw for the same person costs λ."""
+"""Agreement: an action costs λ if another group's policy draws a different one for the same person."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from evenhand.jit import jit
 from evenhand.rewards.pull import Pair, Pull, PullLines
 from evenhand.rewards.term import Setting
 
-SHARPENS_FROM = 5.0  # the weight from which Agreement gave everybody one decision, on three tables
+SHARPENS_FROM = 5.0  # with at least this weight, everybody got the same decision, on three tables
 
 
 @jit(inline="always")
@@ -37,15 +37,16 @@ def _heard(
 
 @dataclass(frozen=True)
 class Agreement(Pull):
-    """r(a) = −λ·1[a ≠ a'], where a' is the other group's own sampled decision: no divergence at all.
+    """r(a) = −λ·1[a ≠ a'], where a' is the action that the other group's policy draws.
 
-    It ascends −λ(1 − Σ_a π_s(a)π_o(a)), which grows with how sure policies are, also where they are equal.
-    Give it a small weight of its own, at most 1: with 5 or more everybody gets one decision.
+    With several other groups, r is the mean over them. The expected reward is −λ(1 − Σ_a π_s(a)π_o(a)). This
+    is not a divergence: even for equal policies, it is larger if they are sure. Therefore use a weight of at
+    most 1; with 5 or more, everybody gets the same decision.
 
     Parameters
     ----------
     weight : float, optional
-        λ; by default the estimator's `divergence_weight`, which is usually too large here.
+        λ; by default the estimator's `divergence_weight`, which is usually too large for this term.
     """
 
     name: ClassVar[str] = "agreement"
@@ -53,7 +54,7 @@ class Agreement(Pull):
     draws: ClassVar[bool] = True
 
     def caution(self, setting: Setting) -> str | None:
-        """Warn of a weight that is too large."""
+        """Return a warning if the weight is too large."""
         weight = setting.divergence_weight if self.weight is None else self.weight
         if np.size(setting.group_sizes) < 2 or weight < SHARPENS_FROM:
             return None
@@ -64,12 +65,12 @@ class Agreement(Pull):
 
     @staticmethod
     def apart(pair: Pair) -> Floats:
-        """Return the chance that the other policy decides otherwise, or whether its draw did."""
+        """Return the probability that the other policy draws a different action, or whether it did."""
         return 1 - (pair.q if pair.expected else pair.heard.astype(np.float64))
 
     @staticmethod
     def heard(pair: Pair) -> Floats:
-        """Return the gradient of Σ p·q, or lose 1 for a draw that is not the action taken."""
+        """Return the gradient of Σ p·q; with sampled actions, a draw other than the action taken costs 1."""
         if pair.expected:
             gradient: Floats = pair.q * (pair.p - (pair.p * pair.q).sum(1, keepdims=True))
         else:

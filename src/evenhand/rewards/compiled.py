@@ -1,7 +1,7 @@
-"""The registered terms' compiled lines, put together for the training loop, in the registry's order.
+"""Combines the compiled lines of all registered terms into two functions for the training loop.
 
-The two functions are written out line by line, as a person would. In a chain of small functions, Numba would
-count arrays in and out at every link, which costs more than the arithmetic.
+The source of both functions is generated line by line, in the order of the registry. In a chain of small
+functions, Numba would count array references at every call, which takes longer than the arithmetic.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ PAIR = "policies[{0}, k], policies[{1}, k], logs[{0}, k], logs[{1}, k]"
 
 
 def _fill_rewards() -> Iterator[str]:
-    """Write the function that fills in what the actions from `first` to before `last` earn."""
+    """Generate the function that fills the rewards of the actions `first` to `last` − 1."""
     yield "def made(terms, kl, first, last, label, group, policies, logs, draws, expected, state, rewards):"
     noted = [at for at, term in enumerate(TERMS) if getattr(term.lines, "note", None)]
     for at in noted:
@@ -45,7 +45,7 @@ def _fill_rewards() -> Iterator[str]:
 
 
 def _listen() -> Iterator[str]:
-    """Write the function that fills in listener g's logit gradient; `weight` is that of a sampled action."""
+    """Generate the function that fills listener g's logit gradient; `weight` is that of a sampled action."""
     yield "def made(weights, expected, action, heard, weight, acting, g, policies, logs, out):"
     yield "    n_groups, n_actions = policies.shape"
     yield "    for k in range(n_actions):"
@@ -71,7 +71,7 @@ def _compiled(lines: Iterator[str]) -> Any:
     }
     parts["other_at"] = other_at
     exec("\n".join(lines), parts)
-    return jit(inline="always", cache=False)(parts["made"])  # kept on disk as a part of the loop
+    return jit(inline="always", cache=False)(parts["made"])  # the loop that includes it is cached
 
 
 fill_rewards, listen = _compiled(_fill_rewards()), _compiled(_listen())

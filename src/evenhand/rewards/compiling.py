@@ -1,4 +1,4 @@
-"""A user's own reward function: tried in plain Python, and compiled to the type that the loop calls."""
+"""Tries a user's own reward function in plain Python, and compiles it to the type that the loop calls."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from numba.core.errors import NumbaError
 # The type of a user's own reward term; see `Custom`.
 CUSTOM = types.float64(types.int64, types.int64, types.int64, types.float64[:, ::1], types.float64[:, :, ::1])
 
-TRIES = 20  # policies on which a function is tried before training
+TRIES = 20  # the number of policies on which a function is tried before training
 
 
 def _seen_by(function: Callable[..., float] | None) -> Any:
-    """Return the values from outside that a function reads, which Numba freezes when it compiles it.
+    """Return the outside values that a function reads, as a key: Numba freezes them when it compiles.
 
-    What can't be compared gives a key like no other.
+    If values can't be compared, the key is unique.
     """
     if function is None:
         return None
@@ -46,7 +46,7 @@ def _comparable(value: Any) -> Any:
 
 
 def _once(work: Callable[..., Any]) -> Callable[..., Any]:
-    """Do the work again only for another function, or one whose surroundings have changed."""
+    """Cache the work; repeat it for another function, or if the outside values it reads have changed."""
     kept = functools.lru_cache(maxsize=64)(lambda function, seen, *more: work(function, *more))
 
     @functools.wraps(work)
@@ -59,7 +59,7 @@ def _once(work: Callable[..., Any]) -> Callable[..., Any]:
 
 @_once
 def compile_custom(function: Callable[..., float] | None) -> Any:
-    """Compile a user's reward function to the type that the loop calls; None gives one never called."""
+    """Compile a user's reward function to the type that the loop calls; None gives a placeholder."""
     if function is None:
         return cfunc(CUSTOM)(lambda action, label, group, policies, rates: 0.0)
     try:
@@ -73,7 +73,7 @@ def compile_custom(function: Callable[..., float] | None) -> Any:
 
 
 def _reason(text: str) -> str:
-    r"""Return what Numba says is wrong, without where in its pipeline, in colour, it was found.
+    r"""Return the reason from Numba's error message, without the compiler stage and the colours.
 
     >>> _reason("Failed in nopython mode pipeline (step: x)\nUnknown attribute 'x'\n\nFile ...")
     "Unknown attribute 'x'"
@@ -88,17 +88,17 @@ def _reason(text: str) -> str:
 def try_custom(
     function: Callable[..., float], n_groups: int, n_actions: int, logged: bool, labelled: bool
 ) -> None:
-    """Call a user's reward function in plain Python for what it can meet, and raise what it raises.
+    """Call a user's reward function in plain Python with arguments as in training, and raise its errors.
 
-    The compiled loop can't: there, an error in it would be printed and passed over, once a step. Policies and
-    rates are even at first, then drawn, some of them nearly sure. In a log, no label is -1.
+    The compiled loop can't raise them: it would print the error at every step and continue. Policies and
+    rates are uniform at first, then random, and more and more sure. In a log, a missing label is -1.
     """
     rng, name = np.random.default_rng(0), getattr(function, "__name__", function)
     even, labels = np.full(n_actions, 1 / n_actions), [*[-1] * logged, *range(n_actions * labelled)]
     for sure in np.linspace(0, 0.999, TRIES):
         drawn = rng.dirichlet(0.3 * np.ones(n_actions), size=(n_groups, n_actions + 2))
         shares = (1 - sure) * even + sure * drawn
-        shares.flags.writeable = False  # the loop goes on with these: a function may read them only
+        shares.flags.writeable = False  # the loop uses these arrays afterwards, so a function must only read
         policies, rates = shares[:, 0], shares[:, 1:]
         for action, label, group in itertools.product(range(n_actions), labels, range(n_groups)):
             where = (

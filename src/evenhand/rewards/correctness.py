@@ -1,4 +1,4 @@
-"""Correctness: an action earns 1 if it is the label, or what a table of gains says."""
+"""Correctness: an action earns 1 if it is the label, or its gain from a table."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def _earn(
 
 @dataclass(frozen=True)
 class Correctness(Term):
-    """r(a) = `1[a = y]`, or `gains[y][a]` if gains are given.
+    """r(a) = `1[a = y]`, or `gains[y][a]` if `gains` is given.
 
     Parameters
     ----------
@@ -74,5 +74,5 @@ class Correctness(Term):
 
     @staticmethod
     def rewards(own: Packed, seen: Seen) -> Floats:
-        """Return the gains of each person's label; nothing where there is no label."""
+        """Return the gains for each person's label; zeros without a label."""
         return np.where(seen.labels[:, None] >= 0, own.gains[seen.labels], 0.0)

@@ -1,4 +1,4 @@
-"""Custom: a reward function of the user's own, compiled and called inside the training loop."""
+"""Custom: the user's own reward function, compiled and called inside the training loop."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from evenhand.rewards.term import Lines, Reward, Seen, Setting, Term
 
 
 class Packed(NamedTuple):
-    """A function that Numba has compiled, which can be called from Python too, and whether it is asked."""
+    """Whether the reward has a custom function, and the function, compiled by Numba."""
 
     present: bool
     function: Any
@@ -30,12 +30,13 @@ def _earn(
 
 @dataclass(frozen=True)
 class Custom(Term):
-    """A reward of your own: a function that Numba can compile, run inside the training loop.
+    """Your own reward: a function that Numba can compile and that runs inside the training loop.
 
-    It is called as `function(action, label, group, policies, rates)` with integers for the first three (a log
-    has no labels: `update` and `fit_logged` give -1), `policies[g, a]` every group's probabilities for this
-    person, `rates[g, y, a]` the running share of action a among people of group g with label y (the last y is
-    'whatever the label'), and returns a float. It need not be differentiable, and must only read.
+    It is called as `function(action, label, group, policies, rates)` and returns a float. The first three are
+    integers; the label is -1 where a log has none. `policies[g, a]` is the probability of action a for this
+    person under the policy of group g. `rates[g, y, a]` is the running share of action a among people of
+    group g with label y; the last y means 'any label'. The function need not be differentiable, and must not
+    change its arguments.
 
     Parameters
     ----------
@@ -64,7 +65,7 @@ class Custom(Term):
 
     @classmethod
     def pack(cls, reward: Reward, setting: Setting) -> Packed:
-        """Return the compiled function; without this term, one that is never called."""
+        """Return the compiled function; without this term, a placeholder."""
         term = reward.get(cls.name)
         return Packed(term is not None, compile_custom(None if term is None else term.function))
 

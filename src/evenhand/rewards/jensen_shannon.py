@@ -1,4 +1,4 @@
-"""JensenShannon: a pull whose divergence is bounded and symmetric, so that sure policies are not torn."""
+"""JensenShannon: a pull with a symmetric, bounded divergence, which limits the pull on sure policies."""
 
 from __future__ import annotations
 
@@ -38,9 +38,10 @@ def _heard(
 class JensenShannon(Pull):
     """r(a) = −λ·½·log(π_s(a) / m(a)), m = (π_s + π_o)/2: its expected gradient is −λ·∇JS(π_s, π_o).
 
-    The Jensen–Shannon divergence is at most log 2, and its gradient is bounded where that of the KL
-    divergence grows without end: where one policy is sure and the other is not. No action costs more than
-    λ·½·log 2. Near equal policies it pulls a quarter as hard as `LogRatio` with the same weight.
+    With several other groups, r is the mean over them. The Jensen–Shannon divergence is at most log 2. Where
+    one policy is sure and the other is not, its gradient stays bounded, while that of the KL divergence grows
+    without limit. No action costs more than λ·½·log 2. If policies are nearly equal, it pulls a quarter as
+    hard as `LogRatio` with the same weight.
 
     Parameters
     ----------
@@ -60,7 +61,7 @@ class JensenShannon(Pull):
 
     @staticmethod
     def heard(pair: Pair) -> Floats:
-        """Return −∂JS/∂(logits of q), or the score of the listener's own draw, which costs ½·log(q/m)."""
+        """Return −∂JS/∂(logits of q); with sampled actions, the listener's own draw costs ½·log(q/m)."""
         half = 0.5 * (pair.log_q - np.log((pair.p + pair.q) / 2 + TINY))
         if pair.expected:
             gradient: Floats = -pair.q * (half - (pair.q * half).sum(1, keepdims=True))

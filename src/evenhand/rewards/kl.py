@@ -1,4 +1,4 @@
-"""KL: the published divergence reward, which is the same for every action, and its other divergences."""
+"""KL: the published divergence reward, which is the same for every action, also with other divergences."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from evenhand.jit import jit
 from evenhand.metrics.divergence import DIVERGENCES
 from evenhand.rewards.term import TINY, Lines, Reward, Seen, Setting, Weighted, other_at
 
-KINDS = ("kl", "jensen_shannon", "total_variation", "hellinger")  # positions are the codes below
+KINDS = ("kl", "jensen_shannon", "total_variation", "hellinger")  # the codes below are indices into it
 
 
 class Packed(NamedTuple):
-    """KL in numbers; a weight of 0 is a term left out."""
+    """KL as numbers; the weight is 0 if the term is left out."""
 
     weight: float
     kind: int
@@ -25,7 +25,7 @@ class Packed(NamedTuple):
 
 @jit(inline="always")
 def mean_divergence(kind: int, group: int, policies: Any, logs: Any) -> Any:
-    """Return D(π_group ‖ π_other), mean over the other groups, for the divergence KINDS[kind]."""
+    """Return the mean of D(π_group ‖ π_other) over the other groups, for the divergence KINDS[kind]."""
     n_groups, n_actions = policies.shape
     mean = 0.0
     for turn in range(1, n_groups):
@@ -59,16 +59,16 @@ def _earn(
 
 @dataclass(frozen=True)
 class KL(Weighted):
-    """r = −λ·D(π_s ‖ π_o), mean over the other groups: as published, the same for every action.
+    """r = −λ·D(π_s ‖ π_o), averaged over the other groups: as published, the same for every action.
 
-    Its expected gradient is therefore zero; see `LogRatio` and `JensenShannon` for terms that work.
+    Its expected gradient is therefore zero. Use `LogRatio` or `JensenShannon` for an effect on the policies.
 
     Parameters
     ----------
     weight : float, optional
         λ; by default the estimator's `divergence_weight`.
     divergence : {'kl', 'jensen_shannon', 'total_variation', 'hellinger'}
-        D.
+        The divergence D.
     """
 
     name: ClassVar[str] = "kl"
@@ -88,7 +88,7 @@ class KL(Weighted):
 
     @staticmethod
     def rewards(own: Packed, seen: Seen) -> Floats:
-        """Return the mean divergence from the other groups' policies, the same for every action."""
+        """Return −weight · the mean divergence from the other groups' policies, the same for every action."""
         n_people, n_groups, n_actions = seen.said.shape
         apart = np.zeros(n_people)
         for other in range(n_groups):  # D of a policy from itself is 0

@@ -1,4 +1,4 @@
-"""Likelihood: being right earns 1/π, which makes the expected gradient that of maximum likelihood."""
+"""Likelihood: the correct action earns 1/π, so that the expected gradient is that of maximum likelihood."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from evenhand.rewards.term import TINY, Lines, Reward, Seen, Setting, Term
 
 
 class Packed(NamedTuple):
-    """Likelihood in numbers; a clip of 0 is a term left out."""
+    """Likelihood as a number; the clip is 0 if the term is left out."""
 
     clip: float
 
@@ -30,9 +30,9 @@ def _earn(
 
 @dataclass(frozen=True)
 class Likelihood(Term):
-    """r(a) = 1[a = y] / π(a), at most `clip`: in expectation, maximum likelihood.
+    """r(a) = 1[a = y] / π(a), at most `clip`: maximum likelihood in expectation.
 
-    Use it for rare labels, where the gradient of correctness vanishes, and for calibrated probabilities.
+    Use it to get calibrated probabilities, and for rare labels, where the gradient of `Correctness` vanishes.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""LogRatio: the divergence as a reward that depends on the action, so that it is really learned from."""
+"""LogRatio: a divergence reward that depends on the action, so that policies learn from it."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def _heard(
 
 @dataclass(frozen=True)
 class LogRatio(Pull):
-    """r(a) = −λ·log(π_s(a) / π_o(a)), mean over the other groups: its expected gradient is −λ·∇KL.
+    """r(a) = −λ·log(π_s(a) / π_o(a)), averaged over the other groups. Its expected gradient is −λ·∇KL.
 
     Parameters
     ----------
@@ -49,5 +49,5 @@ class LogRatio(Pull):
 
     @staticmethod
     def heard(pair: Pair) -> Floats:
-        """Return −∂KL/∂(logits of q) = p − q; with a sampled action, that action is what p says."""
+        """Return −∂KL/∂(logits of q) = p − q; with sampled actions, the action taken replaces p."""
         return (pair.p if pair.expected else pair.action) - pair.q

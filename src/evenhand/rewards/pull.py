@@ -1,4 +1,4 @@
-"""Pulls: terms that compare the acting policy with each other group's, and let that policy listen."""
+"""Pulls: terms that compare the acting policy with those of the other groups, and also train these."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from evenhand.rewards.term import Reward, Seen, Setting, Weighted
 
 
 class Packed(NamedTuple):
-    """A pull in numbers; a weight of 0 is a term left out."""
+    """A pull as a number; the weight is 0 if the term is left out."""
 
     weight: float
 
@@ -21,11 +21,13 @@ class Packed(NamedTuple):
 class PullLines(NamedTuple):
     """The compiled side of a pull: functions of numbers for Numba, inlined into the training loop.
 
-    p and q are what the acting and one other policy give an action, which may be the one `taken`, or the one
-    `heard` as the other policy's own draw. `apart(p, q, log_p, log_q, heard, expected)` is what it costs. The
-    other policy listens: `total(p, q, log_p, log_q, taken, expected)` is summed over the actions, or read at
-    its draw where actions are sampled; `heard(share, total, p, q, log_p, log_q, taken, heard, expected)` is
-    its logit gradient, `share` being the weight.
+    p and q are the probabilities of one action under the acting policy and under another policy. `taken` says
+    whether it is the action taken, and `heard` whether the other policy drew it.
+    `apart(p, q, log_p, log_q, heard, expected)` is the cost of the action. The other policy listens:
+    `heard(share, total, p, q, log_p, log_q, taken, heard, expected)` is its logit gradient. `share` is the
+    weight, divided by the number of other groups. `total` is the sum of
+    `total(p, q, log_p, log_q, taken, expected)` over all actions, or, if actions are sampled, its value for
+    the other policy's draw.
     """
 
     apart: Callable[..., Any]
@@ -34,35 +36,35 @@ class PullLines(NamedTuple):
 
 
 class Pair(NamedTuple):
-    """Each person's acting policy p beside one listening policy q."""
+    """Each person's acting policy p, and one listening policy q."""
 
     p: Floats  # (n, K)
     q: Floats
     log_p: Floats
     log_q: Floats
-    action: Flags  # (n, K): which action was taken
-    heard: Flags  # (n, K): which the listening policy drew
+    action: Flags  # (n, K): the action taken
+    heard: Flags  # (n, K): the action that the listening policy drew
     expected: bool
 
 
 @dataclass(frozen=True)
 class Pull(Weighted):
-    """r(a) = −λ · apart(a), mean over the other groups. A subclass says what is apart."""
+    """r(a) = −λ · apart(a), averaged over the other groups. Subclasses define `apart`."""
 
     lines: ClassVar[PullLines]
-    draws: ClassVar[bool] = False  # with sampled actions, it reads the other policies' own draws
-    # The term's curvature where policies are equal, in units of the KL divergence's. The halves of a
-    # divergence cancel in the policies' mean; a term that does not cancel there has 0.
+    draws: ClassVar[bool] = False  # whether it needs the other policies' own draws, if actions are sampled
+    # The term's curvature at equal policies, relative to that of the KL divergence. Use 0 for a term that
+    # does not cancel out in the mean of the policies; a divergence does.
     stiffness: ClassVar[float] = 0.0
 
     @staticmethod
     def apart(pair: Pair) -> Floats:
-        """Return what each action costs with regard to one other group: the definition."""
+        """Return the cost of each action, given one other group's policy (the definition)."""
         raise NotImplementedError
 
     @staticmethod
     def heard(pair: Pair) -> Floats:
-        """Return the listening policy's logit gradient, at weight 1: the definition."""
+        """Return the listening policy's logit gradient for weight 1 (the definition)."""
         raise NotImplementedError
 
     @classmethod
@@ -72,7 +74,7 @@ class Pull(Weighted):
 
     @classmethod
     def rewards(cls, own: Packed, seen: Seen) -> Floats:
-        """Return −weight · apart, mean over the other groups."""
+        """Return −weight · apart, averaged over the other groups."""
         found, others = np.zeros_like(seen.own), max(seen.said.shape[1] - 1, 1)
         for pair, listens in pairs(seen):
             found -= np.where(listens[:, None], cls.apart(pair), 0) * own.weight / others
@@ -80,14 +82,14 @@ class Pull(Weighted):
 
     @classmethod
     def listening(cls, own: Packed, seen: Seen) -> Floats:
-        """Return every listening policy's logit gradient, (people, groups, actions); the actor's is 0."""
+        """Return every policy's logit gradient, (people, groups, actions); that of the acting policy is 0."""
         heard = [np.where(listens[:, None], cls.heard(pair), 0) for pair, listens in pairs(seen)]
         found: Floats = np.stack(heard, axis=1) * own.weight / max(seen.said.shape[1] - 1, 1)
         return found
 
 
 def pairs(seen: Seen) -> list[tuple[Pair, Flags]]:
-    """Return, for each group, its policy beside everybody's own, and whose own it is not."""
+    """Return, for each group, its policy paired with everybody's own, and a mask of the people outside it."""
     actions, own_logs = np.arange(seen.said.shape[2]), seen.logs[np.arange(len(seen.groups)), seen.groups]
     found = []
     for g in range(seen.said.shape[1]):

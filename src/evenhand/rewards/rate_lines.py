@@ -1,4 +1,4 @@
-"""The compiled lines of bounded rates, for one person or for all; `rates` defines what they do."""
+"""The compiled code of bounded rates, for one person or for everybody; `rates` has the definitions."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from evenhand.rewards.term import TINY
 def watch(
     own: Any, state: Any, group: int, label: int, policies: Any, share: float, stands_for: float, logged: bool
 ) -> None:
-    """Move the running rates by one person, who `stands_for` so many, and the dual variables as `ascended`.
+    """Update the running rates with one person, who `stands_for` several, and then the dual variables.
 
-    A log's labels may be known for some people only: there a person stands for others with the same label,
-    and for one where labels don't count.
-    `share` is what the schedule has left of the learning rate: the prices settle as the policies do.
+    In a log, only some people may have labels. Someone with a label represents others with the same label in
+    rates given the label, but only one person in overall rates. `share` is the current learning rate relative
+    to its start, so that prices settle as the policies do.
     """
     n_terms, _, n_slots, n_actions = state.rates.shape
     likeliest = 0
@@ -31,7 +31,7 @@ def watch(
         people = 1.0 if logged and slot == n_slots - 1 else stands_for
         state.counts[group, slot] += people
         for t in range(n_terms):
-            # A true mean at first, a moving one once enough people were seen.
+            # An exact mean at first; a moving average after enough people.
             weight = min(people * max(own.averaging[t, group], 1.0 / state.counts[group, slot]), 1.0)
             top = decided(own.cut[t], policies[group, 1], likeliest)
             for k in range(n_actions):
@@ -43,13 +43,13 @@ def watch(
 
 @jit(inline="always")
 def decided(cut: float, second: float, likeliest: int) -> Any:
-    """Return the action that counts as decided: the most probable, or of two by the cut."""
+    """Return the decision: the most probable action, or, with two actions, that at the threshold `cut`."""
     return likeliest if cut == 0.0 else int(second >= cut)
 
 
 @jit(inline="always")
 def move_prices(own: Any, state: Any, t: int, slot: int, k: int, share: float) -> None:
-    """Move the dual variables of one rate as `ascended` does."""
+    """Update the dual variables of one rate, like `ascended`."""
     step = share * own.dual_step[t]
     for g in range(state.counts.shape[0]):
         if state.counts[g, slot] > 0 and own.held[t, g]:
@@ -61,10 +61,10 @@ def move_prices(own: Any, state: Any, t: int, slot: int, k: int, share: float) -
 def watch_all(
     own: Any, state: Any, groups: Any, labels: Any, said: Any, share: float, shares: Any, logged: bool
 ) -> None:
-    """Set the rates to those of all these people at once, and move the dual variables once.
+    """Compute the rates of all these people, and update the dual variables once.
 
-    `said[person, group, action]` are every policy's probabilities, and `shares` how many each person stands
-    for, empty where everybody stands for one; for the rest see `watch`.
+    `said[person, group, action]` are every policy's probabilities. `shares` has the number of people each
+    person represents; it is empty if that is one for everybody. For the other arguments, see `watch`.
     """
     n_terms, n_groups, n_slots, n_actions = state.rates.shape
     state.counts[:] = 0.0
@@ -96,15 +96,15 @@ def watch_all(
 
 @jit(inline="always")
 def outside(value: float, half: float) -> Any:
-    """Return how far a number lies outside ± half."""
+    """Return how far a number is outside ± half; 0 inside."""
     return value - min(max(value, -half), half)
 
 
 @jit(inline="always")
 def rate_apart(own: Any, state: Any, t: int, group: int, slot: int, k: int) -> Any:
-    """Return how far a group's rate lies from the middle of the groups seen so far; the group is one.
+    """Return a group's rate minus the middle of the highest and lowest rate of all groups seen so far.
 
-    Groups that are too small to be held to the bound don't count.
+    Groups that are too small to be held to the bound don't count. The group itself must count.
     """
     low, high = np.inf, -np.inf
     for g in range(state.counts.shape[0]):
@@ -116,7 +116,7 @@ def rate_apart(own: Any, state: Any, t: int, group: int, slot: int, k: int) -> A
 
 @jit(inline="always")
 def rate_excess(own: Any, state: Any, t: int, group: int, slot: int, k: int) -> Any:
-    """Return how far a group's rate lies outside the bound around the middle of the groups seen so far."""
+    """Return how far a group's rate is outside ± bound/2 around the middle of the groups; else 0."""
     if state.counts[group, slot] == 0 or not own.held[t, group]:
         return 0.0
     return outside(rate_apart(own, state, t, group, slot, k), 0.5 * own.bound[t])
@@ -124,10 +124,10 @@ def rate_excess(own: Any, state: Any, t: int, group: int, slot: int, k: int) -> 
 
 @jit(inline="always")
 def rate_price(own: Any, state: Any, group: int, label: int, k: int) -> Any:
-    """Return what action k costs this group now, for all bounded rates that count this person.
+    """Return the current price of action k for this group, over all bounded rates that include the person.
 
-    A person of a small group moves its rate more: the price is divided by the group's share, so that it is
-    the derivative of the dual's Lagrangian. Groups of equal size all have factor 1.
+    A person in a small group changes its rate more. The price is therefore divided by the group's share of
+    people, which makes it the derivative of the Lagrangian. For groups of equal size, the factor is 1.
     """
     n_terms, n_groups, n_slots, _ = state.rates.shape
     price = 0.0
@@ -152,5 +152,5 @@ def rate_price(own: Any, state: Any, group: int, label: int, k: int) -> Any:
 def earn(
     own: Any, reward: float, note: float, k: int, label: int, group: int, policies: Any, state: Any
 ) -> Any:
-    """Return the reward less the price of action k."""
+    """Return the reward minus the price of action k."""
     return reward - rate_price(own, state, group, label, k)

@@ -1,6 +1,6 @@
-"""Bounded rates: Parity, EqualOpportunity and EqualizedOdds, kept by prices on actions.
+"""Bounded rates: Parity, EqualOpportunity and EqualizedOdds, which put prices on actions.
 
-The same for the training loop, one person at a time, is in `rate_lines`.
+`rate_lines` has the same for the compiled loops.
 """
 
 from __future__ import annotations
@@ -17,34 +17,34 @@ from evenhand.groups import large_enough
 from evenhand.rewards.rate_lines import earn
 from evenhand.rewards.term import TINY, Lines, Reward, Seen, Setting, Term
 
-FULL_PACE = 2.5  # a group with 1/2.5 of an equal share, or more, needs no slower prices
+FULL_PACE = 2.5  # prices are not slowed down for groups with at least 1/2.5 of an equal share of people
 
 
 class Rates(NamedTuple):
     """The running state of T bounded terms, for G groups and K actions."""
 
-    rates: Floats  # (T, G, K + 1, K): by label (the last: whatever the label) and action
+    rates: Floats  # (T, G, K + 1, K): by label (the last means 'any label') and action
     dual: Floats  # (T, G, K + 1, K)
     counts: Floats  # (G, K + 1)
 
 
 class Packed(NamedTuple):
-    """The bounded terms of a reward in numbers; T is 0 where there are none."""
+    """The bounded terms of a reward as numbers; T is 0 if there are none."""
 
     mask: Flags  # (T, K + 1, K): which rates are bounded
-    bound: Floats  # (T,), as the next two
+    bound: Floats  # (T,), like the next two
     dual_step: Floats
     pull: Floats
     averaging: Floats  # (T, G)
     held: Flags  # (T, G): whether a group is large enough to be held to the bound
-    cut: Floats  # (T,): the probability from which on the second of two is decided; 0: the larger; -1: uncut
+    cut: Floats  # (T,): the threshold of the second of two actions; 0: most probable; -1: probabilities
 
 
 def watched(
     own: Packed, state: Rates, group: int, label: int, policy: Floats, share: float, stands_for: float = 1.0,
     logged: bool = False,
 ) -> None:  # fmt: skip
-    """Do what `watch` does, in plain NumPy: `policy` is what the person's own policy says of them."""
+    """Do the same as `watch` in plain NumPy; `policy` has the probabilities of the person's own policy."""
     n_actions = len(policy)
     for slot in ([label] if label >= 0 else []) + [n_actions]:
         people = 1.0 if logged and slot == n_actions else stands_for
@@ -64,8 +64,8 @@ def watched(
 def ascended(dual: Floats, apart: Floats, step: float, bound: float) -> Floats:
     """Return the dual variables after a step of proximal ascent on Σ dual · apart − bound/2 · |dual|.
 
-    Outside the bound a price rises. Inside it falls back to 0 and stays there: complementary slackness. With
-    bound 0 it is free to change its sign.
+    Outside the bound, a price rises. Inside, it falls back to 0 and stays there: complementary slackness.
+    With a bound of 0, it can change its sign freely.
 
     >>> ascended(np.array([0.0, 0.1, 0.1]), np.array([0.5, 0.3, 0.0]), step=0.1, bound=0.8)
     array([0.01, 0.09, 0.06])
@@ -75,7 +75,7 @@ def ascended(dual: Floats, apart: Floats, step: float, bound: float) -> Floats:
 
 
 def apart(own: Packed, state: Rates, t: int, slot: int, action: Any) -> Floats:
-    """Return how far each group's rate lies from the middle of the groups seen; 0 for those never seen."""
+    """Return each group's rate minus the middle of the groups' rates; 0 for groups that don't count."""
     met = (state.counts[:, slot] > 0) & own.held[t]
     rates = state.rates[t, :, slot, action]
     if not met.any():
@@ -84,18 +84,18 @@ def apart(own: Packed, state: Rates, t: int, slot: int, action: Any) -> Floats:
 
 
 def excess(own: Packed, state: Rates, t: int, slot: int, action: Any) -> Floats:
-    """Return how far each group's rate lies outside the bound around the middle of the groups seen."""
+    """Return how far each group's rate is outside ± bound/2 around the middle of the groups; else 0."""
     off = apart(own, state, t, slot, action)
     return off - np.clip(off, -own.bound[t] / 2, own.bound[t] / 2)
 
 
 def pace(group_sizes: npt.ArrayLike) -> Floats:
-    """Return how fast each group's prices may move: 1, or less for a group that is rarely met.
+    """Return how fast each group's prices may move: 1, or less for small groups.
 
-    A small group's rate tells late what a price did, and its price weighs more; both by 1/share. Prices that
-    rose as fast as those of a large group would be far too high by then, and everybody in the small group
-    would get the same decision. Of two groups, a fifth of the people is enough for full pace; a group of
-    which nobody was met yet slows nothing.
+    The rate of a small group shows the effect of a price late, and its price is multiplied by 1/share. If
+    its prices rose as fast as those of a large group, they would soon be far too high, and everybody in the
+    small group would get the same decision. With two groups, a fifth of the people is enough for full pace.
+    A group without people slows nothing down.
 
     >>> pace([800, 200]), pace([980, 20]), pace([10, 0])
     (array([1., 1.]), array([1. , 0.1]), array([1., 1.]))
@@ -107,33 +107,33 @@ def pace(group_sizes: npt.ArrayLike) -> Floats:
 
 @dataclass(frozen=True)
 class RateTerm(Term):
-    """A bound on how far the groups' rates of an action may differ, kept by dual ascent.
+    """A bound on how much the groups' rates of an action may differ, kept by dual ascent.
 
-    Each group's running rates are watched; while they differ by more than `bound`, a price on the action
-    rises for the groups above the middle of the highest and the lowest, and falls for those below. Where they
-    differ by less, the price goes back towards 0.
+    The term tracks the running rates of each group. While they differ by more than `bound`, the price of the
+    action rises for groups above the middle of the highest and the lowest rate, and falls for groups below
+    it. While they differ by less, the price goes back to 0.
 
     Parameters
     ----------
     bound : float
-        The largest difference between groups that is accepted.
+        The largest accepted difference between groups.
     dual_step : float or 'auto'
-        How fast the price rises with the excess, per person; it falls with the learning rate, so that the
-        prices settle as the policies do. 'auto' is 0.001, and more in a `fit` that meets fewer than 100,000
-        people, in proportion: the price has less time to rise. While one group is small (of two: less than a
-        fifth of the people), the step is smaller in proportion, and that group's `averaging` larger.
+        How fast the price rises with the excess, per step. It decreases with the learning rate, so that
+        prices settle as the policies do. 'auto' is 0.001, times 100,000 / steps in a `fit` with fewer than
+        100,000 steps, because prices then have less time to rise. If a group is small (with two groups: less
+        than a fifth of the people), the step is smaller and that group's `averaging` larger, in proportion.
     pull : float
-        An immediate price on the excess, which damps the dual's swings.
+        An additional price, proportional to the current excess, which damps swings of the dual.
     averaging : float
         The weight of the newest person in the running rates.
     measure : {'decisions', 'probabilities'}
-        'decisions' counts the most probable action, 'probabilities' the policy's own.
+        'decisions' counts the most probable actions, 'probabilities' the probabilities of the policy.
     min_group : int
-        A group of fewer people is not held to the bound, unless fewer than two groups are that large: its
-        rate is mostly chance, and must not move everybody's prices.
+        Groups with fewer people are not held to the bound, unless fewer than two groups are large enough:
+        their rates are mostly chance, and must not change everybody's prices.
     threshold : float, optional
-        Of two labels, the lowest probability of the second that will be decided so. None is the most probable
-        label. Rates are bounded at the threshold that decisions are made with, and at no other.
+        For two labels: decide for the second if its probability is at least this. By default, the decision is
+        the most probable label. Rates are bounded only at this threshold, so use that of your decisions.
     """
 
     name: ClassVar[str] = "rates"
@@ -165,7 +165,7 @@ class RateTerm(Term):
                 )
 
     def step(self, n_steps: int) -> float:
-        """Return the dual step of a fit that meets so many people; 0 is an online learner's, without end.
+        """Return the dual step of a fit with this number of steps; 0 means online learning, without an end.
 
         Examples
         --------
@@ -177,7 +177,7 @@ class RateTerm(Term):
         return 0.001 * max(1.0, 100_000 / n_steps) if n_steps else 0.001
 
     def mask(self, n_labels: int) -> Flags:
-        """Return which rates are bounded: (labels + 1, actions); the last row is 'whatever the label'."""
+        """Return which rates are bounded: (labels + 1, actions); the last row means 'any label'."""
         raise TypeError("RateTerm is no reward of its own: use Parity, EqualOpportunity or EqualizedOdds.")
 
     @classmethod
@@ -187,12 +187,12 @@ class RateTerm(Term):
 
     @classmethod
     def pack(cls, reward: Reward, setting: Setting) -> Packed:
-        """Return the numbers of all bounded terms, side by side."""
+        """Return the numbers of all bounded terms together."""
         bounded = [term for term in reward.terms if isinstance(term, RateTerm)]
         n_labels = setting.n_labels
         masks = [term.mask(n_labels) for term in bounded]
         if reward.get("custom") is not None:
-            # A user's own term may read the running rates: keep them, bounding nothing.
+            # A user's own term may read the running rates, so track them without a bound.
             bounded, masks = [RateTerm(), *bounded], [np.zeros((n_labels + 1, n_labels), np.bool_), *masks]
         speed = pace(setting.group_sizes)
         each = [large_enough(setting.group_sizes, term.min_group) for term in bounded]
@@ -202,12 +202,12 @@ class RateTerm(Term):
         return Packed(
             mask=np.array(masks, dtype=np.bool_).reshape(len(masks), n_labels + 1, n_labels),
             bound=np.array([term.bound for term in bounded], dtype=np.float64),
-            # A group without a price slows nobody's.
+            # A group that is not held to the bound does not slow down the prices of others.
             dual_step=np.where(held, speed, 1.0).min(axis=1, initial=1.0) * steps,
             pull=np.array([term.pull for term in bounded], dtype=np.float64),
             averaging=np.minimum(averaging[:, None] / speed, 1.0),
             held=held,
-            # One array for both: each is counted in and out at every step, which takes time.
+            # One array for `threshold` and `measure`: Numba counts array references at every step.
             cut=np.array(
                 [(term.threshold or 0.0) if term.measure == "decisions" else -1.0 for term in bounded]
             ),
@@ -215,7 +215,7 @@ class RateTerm(Term):
 
     @staticmethod
     def rewards(own: Packed, seen: Seen) -> Floats:
-        """Return minus the price of each action in each person's group, of all rates that count them."""
+        """Return minus the price of each action for each person, over all bounded rates that include them."""
         _, n_groups, n_actions = seen.said.shape
         state, found = seen.state, np.zeros_like(seen.own)
         for t, slot, action in zip(*np.nonzero(own.mask), strict=True):
@@ -230,16 +230,16 @@ class RateTerm(Term):
 
 @dataclass(frozen=True)
 class Parity(RateTerm):
-    """Demographic parity: every group gets each action equally often. With two labels, the second counts.
+    """Demographic parity: every group gets each action equally often.
 
-    The parameters are those of `RateTerm`.
+    With two labels, only the rate of the second is bounded. The parameters are those of `RateTerm`.
     """
 
     name: ClassVar[str] = "parity"
     needs_labels: ClassVar[bool] = False
 
     def mask(self, n_labels: int) -> Flags:
-        """Bound the rates over everybody."""
+        """Bound the rates among all people."""
         mask = np.zeros((n_labels + 1, n_labels), dtype=np.bool_)
         mask[-1, 1 if n_labels == 2 else 0 :] = True
         return mask
@@ -247,15 +247,15 @@ class Parity(RateTerm):
 
 @dataclass(frozen=True)
 class EqualOpportunity(RateTerm):
-    """People with a label are given it equally often in every group. With two labels, the second counts.
+    """Equal opportunity: in every group, people with a label get it as their decision equally often.
 
-    The parameters are those of `RateTerm`.
+    With two labels, only the rate of the second is bounded. The parameters are those of `RateTerm`.
     """
 
     name: ClassVar[str] = "equal_opportunity"
 
     def mask(self, n_labels: int) -> Flags:
-        """Bound the rate of the right action among those with that label."""
+        """Bound the rate of each correct action among people with that label."""
         mask = np.zeros((n_labels + 1, n_labels), dtype=np.bool_)
         for label in range(1 if n_labels == 2 else 0, n_labels):
             mask[label, label] = True
@@ -264,15 +264,15 @@ class EqualOpportunity(RateTerm):
 
 @dataclass(frozen=True)
 class EqualizedOdds(RateTerm):
-    """Given the label, every group gets each action equally often.
+    """Equalized odds: among people with the same label, every group gets each action equally often.
 
-    The parameters are those of `RateTerm`.
+    With two labels, only the rates of the second are bounded. The parameters are those of `RateTerm`.
     """
 
     name: ClassVar[str] = "equalized_odds"
 
     def mask(self, n_labels: int) -> Flags:
-        """Bound the rates among those with each label."""
+        """Bound the rates among the people with each label."""
         mask = np.zeros((n_labels + 1, n_labels), dtype=np.bool_)
         mask[:-1, 1 if n_labels == 2 else 0 :] = True
         return mask

@@ -1,4 +1,4 @@
-"""The one list of reward terms, and what is made of it: names, trusted types, packed numbers, definition."""
+"""The list of all reward terms, and what depends on it: names, savable types, packed numbers, definition."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ from evenhand.rewards.pull import Pull
 from evenhand.rewards.rates import RateTerm
 from evenhand.rewards.term import Reward, Seen, Setting, Term
 
-# In the order in which rewards are summed up.
+# In the order in which rewards are summed.
 TERMS: tuple[type[Term], ...] = (
     Correctness, Likelihood, KL, LogRatio, Agreement, JensenShannon, RateTerm, Custom,
 )  # fmt: skip
 PULLS = tuple(term for term in TERMS if issubclass(term, Pull))
 BY_NAME = {kind.name: kind for term in TERMS for kind in term.variants() if kind is not Custom}
-SAVABLE: tuple[type, ...] = (Reward, *BY_NAME.values())  # a function of the user's own can't be saved
+SAVABLE: tuple[type, ...] = (Reward, *BY_NAME.values())  # not Custom: a user's function can't be saved
 
-# The reward in numbers: one field per term, packed by the term itself; then which terms are there, the
-# weights of the pulls, whether any policy listens, and whether any term reads the policies' own draws. Every
-# reward has this one type, so that the training loop is compiled once.
+# The reward as numbers. First one field per term, packed by the term itself; then which terms are used, the
+# weights of the pulls, whether other policies listen, and whether a term needs the policies' own draws. All
+# rewards have this type, so the training loop is compiled only once.
 _FIELDS = [*(term.name for term in TERMS), "active", "weights", "listens", "draws"]
 Terms = namedtuple("Terms", _FIELDS)  # type: ignore[misc]
 
@@ -74,20 +74,21 @@ def pack_terms(
     n_steps: int = 0,
     group_sizes: npt.ArrayLike = (1,),
 ) -> Any:
-    """Check a reward, and turn it into the numbers that the training loop and the definition read.
+    """Check a reward, and turn it into numbers for the training loop and the NumPy definition.
 
     Parameters
     ----------
     reward : Reward
-        The terms.
+        The reward.
     divergence_weight : float
-        The weight of terms that have none of their own.
+        The weight of terms that have no weight of their own.
     n_labels : int
-        How many labels, and actions, there are.
+        The number of labels, which is also that of actions.
     n_steps : int
-        How many people a fit meets; 0 for learning without end.
+        The number of steps of a fit; 0 for online learning, which has no end.
     group_sizes : array-like
-        The people of each group: where one is small, prices rise slower, and its running rates forget faster.
+        The number of people in each group. If a group is small, prices rise more slowly, and its running
+        rates forget faster.
     """
     setting = Setting(divergence_weight, n_labels, n_steps, group_sizes)
     for term in reward.terms:
@@ -110,11 +111,11 @@ def stiffness(terms: Any) -> float:
 
 
 def rewards(terms: Any, seen: Seen) -> Floats:
-    """Return r(a) for every person and action: the definition that the compiled loop must equal."""
+    """Return r(a) for every person and action. This is the definition; the compiled loop must equal it."""
     return sum((term.rewards(getattr(terms, term.name), seen) for term in TERMS), np.zeros_like(seen.own))
 
 
 def listening(terms: Any, seen: Seen) -> Floats:
-    """Return the logit gradients of the policies that listen, (people, groups, actions): the definition."""
+    """Return the logit gradients of listening policies, (people, groups, actions). This is the definition."""
     found = (pull.listening(getattr(terms, pull.name), seen) for pull in PULLS)
     return sum(found, np.zeros_like(seen.said))

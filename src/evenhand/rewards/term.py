@@ -1,4 +1,4 @@
-"""What a reward term is made of, and how terms add up to a reward."""
+"""The parts of a reward term, and how terms add up to a reward."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from evenhand import checks
 from evenhand.arrays import Codes, Floats
 from evenhand.jit import jit
 
-TINY = 1e-300  # keeps a logarithm or a quotient of an underflown probability finite
+TINY = 1e-300  # keeps logarithms and quotients finite where a probability underflows
 
 
 @jit(inline="always")
 def other_at(group: int, turn: int, n_groups: int) -> Any:
-    """Return the group so many places after one: with two groups, nobody has to ask which is the other.
+    """Return the group `turn` places after `group`, cyclically.
 
     >>> [other_at(1, turn, 3) for turn in range(3)]
     [1, 2, 0]
@@ -27,11 +27,11 @@ def other_at(group: int, turn: int, n_groups: int) -> Any:
 
 
 class Setting(NamedTuple):
-    """What a term may need to know when its parameters become numbers."""
+    """What a term may need to know to turn its parameters into numbers."""
 
     divergence_weight: float
     n_labels: int
-    n_steps: int  # how many people a fit meets; 0 for learning without end
+    n_steps: int  # the number of steps of a fit; 0 for online learning
     group_sizes: npt.ArrayLike
 
 
@@ -44,7 +44,7 @@ class Seen(NamedTuple):
     logs: Floats  # (n, G, K): log π_g(a)
     actions: Codes  # (n,): the action taken
     draws: Codes  # (n, G): each policy's own sampled decision
-    expected: bool  # rewards are averaged over the actions, so that actions and draws don't count
+    expected: bool  # whether rewards are averaged over the actions, so that `actions` and `draws` don't count
     state: Any  # the running rates, see `rates.Rates`
 
     @property
@@ -57,8 +57,8 @@ class Lines(NamedTuple):
     """The compiled side of a term: functions for Numba, inlined into the training loop.
 
     `earn(own, reward, note, k, label, group, policies, state)` returns the reward of action k with this term
-    added; `own` are the term's packed numbers. `note(own, kl, group, policies, logs)`, if there is one, is
-    computed once per person. A `Pull` has other lines: see there.
+    added; `own` has the term's packed numbers. `note(own, kl, group, policies, logs)` is optional, and is
+    computed once per person. A `Pull` has `PullLines` instead.
     """
 
     earn: Callable[..., Any]
@@ -67,44 +67,44 @@ class Lines(NamedTuple):
 
 @dataclass(frozen=True)
 class Term:
-    """One summand of the reward; `+` makes a `Reward` of several."""
+    """One summand of the reward. Terms are added with `+`, which gives a `Reward`."""
 
     name: ClassVar[str] = ""
     lines: ClassVar[Any]
-    of_labels: ClassVar[bool] = False  # it rewards what the label says, and nothing where there is none
-    reads_labels: ClassVar[bool] = False  # something is learned from labels by it
-    needs_labels: ClassVar[bool] = False  # it has no meaning where there are no labels, as in a log
-    settled: ClassVar[bool] = True  # its reward depends on this person's policies, and on no running state
+    of_labels: ClassVar[bool] = False  # whether it rewards correct labels, and is 0 without a label
+    reads_labels: ClassVar[bool] = False  # whether policies can learn labels from it
+    needs_labels: ClassVar[bool] = False  # whether it has no meaning without labels, as in a log
+    settled: ClassVar[bool] = True  # whether it depends only on this person, and on no running state
 
     def __add__(self, other: Term | Reward) -> Reward:
         return Reward((self,)) + other
 
     def check(self, n_labels: int) -> None:
-        """Raise a ValueError that says what came and what was expected."""
+        """Raise a ValueError if a parameter is invalid."""
 
     def caution(self, setting: Setting) -> str | None:
-        """Return what a user should be warned of before a fit, if anything."""
+        """Return a warning for the user before a fit, or None."""
         return None
 
     @classmethod
     def variants(cls) -> tuple[type[Term], ...]:
-        """Return the public classes of this mechanism."""
+        """Return the public classes that this class implements."""
         return (cls,)
 
     @classmethod
     def pack(cls, reward: Reward, setting: Setting) -> Any:
-        """Return the numbers that both definitions read; those of a term left out add nothing."""
+        """Return the term as numbers for NumPy and Numba; if the term is left out, they must add nothing."""
         raise NotImplementedError
 
     @staticmethod
     def rewards(own: Any, seen: Seen) -> Floats:
-        """Return what the term adds to r(a), for every person and action: the definition."""
+        """Return what the term adds to r(a), for every person and action (the definition)."""
         raise NotImplementedError
 
 
 @dataclass(frozen=True)
 class Weighted(Term):
-    """A term with a weight; None stands for the estimator's `divergence_weight`."""
+    """A term with a weight; None means the estimator's `divergence_weight`."""
 
     weight: float | None = None
 
@@ -115,7 +115,7 @@ class Weighted(Term):
 
     @classmethod
     def weight_in(cls, reward: Reward, setting: Setting) -> float:
-        """Return the term's weight in a reward: 0 where it is left out."""
+        """Return the term's weight in a reward; 0 if the term is left out."""
         term = reward.get(cls.name)
         if term is None:
             return 0.0
@@ -124,7 +124,7 @@ class Weighted(Term):
 
 @dataclass(frozen=True)
 class Reward:
-    """A sum of terms, each of its kind at most once.
+    """A sum of terms; each kind of term can appear only once.
 
     Parameters
     ----------

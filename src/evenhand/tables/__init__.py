@@ -1,4 +1,4 @@
-"""A user's table in and out: files, columns, roles, splits, preprocessing, streaming."""
+"""Read and write a user's table: files, columns, roles, splits, preprocessing, streaming."""
 
 from evenhand.tables.dataset import Dataset
 from evenhand.tables.files import Table, read_table

@@ -1,4 +1,4 @@
-"""Features of a table past memory as numbers: amounts, and positions in lists of categories that grow."""
+"""Features of a table larger than memory as numbers: amounts, and positions in growing category lists."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from evenhand.tables.columns import CATEGORY, Place, is_number
 from evenhand.tables.matching import as_learned, met, plain_number, spellings
 from evenhand.tables.preprocessing import as_float32, make_preprocessor, places_of_categories
 
-_MOST = 1_000_000  # categories of a column
+_MOST = 1_000_000  # categories per column
 
 
 class Coding:
-    """The numbers and the categories in the features of people, and what the training part has of them.
+    """Codes features as numbers and category positions, and collects statistics of the training part.
 
     Parameters
     ----------
     contexts : DataFrame
-        Features of some people, as `tidy_columns` returns them: their columns, and how categories are
+        Features of some people, as `tidy_columns` returns them. They show the columns and how categories are
         written.
     kinds : dict
         Each feature's kind.
@@ -41,7 +41,7 @@ class Coding:
         self.people = 0
 
     def code(self, rows: pd.DataFrame, place: Place) -> tuple[Floats, Codes]:
-        """Return people's numbers and their categories' positions; raise if a value is of another kind."""
+        """Return people's numbers and category positions; raise if a value is of the wrong kind."""
         reasons = np.full(len(rows), "", dtype=object)
         numbers = np.empty((len(rows), len(self.numbers)))
         for at, name in enumerate(self.numbers):
@@ -71,7 +71,7 @@ class Coding:
         return np.asarray(places, dtype=np.int64)[at]
 
     def learn(self, numbers: Floats, codes: Codes) -> None:
-        """Count people of the training part."""
+        """Add people of the training part to the statistics."""
         self.people += len(codes)
         self._merge(as_float32(numbers).astype(np.float64))
         for at, name in enumerate(self.categories):
@@ -80,7 +80,7 @@ class Coding:
             self._counts[name] = found
 
     def _merge(self, numbers: Floats) -> None:
-        """Add people to means and sums of squares around them (Chan, Golub and LeVeque 1979)."""
+        """Update means and sums of squared deviations (Chan, Golub and LeVeque 1979)."""
         there = ~np.isnan(numbers)
         known = there.sum(0)
         mean = np.where(there, numbers, 0.0).sum(0) / np.maximum(known, 1)
@@ -95,7 +95,7 @@ class Coding:
         return np.array(list(self._books[name]), dtype=object)
 
     def contexts(self, numbers: Floats, codes: Codes) -> pd.DataFrame:
-        """Return the features that were coded."""
+        """Return the features of coded people as a DataFrame."""
         columns: dict[str, Any] = {name: numbers[:, at] for at, name in enumerate(self.numbers)}
         for name, column in columns.items():
             whole = pd.api.types.is_integer_dtype(self._contexts[name]) and not np.isnan(column).any()
@@ -105,10 +105,10 @@ class Coding:
         return pd.DataFrame(columns, columns=list(self.kinds))
 
     def preprocessor(self) -> ColumnTransformer:
-        """Return the preprocessing that a fit on the whole training part gives.
+        """Return the preprocessor that a fit on the whole training part would give.
 
-        It is fitted on a few rows that have every category, and a gap where training has one; what these rows
-        can't tell is then put in its place.
+        It is fitted on a few invented rows that have every category, and a missing number if training has
+        one. The statistics of the training part then replace those of these rows.
         """
         listed = {name: self._ranked(name) for name in self.categories}
         n_rows = max(2, *map(len, listed.values())) if listed else 2
@@ -127,14 +127,14 @@ class Coding:
             scaler.mean_ = np.concatenate([self._mean, gaps])
             scaler.var_ = np.concatenate([self._squares / self.people, gaps * (1 - gaps)])
             scaler.n_samples_seen_ = self.people
-            # As scikit-learn decides that a column is constant.
+            # scikit-learn's rule for constant columns.
             n, eps = self.people, np.finfo(np.float64).eps
             constant = scaler.var_ <= n * eps * scaler.var_ + (n * scaler.mean_ * eps) ** 2
             scaler.scale_ = np.where(constant, 1.0, np.sqrt(scaler.var_))
         return fitted
 
     def _ranked(self, name: str) -> list[str]:
-        """Return the categories of the training part; if rare ones share a column, the others come twice."""
+        """Return the training part's categories; if rare ones will share a feature, the others come twice."""
         counts = self._counts[name]
         found = sorted(zip(self.names(name)[counts > 0].tolist(), counts[counts > 0].tolist(), strict=True))
         names = [text for text, _ in found]
@@ -146,7 +146,7 @@ class Coding:
 
 
 class Encoder:
-    """A fitted preprocessor for people who were coded: what it makes of them, in a tenth of its time."""
+    """Applies a fitted preprocessor to coded people: the same features, in a tenth of the time."""
 
     def __init__(self, coding: Coding, preprocessor: ColumnTransformer) -> None:
         steps = preprocessor.named_transformers_
@@ -160,7 +160,7 @@ class Encoder:
         ]
 
     def __call__(self, numbers: Floats, codes: Codes) -> Any:
-        """Return features as float32: an array, or a sparse one."""
+        """Return the features as a float32 array, dense or sparse."""
         n = len(codes)
         dense = np.empty((n, 0), dtype=np.float32)
         if self._numbers is not None:

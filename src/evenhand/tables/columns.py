@@ -1,4 +1,4 @@
-"""Columns of a user's table, made fit to be contexts: what is text, date, number, identifier or constant."""
+"""Turn the columns of a user's table into contexts: find text, dates, numbers, identifiers and constants."""
 
 from __future__ import annotations
 
@@ -16,25 +16,25 @@ from evenhand.tables.files import Table
 from evenhand.wording import as_plain
 
 NUMBER, CATEGORY = "number", "category"
-Place = Callable[[Any], str]  # where a row stands, in words
+Place = Callable[[Any], str]  # says where a row is
 
-# What says, in any case, that there is no value among numbers and dates; among text, '?' is a category.
+# Marks of a missing number or date, in upper or lower case. In a column of text, '?' is a category.
 NO_NUMBER = (*dict.fromkeys(map(str.lower, MISSING_MARKS)), "?", "-", ".", "none", "missing", "unknown")
-LARGEST = float(np.finfo(np.float32).max)  # of the numbers that models compute with
-_SOME_DISTINCT = 20  # fewer distinct values than this are never taken for an identifier
+LARGEST = float(np.finfo(np.float32).max)  # the largest number that models can compute with
+_SOME_DISTINCT = 20  # columns with at most this many distinct values are never identifiers
 _MANY_CATEGORIES = 100
-_COUNTED, _DENSE = 100, 1.2  # so many people, and so few numbers left out: no amounts look like this
-_NAMED = 5  # columns with gaps that are named
-_MOSTLY = 0.5  # more numbers than this among text are meant as numbers
-# Whole numbers under such names are no amounts: identifiers if there are many of them, else codes.
+_COUNTED, _DENSE = 100, 1.2  # fewest people, and largest range per person, of a running number
+_NAMED = 5  # columns with gaps, or words among numbers, that are named
+_MOSTLY = 0.5  # text with a larger share of numbers is meant as numbers
+# Whole numbers under such names are not amounts, but identifiers if there are many, otherwise codes.
 _ID_NAME = re.compile(
     r"(?i:(?:.*[\s_.-])?(?:id|uuid|guid|nbr|rownames)|unnamed: 0|index|row|no|nr|number|seq)|.*[a-z]I[Dd]"
 )
 _CODE_NAME = re.compile(r"(?i:(?:.*[\s_.-])?(?:code|zip|zipcode|postcode|plz|fips))")
 _SIGN = "(?:[€$£¥₹]|EUR|USD|GBP|CHF)"
-# A number as people and spreadsheets write it: '€ 2,433.67', '2433,67', '15.0 %'.
+# A number as people and spreadsheets may write it: '€ 2,433.67', '2433,67', '15.0 %'.
 _WRITTEN_NUMBER = rf"[+-]?{_SIGN}?\s?[+-]?(?:\d{{1,3}}(?:[.,'’\s]\d{{3}})+|\d+)(?:[.,]\d*)?\s?(?:%|{_SIGN})?"
-_NOT_PLAIN = r"[^\W\d_]+|[^\d.+-]"  # a sign, or letters in a row, that no plain number has
+_NOT_PLAIN = r"[^\W\d_]+|[^\d.+-]"  # a character, or a run of letters, that no plain number has
 _DATE_SHAPE = r"\s*\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}(?:[T ].*)?"
 _MONTH_FIRST, _DAY_FIRST = "%m/%d/%Y", "%d/%m/%Y"
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -44,11 +44,11 @@ _DATE_FORMATS = ("ISO8601", "%Y/%m/%d", "%d.%m.%Y", _MONTH_FIRST, _DAY_FIRST)
 def tidy_columns(
     frame: pd.DataFrame, notes: list[str], *, codes: Sequence[str] = (), place: Place | None = None
 ) -> tuple[pd.DataFrame, dict[str, str]]:
-    """Return the columns as numbers and categories, and how dates are written.
+    """Return the columns as numbers and categories, and the formats of dates.
 
-    What is changed or left out is added to the notes; numbers in the columns `codes` are categories; `place`
-    says where a row stands, for errors. Only a column's kind is decided on the whole table: whatever is
-    *measured* (means, frequent categories) waits for the preprocessing, which sees the training part alone.
+    Notes are added on what is changed or left out. Numbers in the columns `codes` are categories. For errors,
+    `place` says where a row is. Only a column's kind is decided on the whole table. What is *measured*
+    (means, frequent categories) is left to the preprocessing, which sees only the training part.
 
     >>> notes = []
     >>> people = pd.DataFrame({"born": ["1990-01-01", "1990-01-31"], "kind": ["a", "a"]})
@@ -90,7 +90,7 @@ def tidy_columns(
 
 
 def _on_gaps(frame: pd.DataFrame, kept: dict[str, pd.Series[Any]]) -> list[str]:
-    """Say once, for all columns, where values are missing and what becomes of them."""
+    """Return one note on all columns with missing values, and on what happens to these."""
     gaps = {
         name: int((column if is_number(column) else frame[name]).isna().sum())
         for name, column in kept.items()
@@ -151,14 +151,14 @@ def _numbers(column: pd.Series[Any], notes: list[str], place: Place) -> pd.Serie
 
 
 def _count_people(known: Floats) -> bool:
-    """Whether numbers only count people: nearly every one from the first to the last stands once."""
+    """Whether numbers only number the people: almost every one in their range occurs, each once."""
     n = len(known)
     return n >= _COUNTED and known.max() - known.min() < _DENSE * n and len(np.unique(known)) == n
 
 
 def _text(column: pd.Series[Any], notes: list[str], place: Place) -> pd.Series[Any] | None:
     values = _written(column)
-    # A value like '?' says that there is none; but in a column of text it stays the category that it is.
+    # A value like '?' means 'missing' among numbers and dates, but is a category in a column of text.
     spoken = _spoken(values)
     codes = codes_in(column.to_frame())
     numbers = pd.to_numeric(spoken, errors="coerce")
@@ -174,26 +174,27 @@ def _text(column: pd.Series[Any], notes: list[str], place: Place) -> pd.Series[A
         notes.append(f"{column.name!r} has {words} beside a few numbers: each value is a category.")
     elif (numbers.notna() | spoken.str.fullmatch(_WRITTEN_NUMBER)).mean() > _MOSTLY:
         odd = numbers.index[numbers.isna()][0]
+        count = int(numbers.isna().sum())
         comma = "Give decimal=',' (--decimal ,) if that is a decimal comma. " if "," in spoken[odd] else ""
         raise ValueError(
             f"{place(odd)}, column {column.name!r}: got {column[odd]!r}{_written_with(spoken[odd])} in "
-            f"a column of numbers ({int(numbers.isna().sum())} such values). {comma}Correct the values, "
+            f"a column of numbers ({count:,} such value{'s' * (count != 1)}). {comma}Correct the values, "
             "drop the column, or name it in `categorical` if the numbers are codes."
         )
     distinct = values.nunique()
     most = _MANY_CATEGORIES if _ID_NAME.fullmatch(str(column.name)) else len(values) / 2
     if distinct > _SOME_DISTINCT and distinct > min(most, len(values) / 2):
         notes.append(
-            f"{column.name!r} has {distinct} different texts for {len(values)} people and is left out."
+            f"{column.name!r} has {distinct:,} different texts for {len(values):,} people and is left out."
         )
         return None
     return _categories(column, notes)
 
 
 def _words_of_a_scale(spoken: pd.Series[Any], numbers: pd.Series[Any]) -> str:
-    """Return the words that stand beside a few different numbers, such as grades from 9 to 12, or ''.
+    """Return the words among a few different numbers, such as grades from 9 to 12; otherwise ''.
 
-    Among many numbers a word is a mistake to be corrected, and so is a number that is written strangely.
+    Among many different numbers, a word is a mistake to correct, and so is an unusually written number.
     """
     odd = spoken[numbers.isna()]
     scale = spoken.nunique() <= _SOME_DISTINCT and numbers.notna().mean() > _MOSTLY
@@ -203,7 +204,7 @@ def _words_of_a_scale(spoken: pd.Series[Any], numbers: pd.Series[Any]) -> str:
 
 
 def _written_with(text: str) -> str:
-    """Say what keeps a number as people write it from being read as one, '' if it is no number.
+    """Say which characters keep a number from being read as one; '' if the text is not a number.
 
     >>> _written_with("€ 2,433.67")
     ", written with '€', ' ' and ',' (expected numbers like 2433.67)"
@@ -221,14 +222,14 @@ def _categories(column: pd.Series[Any], notes: list[str]) -> pd.Series[Any]:
     distinct = values.nunique()
     if distinct > _MANY_CATEGORIES:
         notes.append(
-            f"{column.name!r} has {distinct} categories; those that are rare in the training part share one "
-            "column."
+            f"{column.name!r} has {distinct:,} categories; those that are rare in the training part share "
+            "one column."
         )
     return values.astype("category")
 
 
 def _date_format(column: pd.Series[Any]) -> str | None:
-    """Return how the dates of a column are written, if every value is one, in one of the usual ways."""
+    """Return the format of a column's dates; None unless every value is a date in the same usual format."""
     if pd.api.types.is_datetime64_any_dtype(column):
         return _DATE_FORMATS[0]
     values = _spoken(_written(column))
@@ -242,7 +243,7 @@ def _fits(values: pd.Series[str], how: str) -> bool:
 
 
 def _days(column: pd.Series[Any], how: str, notes: list[str]) -> pd.Series[float]:
-    """Return days since 1970: one number for one column, so that a similarity counts the date once."""
+    """Return days since 1970: one number per date, so that a similarity counts it once."""
     if pd.api.types.is_datetime64_any_dtype(column):
         days = days_of(column)
     else:
@@ -255,7 +256,7 @@ def _days(column: pd.Series[Any], how: str, notes: list[str]) -> pd.Series[float
 
 
 def read_dates(values: pd.Series[Any], how: str) -> pd.Series[float]:
-    """Return the days since 1970 of dates that are written in one way; NaN for what is no such date.
+    """Return dates in the format `how` as days since 1970; NaN for anything else.
 
     >>> read_dates(pd.Series(["31.12.9999", "soon"]), "%d.%m.%Y").tolist()
     [2932896.0, nan]
@@ -284,7 +285,7 @@ def days_of(dates: pd.Series[Any]) -> pd.Series[float]:
     """
     if dates.dt.tz is not None:
         dates = dates.dt.tz_convert(None)
-    # Nanoseconds would reach from 1678 to 2261 alone.
+    # Nanoseconds would cover only 1678 to 2261.
     since = dates.to_numpy().astype("datetime64[us]").astype(np.int64) / 86_400e6
     return pd.Series(since, index=dates.index, name=dates.name).mask(dates.isna())
 
@@ -294,5 +295,5 @@ def _written(column: pd.Series[Any]) -> pd.Series[str]:
 
 
 def _spoken(values: pd.Series[str]) -> pd.Series[str]:
-    """Return the values that don't say that there is none."""
+    """Return the values without marks of a missing value."""
     return values[~values.str.lower().isin(NO_NUMBER)]

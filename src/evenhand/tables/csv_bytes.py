@@ -1,7 +1,7 @@
-"""The lines of a CSV file looked at as bytes, many at once: most files have nothing wrong.
+"""Check the lines of a CSV file as bytes, many at once: most files have no errors.
 
 `check_lines` reads every field in Python to say which line is wrong, and takes several times as long as the
-parser that makes the table. It is asked only about files in which something here is unusual.
+parser that makes the table. It is called only if something unusual is found here.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ import numpy.typing as npt
 from evenhand.arrays import Codes
 from evenhand.tables.csv_format import CODE, GUARDED, Header
 
-_PIECE = 1 << 22  # bytes looked at together
-_LONGEST_FIELD = 100_000  # bytes that are usual
+_PIECE = 1 << 22  # bytes checked together
+_LONGEST_FIELD = 100_000  # bytes; a longer field is unusual
 _MOST_BLANKS = 8  # before a field
 _NEWLINE, _RETURN, _QUOTE, _APOSTROPHE, _ZERO, _NINE, _BLANK, _TAB = b"\n\r\"'09 \t"
 _SINGLE_BYTES = ("utf-8-sig", "ascii", "cp1252", "iso8859-1", "iso8859-15")
@@ -21,9 +21,10 @@ _Bytes = npt.NDArray[np.uint8]
 
 
 def plain_lines(content: bytes, header: Header, encoding: str) -> tuple[list[str], list[str]] | None:
-    r"""Return what `check_lines` does, if plainly every line has as many fields as the header; else None.
+    r"""Return what `check_lines` does if every line clearly has as many fields as the header; else None.
 
-    `encoding` is as Python calls it; of one whose signs take several bytes, nothing can be seen.
+    `encoding` is Python's name for it. For encodings such as UTF-16, in which separators take several bytes,
+    None is returned.
 
     >>> plain_lines(b"a,b\n1,007\n", Header(",", ["a", "b"], 1), "utf-8-sig")
     (['b'], [])
@@ -54,7 +55,7 @@ def plain_lines(content: bytes, header: Header, encoding: str) -> tuple[list[str
 
 
 def _ends(piece: _Bytes, separator: int, last: bool) -> Codes | None:
-    """Return where fields end, up to the last whole line; None if quotes or the length are unusual."""
+    """Return where fields end, up to the last complete line; None if quotes or the length are unusual."""
     ending = (piece == separator) | (piece == _NEWLINE)
     quotes = np.flatnonzero(piece == _QUOTE)
     if len(quotes):
@@ -63,7 +64,7 @@ def _ends(piece: _Bytes, separator: int, last: bool) -> Codes | None:
     lines = np.flatnonzero(piece[ends] == _NEWLINE)
     if not last:
         ends = ends[: lines[-1] + 1 if len(lines) else 0]
-    elif not len(lines) or ends[lines[-1]] < len(piece) - 1:  # the last line just ends
+    elif not len(lines) or ends[lines[-1]] < len(piece) - 1:  # the last line has no line end
         ends = np.append(ends, len(piece))
     if not len(ends):
         return None
@@ -79,9 +80,9 @@ def _ends(piece: _Bytes, separator: int, last: bool) -> Codes | None:
 
 
 def _fields(piece: _Bytes, ends: Codes, n: int) -> tuple[Codes, Codes] | None:
-    """Return where the fields of lines begin and end, lines one after the other; None if some lack or exceed.
+    """Return where fields begin and end, line by line; None if a line has too few or too many of them.
 
-    Empty lines are left out, as the parser does.
+    Empty lines are skipped, as in the parser.
     """
     starts = np.concatenate([[0], ends[:-1] + 1])
     closes = np.ones(len(ends), dtype=bool)
@@ -98,18 +99,18 @@ def _fields(piece: _Bytes, ends: Codes, n: int) -> tuple[Codes, Codes] | None:
 
 
 def _perhaps(piece: _Bytes, starts: Codes) -> tuple[Codes, Codes]:
-    """Return the fields that may begin with a zero and a digit, and those that may with an apostrophe."""
+    """Return the fields that may begin with a zero and a digit, and those that begin with an apostrophe."""
     padded = np.concatenate([piece, np.full(_MOST_BLANKS + 3, _NEWLINE, dtype=np.uint8)])
     at = starts + (padded[starts] == _QUOTE)
     guarded = np.flatnonzero(padded[at] == _APOSTROPHE)
     blank = np.flatnonzero((padded[at] == _BLANK) | (padded[at] == _TAB))
-    lines = np.flatnonzero((at > starts) & (padded[at] <= _RETURN))  # in quotes, a field may begin with some
+    lines = np.flatnonzero((at > starts) & (padded[at] <= _RETURN))  # a quoted field may begin with line ends
     for _ in range(_MOST_BLANKS):
         at[blank] += 1
         blank = blank[(padded[at[blank]] == _BLANK) | (padded[at[blank]] == _TAB)]
     digit = (padded[at + 1] >= _ZERO) & (padded[at + 1] <= _NINE)
     zero = (padded[at] == _ZERO) & digit
-    zero[blank] = zero[lines] = True  # of these, the pattern is asked
+    zero[blank] = zero[lines] = True  # the pattern will decide about these
     return np.flatnonzero(zero), guarded
 
 

@@ -1,4 +1,4 @@
-"""What a CSV file means: its header, encoding, missing values, codes and guarded formulas."""
+"""The format of a CSV file: its header, encoding, missing values, codes and guarded formulas."""
 
 from __future__ import annotations
 
@@ -13,25 +13,25 @@ import pandas as pd
 
 from evenhand.tables.paths import open_bytes, open_text
 
-# What says in any CSV field that there is no value. Other text stays as it stands: "None" can be a category.
+# Marks of a missing value in any CSV field. Other text stays as it is: "None" can be a category.
 MISSING_MARKS = ("", "NA", "NaN", "nan", "N/A", "n.a.", "null", "NULL", "#N/A", "#NULL!", "#DIV/0!")
 _LONGEST_LINE = 1_000_000
 _LONGEST_FIELD = 131_072
 SEPARATORS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "bar"}
 _SEPARATOR_LINE = re.compile(r'"?sep=([^\w\s"]|\t)"?[\r\n]*', re.IGNORECASE)  # before the names, for Excel
-_INDEX = "Unnamed: 0"  # what pandas calls a first column without a name: the index that it wrote itself
-# A number to a machine; but people who write amounts leave leading zeros out.
+_INDEX = "Unnamed: 0"  # pandas' name for a first column without a name, such as an index that it wrote
+# A machine can read this as a number, but people write amounts without leading zeros.
 CODE = re.compile(r"\s*0\d+(\.\d*)?([eE][+-]?\d+)?\s*")
-# A text that begins with one may be a formula to a spreadsheet: evenhand writes an apostrophe before it.
+# A spreadsheet may take text that begins with one for a formula: evenhand writes an apostrophe before it.
 FORMULA_SIGNS = "=+-@\t\r\n＝＋－＠"
 GUARDED = re.compile(f"'+[{re.escape(FORMULA_SIGNS)}]")
-# Of fields in lines: one search a row, as most rows hold neither. Blanks end with their line, or the search
-# would go through all of a field's empty lines from each of them.
+# For a row's fields, one per line: one search per row, as most rows hold neither. Blanks must not match line
+# ends, or the search would go through a field's empty lines again from each of them.
 _MAY_HOLD_EITHER = re.compile(rf"\n([^\S\n]*0\d|{GUARDED.pattern})")
 
 
 class Header(NamedTuple):
-    """What the beginning of a CSV file says: the separator, the columns' names, the lines that they take."""
+    """The header of a CSV file: the separator, the column names, and the number of lines that they take."""
 
     separator: str
     names: list[str]
@@ -39,7 +39,7 @@ class Header(NamedTuple):
 
 
 def codes_in(frame: pd.DataFrame) -> dict[str, str]:
-    """Return the columns of codes, each with an example: text, half of it numbers, some with a leading zero.
+    """Return the columns of codes, each with an example: text, at least half numbers, with leading zeros.
 
     >>> people = {"branch": ["10", "01", "?"], "age": ["7", "0", "0.5"], "agent": ["007", "M", "Q"]}
     >>> codes_in(pd.DataFrame(people))
@@ -65,7 +65,7 @@ def unguarded(text: str) -> str:
 
 
 def line_of_row(path: Path, row: int, *, encoding: str = "utf-8") -> int:
-    """Return the line where a data row (from 0) begins, past quoted line breaks and empty lines."""
+    """Return the line where a data row (from 0) begins, counting quoted line breaks and empty lines."""
     with open_text(path, with_mark(encoding)) as file:
         header = read_header(path, file)
         reader = csv.reader(file, delimiter=header.separator)
@@ -79,7 +79,7 @@ def line_of_row(path: Path, row: int, *, encoding: str = "utf-8") -> int:
 
 
 def read_header(path: Path, file: TextIO) -> Header:
-    """Read the names of a CSV file's columns, each once; the file is left where its rows begin."""
+    """Read the header of a CSV file; leave the file at its first row."""
     line, first = 1, file.readline(_LONGEST_LINE)
     told = _SEPARATOR_LINE.fullmatch(first)
     if told:
@@ -104,7 +104,7 @@ def read_header(path: Path, file: TextIO) -> Header:
 
 
 def checked_names(names: list[str], place: str) -> list[str]:
-    """Return the names of columns, of which only the first may be missing; raise if one comes twice."""
+    """Return the column names; raise if one is missing, except the first, or occurs twice."""
     if len(names) > 1 and not names[0].strip():
         names = [_INDEX, *names[1:]]
     seen: set[str] = set()
@@ -112,15 +112,25 @@ def checked_names(names: list[str], place: str) -> list[str]:
         if not name.strip():
             raise ValueError(f"{place}: column {position} has no name; expected a name for every column.")
         if name in seen:
-            raise ValueError(f"{place}: the column {name!r} comes twice; expected each name once.")
+            raise ValueError(f"{place}: the column name {name!r} appears twice.")
         seen.add(name)
     return names
 
 
-def check_lines(path: Path, file: TextIO) -> tuple[list[str], list[str]]:
-    """Read a file as bare fields, so that a damaged line is named, not filled with blanks.
+def unequal(what: str, came: int, names: int) -> str:
+    """Say that a row does not have one field, or cell, per column name.
 
-    Return the columns that hold a number with a leading zero, and those with an apostrophe to drop.
+    >>> unequal("field", 1, 2), unequal("cell", 3, 1)
+    ('1 field, but there are 2 column names', '3 cells, but there is 1 column name')
+    """
+    there = f"there is {names} column name" if names == 1 else f"there are {names} column names"
+    return f"{came} {what}{'s' * (came != 1)}, but {there}"
+
+
+def check_lines(path: Path, file: TextIO) -> tuple[list[str], list[str]]:
+    """Read a file field by field, so that a damaged line is an error and not filled with blanks.
+
+    Return the columns with leading zeros, and those with an apostrophe to remove.
     """
     coded: set[str] = set()
     guarded: set[str] = set()
@@ -130,8 +140,8 @@ def check_lines(path: Path, file: TextIO) -> tuple[list[str], list[str]]:
         for fields in reader:
             if fields and len(fields) != len(header.names):
                 raise ValueError(
-                    f"{path}, line {header.lines + reader.line_num}: got {len(fields)} fields, but the "
-                    f"{len(header.names)} column names want as many. Is the file cut off, or a comma "
+                    f"{path}, line {header.lines + reader.line_num} has "
+                    f"{unequal('field', len(fields), len(header.names))}. Is the file cut off, or a comma "
                     "unquoted?"
                 )
             if _MAY_HOLD_EITHER.search("\n".join(["", *fields])):
@@ -155,7 +165,7 @@ def _explained(error: csv.Error) -> str:
 
 
 def wrong_encoding(path: Path, encoding: str) -> str:
-    """Say which byte of a file is not what its encoding allows."""
+    """Say which byte of a file is not valid in its encoding."""
     likely = "" if with_mark(encoding) != "utf-8-sig" else _likely(path)
     advice = f"Save the file as UTF-8, or give its encoding (--encoding, in Python encoding=){likely}."
     whole = f"{path} is not {encoding.upper()}. {advice}"
@@ -174,14 +184,14 @@ def wrong_encoding(path: Path, encoding: str) -> str:
 
 
 def _likely(path: Path) -> str:
-    """Say what a file that is not UTF-8 may be: what spreadsheets write, which latin-1 would misread."""
+    """Say which encoding a file that is not UTF-8 may have: one that spreadsheets write."""
     with open_bytes(path) as file:
         marked = file.read(2) in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
     return ", which is utf-16 by its first bytes" if marked else ", often cp1252"
 
 
 def with_mark(encoding: str) -> str:
-    """Spreadsheets put a mark before UTF-8 text; it must not become part of the first column's name."""
+    """Return Python's name for an encoding; for UTF-8, the one that skips spreadsheets' byte order mark."""
     try:
         "".encode(encoding)
     except LookupError:

@@ -1,4 +1,4 @@
-"""CSV files past memory, some rows at a time; every column is read as the whole file in memory would be."""
+"""CSV files larger than memory, some rows at a time; columns get the same types as in a file read whole."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ from evenhand.tables.files import on_reading, reading
 from evenhand.tables.paths import TEXT_FILES, kind_of_file, open_text
 from evenhand.tables.pieces import DaskPieces, DuckdbPieces, FilePieces, ParquetPieces, Pieces, parquet_files
 
-LARGE = 1 << 30  # bytes of a CSV file from which on it is not held in memory
+LARGE = 1 << 30  # bytes; a larger CSV file is not held in memory
 
 
 @dataclass(frozen=True)
 class _Looked:
-    """What is known of the columns once every line was looked at."""
+    """What is known about the columns after every line was checked."""
 
     decimal: str
-    text: frozenset[str]  # columns in which not everything is a number, or everything a truth value
-    guarded: tuple[str, ...]  # columns with an apostrophe to drop
+    text: frozenset[str]  # columns that are neither all numbers nor all truth values
+    guarded: tuple[str, ...]  # columns with an apostrophe to remove
 
 
 class CsvPieces(FilePieces):
-    """A CSV file, also a packed one. Before, it is looked at for damaged lines and for columns' types."""
+    """A CSV file, possibly compressed. It is checked first for damaged lines and for columns' types."""
 
     def __init__(self, path: Path, encoding: str, decimal: str | None) -> None:
         super().__init__(path, [path])
@@ -41,7 +41,7 @@ class CsvPieces(FilePieces):
 
     @property
     def large(self) -> bool:
-        """Whether it has many bytes."""
+        """Whether it has more than LARGE bytes."""
         return self._path.stat().st_size > LARGE
 
     def place(self, row: Any) -> str:
@@ -89,10 +89,9 @@ class CsvPieces(FilePieces):
 
 
 def pieces_of(table: Any, *, encoding: str = "utf-8", decimal: str | None = None) -> Pieces | None:
-    """Return a table in pieces; None for one that is in memory, or can't be read so.
+    """Return a table in pieces; None if it is in memory or can't be read in pieces.
 
-    It is a Parquet or CSV file, a folder of Parquet files, a Dask frame, a relation of DuckDB, or a data set
-    of Arrow.
+    Parquet and CSV files, folders of Parquet files, Dask frames, DuckDB relations and Arrow data sets can be.
     """
     comma = one_of("decimal", decimal or ".", (".", ",")) == ","
     if not isinstance(table, (str, Path)):

@@ -16,7 +16,7 @@ from evenhand.wording import listed
 
 
 class Whole(NamedTuple):
-    """Counts of a table of which only a part of the people is held: by label, by group, and in training."""
+    """Counts of a whole table of which only some people are in memory: per label, per group, in training."""
 
     labels: dict[Any, int]
     groups: dict[Any, int]
@@ -25,45 +25,45 @@ class Whole(NamedTuple):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Dataset:
-    """A table made ready: who the people are, what is decided about them, and their groups.
+    """A table ready for use: people's features, what is decided about them, and their groups.
 
     Parameters
     ----------
     name : str
         A short name, such as 'adult'.
     contexts : DataFrame
-        A person's features, one row each; categories keep their original names. It holds neither the label
-        nor the default sensitive column.
+        The features, one row per person; categories keep their original names. The label and the default
+        sensitive column are not among them.
     label : Series
-        What is to be predicted.
+        The labels to predict.
     sensitive : DataFrame
-        The sensitive columns that are known, the default one first.
+        The known sensitive columns, the default one first.
     pos_label : object
-        The label that counts as the positive decision; None where none of more than two labels does.
+        The label that counts as the positive decision. None if there are more than two and none was named.
     description, source, licence : str
-        What it is, where it comes from, and under what terms.
+        What the data is, where it comes from, and under what terms.
     rows : str
-        The name of the row set.
+        The name of the row set, such as 'all'.
     test_rows : array of bool, optional
-        The published test part, where one is known.
+        The published test part, if it is known.
     test_people : int, optional
-        The size of the published test part, where only that is known.
+        The size of the published test part, if only that is known.
     notes : list of str
-        What was decided on the way, in words for the user.
+        What was guessed, left out or changed, in words for the user.
     dates : dict
-        The contexts that were dates and are days since 1970, each with the format that it was read by.
+        The contexts that were dates and are now days since 1970, each with the format of the dates.
     kept_rows : array of int, optional
         The rows of the source that these people come from, counted from 0; None for all of them.
     crossed : tuple of str
-        The columns that the one sensitive column joins, where there are several.
+        The columns whose combinations the sensitive column holds, if there are several.
     merged : dict
-        The small groups that were put into another one, by its name.
+        The small groups that were merged, each with the name of its new group.
     sha256 : str
-        The digest of the file; '' where it was no file of the user's.
+        The digest of the user's file; '' if there was none.
     weights : Series, optional
-        How many people each person stands for; None where everybody stands for one.
+        How many people each person stands for; None if everybody stands for one.
     whole : Whole, optional
-        Counts of the whole table, where these people are a part of it drawn at random.
+        Counts of the whole table, if these people were drawn from it at random.
 
     Examples
     --------
@@ -126,7 +126,7 @@ class Dataset:
 
     @property
     def sensitive_columns(self) -> list[str]:
-        """The names of the columns that the groups come from: one, or those that were crossed."""
+        """The names of the columns that the groups come from: one, or those that were combined."""
         return list(self.crossed) or [str(self.sensitive.columns[0])]
 
     @property
@@ -136,22 +136,22 @@ class Dataset:
 
     @property
     def people(self) -> int:
-        """How many people the table has, held or not."""
+        """The number of people in the table, in memory or not."""
         return len(self) if self.whole is None else sum(self.whole.labels.values())
 
     @property
     def label_counts(self) -> dict[Any, int]:
-        """How many people of the table have each label."""
+        """The number of people in the table with each label."""
         return self.label.value_counts().to_dict() if self.whole is None else self.whole.labels
 
     @property
     def group_counts(self) -> dict[Any, int]:
-        """How many people of the table are in each group, the largest first."""
+        """The number of people in the table in each group, the largest first."""
         return self.sensitive_features.value_counts().to_dict() if self.whole is None else self.whole.groups
 
     @cached_property
     def fingerprint(self) -> str:
-        """A sha256 of everything a method sees: column names and values, in order, on any platform."""
+        """A sha256 of all that a method sees, column names and values in order; the same on any platform."""
         digest = hashlib.sha256()
         contexts, groups = (
             [column for _, column in part.items()] for part in (self.contexts, self.sensitive)
@@ -190,10 +190,11 @@ class Dataset:
 def arrange(
     frame: pd.DataFrame, *, sensitive: str, known: tuple[str, ...], same: tuple[str, ...] = ()
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Part a table into contexts and sensitive columns, the chosen one first.
+    """Divide a table into contexts and sensitive columns, the chosen one first.
 
-    The other sensitive columns stay among the contexts too, as in the paper. Columns that say the `same`,
-    coarse to fine, such as 'black' and 'race', leave together, or the finest stays.
+    The other sensitive columns are also contexts, as in the paper. `same` names columns that say the same,
+    from coarse to fine, such as 'black' and 'race'. If one of them is chosen, none is a context; otherwise,
+    only the finest is.
 
     >>> people = pd.DataFrame({"age": [25], "sex": ["f"], "race": ["b"]})
     >>> contexts, groups = arrange(people, sensitive="sex", known=("sex", "race"))
@@ -211,7 +212,7 @@ def arrange(
 def _bytes_of(column: pd.Series[Any]) -> bytes:
     if pd.api.types.is_numeric_dtype(column.dtype):
         numbers = np.array(column.to_numpy(dtype="<f8", na_value=np.nan))
-        numbers[np.isnan(numbers)] = np.nan  # one NaN out of the many that there are
+        numbers[np.isnan(numbers)] = np.nan  # the same bits for every NaN
         return numbers.tobytes()
     codes, values = pd.factorize(column.astype(object))
     return codes.astype("<i8").tobytes() + "\n".join(repr(str(value)) for value in values).encode()

@@ -1,4 +1,4 @@
-"""Numbers with a decimal comma: whether a file has them, and what they are."""
+"""Numbers with a decimal comma: find out whether a file has them, and convert them."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ import pandas as pd
 from evenhand.checks import one_of
 from evenhand.tables.csv_format import read_header
 
-_LOOKED_AT = 10_000  # rows, to guess how numbers are written
+_LOOKED_AT = 10_000  # rows, to guess the decimal sign
 _THOUSANDS = r"[1-9]\d{0,2}(?:\.\d{3})+"
 _WITH_COMMA = re.compile(rf"\s*[+-]?(?:\d+|{_THOUSANDS}),\d+\s*|\s*[+-]?{_THOUSANDS}\s*")
-# Not 1,234: that may be a thousand.
+# Not 1,234, which may be a thousand.
 _ONLY_WITH_COMMA = re.compile(rf"\s*[+-]?(?:\d+,(?:\d{{1,2}}|\d{{4,}})|{_THOUSANDS},\d+)\s*")
 _ONLY_WITH_POINT = re.compile(rf"\s*[+-]?(?!{_THOUSANDS}\s*$)\d*\.\d+\s*")
 
 
 def decimal_of(path: Path, file: TextIO, given: str | None = None) -> str:
-    """Return the sign before decimals in a CSV file: a comma if some numbers of its beginning say so.
+    """Return the decimal sign of a CSV file: a comma if some numbers in its first rows have one.
 
-    None may have a point, and columns must be separated by another sign. The file is left anywhere.
+    No number may have a decimal point, and the separator must be another sign. The file's position changes.
     """
     if given is not None:
         return one_of("decimal", given, (".", ","))
@@ -38,13 +38,13 @@ def decimal_of(path: Path, file: TextIO, given: str | None = None) -> str:
                 return "."
             if any(map(_ONLY_WITH_COMMA.fullmatch, fields)):
                 found = ","
-    except (csv.Error, UnicodeError):  # reading tells where
+    except (csv.Error, UnicodeError):  # reading the file will say where
         return "."
     return found
 
 
 def with_points(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return a table whose text has decimal points: '1.234,5' becomes '1234.5', and '1.234' becomes '1234'.
+    """Return a table with decimal points in its text: '1.234,5' becomes '1234.5', and '1.234' becomes '1234'.
 
     >>> people = pd.DataFrame({"pay": ["1.234,5", "7", "?"], "born": ["31.12.2020", "", "a, b"]})
     >>> with_points(people).values.tolist()
@@ -65,7 +65,7 @@ def _with_point(value: Any) -> Any:
 
 
 def as_numbers(frame: pd.DataFrame, but: list[str]) -> pd.DataFrame:
-    """Return a table of text in which columns of nothing but numbers are numbers, except those named."""
+    """Convert columns of text that hold only numbers to numbers, except those in `but`."""
     found = {name: pd.to_numeric(frame[name], errors="coerce") for name in frame.columns if name not in but}
     whole = {name: column for name, column in found.items() if column.notna().equals(frame[name].notna())}
     return frame.assign(**whole)

@@ -1,4 +1,4 @@
-"""Reading a user's file or DataFrame; an error names the file, and the line where it can."""
+"""Read a user's file or DataFrame; errors name the file and, if possible, the line."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Table:
     origin : str
         Where it comes from: the file's path, or 'the DataFrame'.
     notes : list of str
-        What there is to say about the reading.
+        Notes about how it was read.
     path : Path, optional
         The file.
     encoding : str
@@ -41,7 +41,7 @@ class Table:
     sha256 : str
         The digest of the file's bytes, as `sha256sum` prints it; '' for a DataFrame.
     rows : sequence of int
-        Where the rows stand in a sheet, counted from 1.
+        The row numbers in an Excel sheet, counted from 1.
     """
 
     frame: pd.DataFrame
@@ -53,11 +53,11 @@ class Table:
     rows: Sequence[int] = ()
 
     def plain(self) -> pd.DataFrame:
-        """Return the frame with text for names, and rows numbered from 0."""
+        """Return the frame with column names as text, and rows numbered from 0."""
         return self.frame.rename(columns=str).reset_index(drop=True)
 
     def place(self, row: Any) -> str:
-        """Return where a row of the frame stands: file and line, or the row of a DataFrame."""
+        """Return where a row of the frame is: file and line, or the row of a DataFrame."""
         if self.rows:
             return f"{self.origin}, row {self.rows[int(row)]}"
         if self.path is None or self.path.suffix.lower() == ".parquet":
@@ -70,26 +70,26 @@ def read_table(
 ) -> Table:
     """Read a CSV, Parquet or Excel file, or take a DataFrame.
 
-    A CSV file may be packed (.csv.gz, .csv.bz2, .csv.xz). A column of it in which a number has a leading
-    zero ('01', '007') is text: these are codes. A first column without a name, as pandas writes an index, is
-    called 'Unnamed: 0', as in pandas.
+    A CSV file may be compressed (.csv.gz, .csv.bz2, .csv.xz). Its columns with leading zeros ('01', '007')
+    are read as text, since they hold codes. A first column without a name, such as an index that pandas
+    wrote, is called 'Unnamed: 0', as in pandas.
 
     Parameters
     ----------
     source : path, DataFrame or Table
-        A CSV, Parquet or Excel file; a frame of pandas, Polars (lazy ones are collected), Arrow or any other
-        library that narwhals knows; a table that was read before is returned as it is.
+        A CSV, Parquet or Excel file, or a DataFrame of pandas, Polars (lazy ones are collected), Arrow or any
+        other library that narwhals supports. A `Table` is returned as it is.
     encoding : str
         The encoding of a CSV file.
     decimal : {'.', ','}, optional
-        The sign before decimals in text. Guessed for a CSV file whose columns are not separated by commas.
+        The decimal sign in text. Guessed for a CSV file whose columns are not separated by commas.
     sheet : str, optional
-        The sheet of an Excel file, by default the first.
+        The sheet of an Excel file; by default the first.
 
     Raises
     ------
     ValueError
-        If the file is damaged, or has no rows, no columns, or a column name twice.
+        If the file is damaged, has no rows or columns, or has a column name twice.
 
     Examples
     --------
@@ -171,7 +171,7 @@ def _read_csv(path: Path, content: bytes, encoding: str, given: str | None) -> t
 
 
 def reading(header: csv_format.Header, decimal: str, text: Iterable[str]) -> dict[str, Any]:
-    """Return how pandas reads what follows a header; columns in `text` are no numbers."""
+    """Return pandas' options for reading the rows after a header; columns in `text` stay text."""
     return {
         "sep": header.separator, "header": None, "names": header.names, "keep_default_na": False,
         "na_values": list(csv_format.MISSING_MARKS), "low_memory": False,
@@ -180,7 +180,7 @@ def reading(header: csv_format.Header, decimal: str, text: Iterable[str]) -> dic
 
 
 def on_reading(path: Path, separator: str, *, guessed: str) -> list[str]:
-    """Say how a CSV file is read, where it is not read as most are; `guessed` is the decimal sign."""
+    """Return notes on what is unusual in how a CSV file is read; `guessed` is the guessed decimal sign."""
     sign = csv_format.SEPARATORS.get(separator, repr(separator))
     notes = [] if separator == "," else [f"Columns of {path.name} are separated by a {sign}."]
     if guessed == ",":
@@ -198,7 +198,7 @@ def _read_parquet(path: Path, content: bytes) -> pd.DataFrame:
 
 @contextmanager
 def whole_parquet(path: Path) -> Iterator[Any]:
-    """Give pyarrow to read a file, of which it may say that it is not complete."""
+    """Yield pyarrow to read a file; its errors become one that says that the file is not complete."""
     pyarrow = pyarrow_for(path)
     try:
         yield pyarrow
@@ -217,7 +217,7 @@ def pyarrow_for(path: Path) -> Any:
 
 
 def as_pandas(source: Any) -> pd.DataFrame:
-    """Return a frame that narwhals knows, or with the dataframe interchange, as one of pandas."""
+    """Return a frame of any library as a pandas DataFrame; it may offer Arrow or dataframe interchange."""
     source = from_any_library(source)
     if isinstance(source, pd.DataFrame):
         return source

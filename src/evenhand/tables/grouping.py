@@ -1,4 +1,4 @@
-"""The groups in a user's table: who has none, several columns crossed, small groups merged."""
+"""The groups in a user's table: unknown groups, combinations of columns, merged small groups."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from evenhand.tables.columns import NO_NUMBER
 from evenhand.tables.matching import each_once, met, plain_number, spellings, text_of
 from evenhand.wording import listed, people
 
-UNKNOWN = "unknown"  # the group of those who have none, where they are kept
+UNKNOWN = "unknown"  # the group of people whose group is unknown, if they are kept
 _MARKS = {*NO_NUMBER} - {"none"}  # 'none' can be a group, of religions or disabilities
 
 
 def has_no_group(column: pd.Series[Any]) -> Flags:
-    """Return whose group is unknown: a gap, '?', 'unknown', 'N/A' and the like, in any case.
+    """Return whose group is unknown: an empty cell, '?', 'unknown', 'N/A' and the like, ignoring case.
 
     >>> has_no_group(pd.Series(["f", "?", None, "N/A", "Unknown", "none"])).tolist()
     [False, True, True, True, True, False]
@@ -29,7 +29,7 @@ def has_no_group(column: pd.Series[Any]) -> Flags:
 
 
 def so_many(rows: pd.Index[Any], each: pd.Series[Any] | None) -> int:
-    """Return how many people rows stand for: one each, or as many as `each` says."""
+    """Return how many people some rows stand for: one each, or as many as `each` says."""
     return len(rows) if each is None else int(each[rows].sum())
 
 
@@ -37,9 +37,9 @@ def with_known_groups(
     frame: pd.DataFrame, columns: list[str], unknown: str, notes: list[str],
     each: pd.Series[Any] | None = None,
 ) -> pd.DataFrame:  # fmt: skip
-    """Return the people whose group is known; if `unknown` is 'keep', others too, as a group 'unknown'.
+    """Return the people whose group is known; if `unknown` is 'keep', also the others, as a group 'unknown'.
 
-    `each` is how many people a row stands for.
+    `each` is the number of people that each row stands for.
     """
     one_of("unknown", unknown, ("keep", "drop"))
     for name in columns:
@@ -48,7 +48,7 @@ def with_known_groups(
         if not lacking.any():
             continue
         marks = listed(column[lacking].dropna().unique().tolist(), most=5)
-        written = ", ".join(filter(None, [marks, "gaps" if column.isna().any() else ""]))
+        written = ", ".join(filter(None, [marks, "empty cells" if column.isna().any() else ""]))
         who = f"{people(so_many(frame.index[lacking], each))} with unknown {name!r} ({written})"
         if unknown == "keep":
             notes.append(f"{who}: they are the group {UNKNOWN!r}.")
@@ -63,7 +63,7 @@ def with_known_groups(
 def group_positions(
     columns: pd.DataFrame, groups: Array, merged: dict[str, str]
 ) -> tuple[Codes, pd.Series[Any]]:
-    """Return each person's position among a model's groups, -1 where it has none, and what the table says.
+    """Return each person's group as a position in `groups` (-1 if it is none) and as the table names it.
 
     A group may be written as another kind of number, be merged into another one, or be unknown.
     """
@@ -90,7 +90,7 @@ def group_positions(
 
 
 def crossed(columns: pd.DataFrame) -> pd.Series[Any]:
-    """Return one column of groups; several sensitive columns make their combinations."""
+    """Return one column of groups; the values of several sensitive columns are combined."""
     names = list(map(str, columns.columns))
     return pd.Series(group_values(columns, len(columns)), name=JOINT.join(names), dtype=object)
 
@@ -98,9 +98,9 @@ def crossed(columns: pd.DataFrame) -> pd.Series[Any]:
 def with_small_merged(
     groups: pd.Series[Any], into: str | None, least: int, notes: list[str], each: Codes | None = None
 ) -> tuple[pd.Series[Any], dict[str, str]]:
-    """Put groups of fewer than `least` people into one; return what each of them is called now, too.
+    """Merge groups of fewer than `least` people into one; also return each merged group's new name.
 
-    `each` is how many people a row stands for.
+    `each` is the number of people that each row stands for.
 
     >>> found, merged = with_small_merged(pd.Series(["a"] * 30 + ["b", "c"]), "other", 2, [])
     >>> found.value_counts().to_dict(), merged

@@ -1,4 +1,4 @@
-"""The user's own table as a data set: people with a label and a group, and their columns made tidy."""
+"""Make a data set of the user's own table: people with a label and a group, and tidy columns."""
 
 from __future__ import annotations
 
@@ -40,33 +40,34 @@ def load_table(
     weight: str | None = None,
     featureless: bool = False,
 ) -> Dataset:
-    """Make a data set of the user's own table; `notes` says what was guessed, left out or changed.
+    """Make a data set of your own table; its `notes` say what was guessed, left out or changed.
 
-    Text becomes categories, dates become days, identifiers and constant columns are left out; a missing
-    number stays missing, a missing category gets the name 'missing'. Labels and groups lose blanks around
-    them; people without a label are left out, and those without a group unless `unknown` keeps them.
+    Text becomes categories, and dates become days since 1970. Identifiers and constant columns are left out.
+    A missing number stays missing; a missing category becomes the category 'missing'. Spaces around labels
+    and groups are removed. People without a label are left out; so are those without a group, by default.
 
     Parameters
     ----------
     source : path or DataFrame
-        A CSV, Parquet or Excel file, or a frame of pandas, Polars, Arrow or any other library that
-        narwhals knows. One that is not in memory (lazy, or in DuckDB, Dask or Spark) is brought there.
+        A CSV, Parquet or Excel file, or a DataFrame of pandas, Polars, Arrow or any other library that
+        narwhals supports. A table that is lazy, or in DuckDB, Dask or Spark, is loaded into memory.
     label : str, optional
-        The column to predict; guessed from common names, else the last column that has two values.
+        The column to predict. Guessed from common names; otherwise, the last column with two values.
     sensitive : str or list of str, optional
-        The sensitive column; several make their combinations. Guessed from common names.
+        The sensitive column. With several, the groups are the combinations of values. Guessed from common
+        names.
     drop, categorical, encoding, decimal, sheet, map, unknown, merge_small, weight
         As in `evenhand.explore`.
     pos_label : object, optional
-        The positive label; of two, by default the one with a common name ('yes', 1, 'paid', ...), else the
-        second in order. Of more than two none is guessed: it is then None, and differences between groups
-        are the largest over the labels.
+        The positive label. With two labels, the default is the one with a common name ('yes', 1, 'paid',
+        ...), otherwise the second in order. With more, the default is None, and a difference between groups
+        is the largest over the labels.
     name : str, optional
-        The data set's name; by default the file's.
+        The data set's name; by default that of the file.
     min_group : int
-        How many people a group needs not to be merged.
+        With `merge_small`, groups with fewer people are merged.
     featureless : bool
-        Whether a table without any features is good enough.
+        Whether a table without features is accepted.
 
     Examples
     --------
@@ -110,7 +111,7 @@ def load_table(
 
 
 class Settled(NamedTuple):
-    """People with a label and a group, what these are called, and which label is the positive one."""
+    """People with a label and a group, the names of both, and which label is the positive one."""
 
     people: pd.DataFrame
     groups: pd.Series[Any]
@@ -124,7 +125,7 @@ def settled(
     frame: pd.DataFrame, roles: Roles, origin: str, notes: list[str], *, unknown: str,
     merge_small: str | None, min_group: int, pos_label: Any, each: pd.Series[Any] | None = None,
 ) -> Settled:  # fmt: skip
-    """Return the people who have a label and a group; `each` is how many people a row stands for."""
+    """Return the people who have a label and a group; `each` is the number of people per row."""
     people = _known_people(frame, roles, origin, notes, unknown, each)
     counts = None if each is None else each[people.index].to_numpy()
     groups, merged = with_small_merged(
@@ -140,7 +141,7 @@ def settled(
 
 
 def weights_in(column: pd.Series[Any], origin: str, *, some: bool = True) -> pd.Series[Any]:
-    """Return how many people each person stands for; `some` of them must stand for anybody.
+    """Return how many people each row stands for, checked; with `some`, raise if all of them are 0.
 
     >>> weights_in(pd.Series(["2", "0.5"], name="w"), "people.csv").tolist()
     [2.0, 0.5]
@@ -157,7 +158,7 @@ def weights_in(column: pd.Series[Any], origin: str, *, some: bool = True) -> pd.
 
 
 def without_blanks(column: pd.Series[Any]) -> pd.Series[Any]:
-    """Return labels or groups without the blanks around them; one of nothing but blanks is missing.
+    """Return labels or groups without the spaces around them; one of only spaces becomes missing.
 
     >>> without_blanks(pd.Series(["f ", "f", " "])).tolist()
     ['f', 'f', nan]
@@ -189,7 +190,7 @@ def _without_blanks(
 
 
 def _differ_in_case(frame: pd.DataFrame) -> list[str]:
-    """Name labels and groups that may be meant as one."""
+    """Name labels and groups that differ only in case and may be meant as one."""
     notes = []
     for name in frame.columns:
         spelled: dict[str, list[str]] = {}
@@ -209,7 +210,7 @@ def _known_people(
     frame: pd.DataFrame, roles: Roles, origin: str, notes: list[str], unknown: str,
     each: pd.Series[Any] | None,
 ) -> pd.DataFrame:  # fmt: skip
-    """Return the people with a label and a group, both without blanks around them."""
+    """Return the people with a label and a group, both without spaces around them."""
     columns = [roles.label, *roles.sensitive]
     frame = _without_blanks(frame, columns, notes, each)
     missing = frame[roles.label].isna()
@@ -219,13 +220,32 @@ def _known_people(
     frame = with_known_groups(frame, roles.sensitive, unknown, notes, each)
     if frame.empty:
         raise ValueError(f"{origin} has no row with both a label and a group; expected some.")
-    # A gap makes floats of whole numbers; but what is 1 in the file is not to be called 1.0.
-    frame = frame.assign(**{name: frame[name].astype("int64") for name in columns if _whole(frame[name])})
+    frame = _as_written(frame, columns)
     _check_label(frame[roles.label], origin)
     for name in roles.sensitive:
         _check_groups(frame[name], origin)
     notes.extend(_differ_in_case(frame[columns]))
     return frame
+
+
+def groups_in(
+    frame: pd.DataFrame, names: list[str], origin: str, notes: list[str], *, unknown: str,
+    merge_small: str | None, min_group: int,
+) -> tuple[pd.Series[Any], dict[str, str]]:  # fmt: skip
+    """Return the groups in some columns, by row, and the merged ones; rows of unknown group are left out."""
+    frame = frame[names].apply(without_blanks)
+    frame = with_known_groups(frame, names, unknown, notes if unknown == "keep" else [])
+    if frame.empty:
+        raise ValueError(f"{origin} has no row with a group in {listed(names)}; expected some.")
+    groups = crossed(_as_written(frame, names))
+    groups, merged = with_small_merged(groups, merge_small, min_group, notes)
+    _check_groups(groups, origin)
+    return groups.set_axis(frame.index), merged
+
+
+def _as_written(frame: pd.DataFrame, columns: list[str]) -> pd.DataFrame:
+    """Return whole numbers as such: a missing value made them floats, but 1 should not be called 1.0."""
+    return frame.assign(**{name: frame[name].astype("int64") for name in columns if _whole(frame[name])})
 
 
 def _whole(column: pd.Series[Any]) -> bool:

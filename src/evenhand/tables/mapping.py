@@ -1,4 +1,4 @@
-"""Values that are called otherwise than a table has them: 'yes' for 1, or several names for one."""
+"""Rename values of a table: 'yes' to 1, or several names to one."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from evenhand.wording import listed
 def mapped(
     frame: pd.DataFrame, changes: Mapping[Any, Any] | None, labels: Sequence[str], origin: str = ""
 ) -> pd.DataFrame:
-    """Return a table in which some values are called otherwise; a None makes them missing.
+    """Return a table with some values renamed; None makes a value missing.
 
-    A value is one of the columns `labels`, unless it is written 'column:value'. If `origin` says where the
-    table comes from, a value that does not occur there is an error.
+    A key of `changes` is a value in the columns `labels`, or 'column:value' for another column. If `origin`
+    says where the table comes from, a value that does not occur there is an error.
 
     >>> people = pd.DataFrame({"sex": [0, 1], "hired": ["yes", "no"]})
     >>> mapped(people, {"yes": 1, "no": 0, "sex:0": "f"}, ["hired"]).values.tolist()

@@ -1,4 +1,4 @@
-"""Cells matched with what training saw: the same number, date, category or group, however written."""
+"""Match cells with what training saw: the same number, date, category or group, however it is written."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from evenhand.checks import did_you_mean
 from evenhand.tables.columns import CATEGORY, LARGEST, NO_NUMBER, NUMBER, days_of, is_number, read_dates
 from evenhand.tables.csv_format import MISSING_MARKS
 
-Reasons = Array  # why a row can't be scored, '' where it can
+Reasons = Array  # why each row can't be scored, '' if it can
 
 
 def read_contexts(
     rows: pd.DataFrame, kinds: dict[str, str], preprocessor: Any, reasons: Reasons
 ) -> pd.DataFrame:
-    """Return the columns of a table as the training of a preprocessor saw them.
+    """Return the columns of a table in the form that the preprocessor was fitted on.
 
-    `kinds` are those of `kinds_of_columns`. A row that can't be read gets a reason, unless it has one.
+    `kinds` is what `kinds_of_columns` returns. A row that can't be read gets a reason, unless it has one.
     """
     return pd.DataFrame(
         {
@@ -33,7 +33,7 @@ def read_contexts(
 
 
 def contexts_of(rows: pd.DataFrame, kinds: dict[str, str], preprocessor: Any) -> pd.DataFrame:
-    """Return the contexts in a table; dates may be days since 1970. Raise where a row can't be read."""
+    """Return the contexts in a table; dates may be days since 1970. Raise if a row can't be read."""
     check_columns(rows, kinds)
     reasons = np.full(len(rows), "", dtype=object)
     as_given = {
@@ -46,7 +46,7 @@ def contexts_of(rows: pd.DataFrame, kinds: dict[str, str], preprocessor: Any) ->
 
 
 def known_categories(preprocessor: Any, name: str) -> dict[str, str]:
-    """Return the categories that training met in a column, by every way of writing them."""
+    """Return the categories that training saw in a column, by each of their spellings."""
     for _, step, names in preprocessor.transformers_:
         if hasattr(step, "categories_") and name in names:
             return spellings(step.categories_[list(names).index(name)])
@@ -54,7 +54,7 @@ def known_categories(preprocessor: Any, name: str) -> dict[str, str]:
 
 
 def unmet(contexts: pd.DataFrame, kinds: dict[str, str], preprocessor: Any) -> dict[str, dict[str, int]]:
-    """Return how many people have each category that training never met, by column."""
+    """Return, per column, how many people have each category that training did not see."""
     found = {}
     for name, kind in kinds.items():
         known = set(known_categories(preprocessor, name).values()) if kind == CATEGORY else set()
@@ -65,7 +65,7 @@ def unmet(contexts: pd.DataFrame, kinds: dict[str, str], preprocessor: Any) -> d
 
 
 def as_labels(column: pd.Series[Any], labels: Array) -> pd.Series[Any]:
-    """Return a file's labels as a model's own: '1.0', in a column with gaps, is its 1."""
+    """Return a file's labels in a model's own type: '1.0', in a column with gaps, becomes 1."""
     known = spellings(labels)
     own = {str(label): label for label in labels.tolist()}
     return each_once(text_of(column), lambda value: own.get(met(value, known, value), value))
@@ -80,14 +80,14 @@ def check_columns(rows: pd.DataFrame, needed: Iterable[str]) -> None:
 
 
 def check_reasons(rows: pd.DataFrame, reasons: Reasons) -> None:
-    """Raise if a row has a reason: it can't be scored."""
+    """Raise if a row has a reason why it can't be scored."""
     if (reasons != "").any():
         at = int((reasons != "").argmax())
         raise ValueError(f"Row {rows.index[at]!r}, {reasons[at]}.")
 
 
 def as_learned(column: pd.Series[Any], kind: str, known: dict[str, str], reasons: Reasons) -> pd.Series[Any]:
-    """Return a column as numbers or categories that training knows; what is neither gets a reason.
+    """Return a column as numbers, or as categories spelled as in training; unreadable values get a reason.
 
     >>> reasons = np.full(3, "", dtype=object)
     >>> as_learned(pd.Series(["7", "", "x"], name="age"), NUMBER, {}, reasons).tolist()
@@ -126,13 +126,13 @@ def as_learned(column: pd.Series[Any], kind: str, known: dict[str, str], reasons
 
 
 def reject(reasons: Reasons, bad: Flags, why: Callable[[int], str]) -> None:
-    """Give a reason to rows that have none yet."""
+    """Give a reason to the bad rows that have none yet."""
     for at in np.flatnonzero(bad & (reasons == "")):
         reasons[at] = why(int(at))
 
 
 def each_once(column: pd.Series[Any], change: Callable[[str], Any]) -> pd.Series[Any]:
-    """Return the column with every value changed; one that comes a thousand times is changed once."""
+    """Return the column with every value changed; `change` is called once per distinct value."""
     codes, values = pd.factorize(column)
     changed = np.array([change(str(value)) for value in values], dtype=object)
     return pd.Series(changed[codes], index=column.index, name=column.name, dtype=object)
@@ -145,7 +145,7 @@ def text_of(column: pd.Series[Any]) -> pd.Series[Any]:
 
 
 def spellings(names: Any, between: str | None = None) -> dict[str, str]:
-    """Map each name, and the same value written as another kind of number or truth value, to the name."""
+    """Map each name, and its spellings as another kind of number or truth value, to the name."""
     spelled: dict[str, str] = {}
     for name in map(str, names):
         spelled.setdefault(_plain(name, between), name)
@@ -155,7 +155,7 @@ def spellings(names: Any, between: str | None = None) -> dict[str, str]:
 
 
 def met(value: str, known: dict[str, str], unmet: str, between: str | None = None) -> str:
-    """Return the name that training met for a value, which may be written as another kind of number.
+    """Return a value's name in training, even if it is written as another kind of number; otherwise `unmet`.
 
     `known` is what `spellings` returns, for the same `between`.
 
@@ -166,7 +166,7 @@ def met(value: str, known: dict[str, str], unmet: str, between: str | None = Non
 
 
 def _plain(text: str, between: str | None) -> str:
-    """Return a name with each of the values that it joins written plainly."""
+    """Return a name with `plain_number` applied to each of the values that it joins."""
     if between is None:
         return plain_number(text)
     parts = [part.rpartition("=") for part in text.split(between)]  # 'senior=0', or a value alone

@@ -1,4 +1,4 @@
-"""Tables past memory, some rows at a time: Parquet files, partitions of Dask, relations of DuckDB."""
+"""Tables larger than memory, some rows at a time: Parquet files, Dask partitions, DuckDB relations."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ import pandas as pd
 
 from evenhand.tables.decimals import with_points
 from evenhand.tables.files import pyarrow_for, sha256_of, whole_parquet
-from evenhand.tables.paths import bare_name
+from evenhand.tables.paths import bare_name, check_folder
 
-LARGE = 1_000_000  # rows of a Parquet file from which on it is not held in memory
+LARGE = 1_000_000  # rows; a larger Parquet file is not held in memory
 BATCH = 100_000  # rows in memory at a time, as they are in the table
 
 
 class Pieces:
-    """A table that is read in pieces, each row with its number as index; every reading gives the same rows.
+    """A table that is read in pieces, with row numbers as index; every reading gives the same rows.
 
     Parameters
     ----------
@@ -33,10 +33,10 @@ class Pieces:
 
     def __init__(self, origin: str, comma: bool = False) -> None:
         self.origin, self._comma = origin, comma
-        self.notes: list[str] = []  # what there is to say about the first reading
+        self.notes: list[str] = []  # notes about the first reading
 
     def batches(self, columns: Sequence[str] | None = None, coded: Sequence[str] = ()) -> Iterator[Any]:
-        """Yield frames of pandas; text in the columns `coded` may come as categories, which is quicker."""
+        """Yield pandas DataFrames; text in the columns `coded` may come as categories, which is faster."""
         start = 0
         for frame in self._frames(None if columns is None else list(columns), list(coded)):
             frame = frame.rename(columns=str)
@@ -49,19 +49,19 @@ class Pieces:
         self.check()
 
     def place(self, row: Any) -> str:
-        """Return where a row stands, in words."""
+        """Return where a row is, in words."""
         return f"{self.origin}, row {int(row)}"
 
     @property
     def large(self) -> bool:
-        """Whether a table in memory may be too much."""
+        """Whether the table may be too large for memory."""
         return True
 
     def check(self) -> None:
         """Raise if the table is no longer what it was."""
 
     def key(self) -> Any:
-        """Return what tells this table from others, and from what it was before, without reading it."""
+        """Return what identifies this table and its current state, without reading it."""
         return self.origin
 
     def sha256(self) -> str:
@@ -81,18 +81,18 @@ class FilePieces(Pieces):
         self._before = self.key()
 
     def key(self) -> Any:
-        """Return names, sizes and times of change."""
+        """Return the files' names, sizes and modification times."""
         there = sorted(self._path.glob("*.parquet")) if self._path.is_dir() else self.files
         stats = [(str(path), path.stat()) for path in there if path.exists()]
         return [(path, found.st_size, found.st_mtime_ns) for path, found in stats]
 
     def check(self) -> None:
-        """Raise if a file was changed since it was first looked at, or came or went."""
+        """Raise if a file was changed, added or removed since the first look."""
         for path, *_ in set(self._before) ^ set(self.key()):
             raise ValueError(f"{path} was changed while it was read; expected it to stay as it is.")
 
     def sha256(self) -> str:
-        """Return the digest of the file; of several, that of their digests."""
+        """Return the digest of the file; of several files, that of their digests."""
         digests = [sha256_of(path) for path in self.files]
         return digests[0] if len(digests) == 1 else hashlib.sha256("".join(digests).encode()).hexdigest()
 
@@ -126,7 +126,7 @@ class ParquetPieces(FilePieces):
     def frames(
         self, size: int, columns: list[str] | None = None, coded: Sequence[str] = ()
     ) -> Iterator[pd.DataFrame]:
-        """Yield the rows as they are, at most so many at a time."""
+        """Yield the rows as they are, at most `size` at a time."""
         pyarrow = pyarrow_for(self.files[0])
         for path in self.files:
             group = -1
@@ -144,10 +144,8 @@ class ParquetPieces(FilePieces):
 
 def parquet_files(folder: Path, comma: bool = False) -> ParquetPieces:
     """Return the Parquet files of a folder as one table."""
-    files = sorted(folder.glob("*.parquet"))
-    if not files:
-        raise ValueError(f"Got the folder {folder}, which has no Parquet file (*.parquet) in it.")
-    return ParquetPieces(folder, files, comma)
+    check_folder(folder)
+    return ParquetPieces(folder, sorted(folder.glob("*.parquet")), comma)
 
 
 class DaskPieces(Pieces):
@@ -158,7 +156,7 @@ class DaskPieces(Pieces):
         self._frame = frame
 
     def key(self) -> Any:
-        """Return the name that Dask gives to the same frame."""
+        """Return the name that Dask gives to this frame."""
         return str(self._frame._name)
 
     def _frames(self, columns: list[str] | None, coded: list[str]) -> Iterator[pd.DataFrame]:
@@ -170,7 +168,7 @@ class DaskPieces(Pieces):
 
 
 class DuckdbPieces(Pieces):
-    """What a relation of DuckDB gives, which may come in another order each time."""
+    """The rows of a DuckDB relation, which may come in another order each time."""
 
     def __init__(self, relation: Any, comma: bool = False) -> None:
         super().__init__("the relation of DuckDB", comma)
@@ -189,14 +187,14 @@ class DuckdbPieces(Pieces):
         from duckdb import ColumnExpression
 
         found = self._relation.select(*map(ColumnExpression, columns or self._relation.columns))
-        # Older versions have another name for it.
+        # Older versions of DuckDB have another name for it.
         reader = found.to_arrow_reader if hasattr(found, "to_arrow_reader") else found.fetch_record_batch
         for batch in reader(BATCH):
             yield batch.to_pandas()
 
 
 def check_alike(files: list[Path]) -> None:
-    """Raise if files differ in their columns: a reader would go by those of the first, and not say so."""
+    """Raise if files differ in their columns: a reader would silently use those of the first."""
     first = None
     for path in files:
         with whole_parquet(path) as pyarrow:
@@ -212,12 +210,12 @@ def check_alike(files: list[Path]) -> None:
 
 
 def drawn(rows: Any, seed: int, stream: int) -> Any:
-    """Return a number in [0, 1) for each row number: that of `evenhand.bandits.randomness.uniform`.
+    """Return a random number in [0, 1) per row number, that of `evenhand.bandits.randomness.uniform`.
 
     >>> drawn(np.array([1]), 0, 0).round(6).tolist(), drawn(np.array([1]), 0, 1).round(6).tolist()
     ([0.701212], [0.215868])
     """
-    with np.errstate(over="ignore"):  # modulo 2⁶⁴ is meant
+    with np.errstate(over="ignore"):  # modulo 2⁶⁴ is intended
         key = _scrambled(np.uint64(seed), np.uint64(stream))
         bits = _scrambled(key, np.asarray(rows).astype(np.uint64))
     return (bits >> np.uint64(11)).astype(np.float64) / 2**53

@@ -1,4 +1,4 @@
-"""People as dicts of plain values, encoded without a table: pandas needs milliseconds for one person."""
+"""Encode people given as dicts of plain values, without pandas, which needs milliseconds for one person."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from evenhand.tables.csv_format import MISSING_MARKS
 from evenhand.tables.matching import known_categories, met, read_contexts
 from evenhand.tables.preprocessing import encode, places_of_categories
 
-Values = Mapping[str, Any]  # None, text, numbers and truth values by column, as JSON has them
+Values = Mapping[str, Any]  # None, text, numbers and truth values per column, as in JSON
 
 _NUMBERS = {int, float, type(None)}
 _VALUES = {*_NUMBERS, str, bool}
 _EXACT = 1 << 53  # larger whole numbers are left to pandas
-_MOST_MET = 10_000  # ways of writing the categories of a column that are remembered
-_LONGEST = 200  # characters of one
+_MOST_MET = 10_000  # remembered spellings of a column's categories
+_LONGEST = 200  # characters of a remembered spelling
 _PROBES = 40
 _DATES = {
     "ISO8601": r"(?P<y>\d{4})-(?P<m>\d\d)-(?P<d>\d\d)",
@@ -37,7 +37,7 @@ _EPOCH = date(1970, 1, 1).toordinal()
 
 
 class _NotPlainError(Exception):
-    """A value that the table must read."""
+    """A value that only pandas can read as intended."""
 
 
 class PlainRows:
@@ -46,9 +46,9 @@ class PlainRows:
     Parameters
     ----------
     kinds : dict
-        Those of `kinds_of_columns`.
+        What `kinds_of_columns` returned.
     preprocessor : ColumnTransformer
-        Fitted, of `make_preprocessor`.
+        What `make_preprocessor` returned, fitted.
     """
 
     def __init__(self, kinds: Mapping[str, str], preprocessor: Any) -> None:
@@ -68,7 +68,7 @@ class PlainRows:
         self._agrees = all(fits) and self._agree()
 
     def encode(self, people: Sequence[Values]) -> Any:
-        """Return the features of people, or None if a table must read them."""
+        """Return people's features, or None if pandas must read them."""
         try:
             return self._encode(people) if self._agrees else None
         except _NotPlainError:
@@ -105,7 +105,7 @@ class PlainRows:
         return numbers
 
     def _agree(self) -> bool:
-        """Return whether the table gives the same, bit for bit: libraries may change how they round."""
+        """Return whether pandas and scikit-learn give the same bits: their versions may round differently."""
         rng = np.random.default_rng(0)
         tried: dict[str, list[Any]] = {
             name: [None, "never met", *known_categories(self._preprocessor, name)]
@@ -132,7 +132,7 @@ class _Categories:
 
     def __init__(self, name: str, known: dict[str, str], places: dict[str, int], others: int) -> None:
         self.name, self._known = name, known
-        self._places, self._else = places, others  # the rare ones' feature is that of those never met
+        self._places, self._else = places, others  # unseen ones share the feature of rare ones
         self._met: dict[str, int] = {}
 
     def place(self, value: Any) -> int:
@@ -150,7 +150,7 @@ class _Categories:
 
 
 def _day(value: Any, how: str) -> float | None:
-    """Return the days since 1970 of a date that is written in full."""
+    """Return a date that is written in full as days since 1970."""
     if value is None:
         return None
     found = re.fullmatch(_DATES[how], value, re.ASCII) if type(value) is str and how in _DATES else None

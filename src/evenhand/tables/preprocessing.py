@@ -1,4 +1,4 @@
-"""Preprocessing that only training people move: categories one-hot, numbers z-scored."""
+"""Preprocessing, fitted on the training part alone: categories one-hot, numbers standardised."""
 
 from __future__ import annotations
 
@@ -22,41 +22,41 @@ from evenhand.tables.columns import is_number
 from evenhand.tables.dataset import Dataset
 from evenhand.tables.splits import Split
 
-# Below this share of nonzeros a sparse row is quicker than a dense one (benchmarks/training.py shows both).
+# Below this share of nonzeros, sparse rows are faster than dense ones (benchmarks/training.py shows both).
 SPARSE_BELOW = 0.3
-FARTHEST = 1e20  # deviations from the mean: beyond, single precision may overflow
-_MOST_CATEGORIES = 100  # of one column; beyond that the rarest in the training part share one
+FARTHEST = 1e20  # standard deviations from the mean: beyond this, single precision may overflow
+_MOST_CATEGORIES = 100  # of one column; with more, the rarest in the training part share a feature
 
 
 class Part(NamedTuple):
-    """One part made ready: features, labels, groups, and the contexts as they were (Gower's similarity)."""
+    """One part, preprocessed: features, labels, groups, and the contexts (for Gower's similarity)."""
 
     X: npt.NDArray[np.float32] | sparse.csr_array
     y: Array
     s: Array
     contexts: pd.DataFrame
-    w: Array | None = None  # how many people each stands for
+    w: Array | None = None  # how many people each person stands for
 
 
 @dataclass(frozen=True)
 class Parts:
-    """The three parts, the preprocessor that the training part fitted, and how models are judged."""
+    """The three parts, the preprocessor fitted on the training part, and how models are measured."""
 
     train: Part
     validation: Part
     test: Part
     preprocessor: ColumnTransformer
     pos_label: Any
-    min_group: int = MIN_GROUP  # people, up to which a smaller group is filled when groups are compared
-    threshold: float | None = None  # the lowest probability of `pos_label` that is decided so
+    min_group: int = MIN_GROUP  # people; smaller groups are filled up to this when compared
+    threshold: float | None = None  # the lowest probability at which `pos_label` is decided
 
 
 def make_preprocessor(contexts: pd.DataFrame) -> ColumnTransformer:
-    """Return the paper's preprocessing, not yet fitted: categories one-hot, numbers z-scored.
+    """Return the paper's preprocessing, not yet fitted: categories one-hot, numbers standardised.
 
-    A missing number becomes the mean and gets a column that says so; a category that `fit` never saw becomes
-    all zeros; the rarest of more than 100 categories share a column. The output is float32, sparse where
-    that pays.
+    A missing number becomes the mean; if `fit` saw some, a feature marks them. The rarest of more than 100
+    categories share a feature. A category that `fit` did not see counts as one of these, or is all zeros if
+    there are none. The output is float32, and sparse if that is faster.
 
     Parameters
     ----------
@@ -93,7 +93,7 @@ def make_preprocessor(contexts: pd.DataFrame) -> ColumnTransformer:
 def prepare(
     dataset: Dataset, parts: Split, *, min_group: int = MIN_GROUP, fitted: ColumnTransformer | None = None
 ) -> Parts:
-    """Fit the preprocessing on the training part alone, and make all three parts ready.
+    """Fit the preprocessing on the training part alone, and apply it to all three parts.
 
     Parameters
     ----------
@@ -102,7 +102,7 @@ def prepare(
     parts : Split
         Who is in which part.
     min_group : int
-        Where groups are compared, a smaller one is filled up to so many people (see `explore`).
+        When groups are compared, a smaller one is filled up to this number of people (see `explore`).
     fitted : ColumnTransformer, optional
         A preprocessor that was fitted on more of the training part than these people.
 
@@ -134,9 +134,9 @@ def prepare(
 
 
 def encode(preprocessor: ColumnTransformer, contexts: pd.DataFrame) -> Any:
-    """Return the features that a fitted preprocessor makes of contexts: an array, or a sparse one.
+    """Return the features of contexts from a fitted preprocessor, as a dense or sparse array.
 
-    A category that training never met is all zeros, without a warning.
+    There is no warning about categories that training did not see.
     """
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Found unknown categories")
@@ -147,7 +147,7 @@ def encode(preprocessor: ColumnTransformer, contexts: pd.DataFrame) -> Any:
 def places_of_categories(
     preprocessor: ColumnTransformer, begin: int
 ) -> tuple[dict[str, tuple[dict[str, int], int]], int]:
-    """Return by column which feature is 1 for each category, and for all others (-1: none), and the width.
+    """Return, per column, the feature of each category and that of all others (-1: none); and the width.
 
     The first of these features has the number `begin`.
     """
@@ -166,7 +166,7 @@ def places_of_categories(
 
 
 def told_missing(preprocessor: ColumnTransformer) -> set[str]:
-    """Return the columns of numbers in which training had gaps: that one is missing is a feature."""
+    """Return the numeric columns with gaps in training: features mark where these are missing."""
     for _, step, names in preprocessor.transformers_:
         if isinstance(step, Pipeline) and len(names):
             indicator = step[1].indicator_
@@ -175,7 +175,7 @@ def told_missing(preprocessor: ColumnTransformer) -> set[str]:
 
 
 def computable(features: Any) -> Flags:
-    """Return which rows a model can compute with: numbers that overflow after scaling are no features."""
+    """Return which rows a model can compute with: those without numbers that are too large after scaling."""
     if isinstance(features, np.ndarray):
         return np.asarray((np.abs(features) <= FARTHEST).all(axis=1))
     rows = np.repeat(np.arange(features.shape[0]), np.diff(features.indptr))
@@ -185,11 +185,11 @@ def computable(features: Any) -> Flags:
 
 
 def check_preprocessor(preprocessor: Any) -> None:
-    """Raise unless a preprocessor out of a file is one of ours, with arrays that fit and are finite."""
+    """Raise unless a preprocessor from a file is one of ours, with finite arrays of the right shape."""
     if type(preprocessor) is not ColumnTransformer:
         raise ValueError(f"Got a preprocessor of the type {type(preprocessor).__name__}, which is not ours.")
     for _, step, columns in preprocessor.transformers_:
-        if len(columns) == 0:  # such a step is never fitted, and never asked
+        if len(columns) == 0:  # such a step is never fitted, and never used
             continue
         parts = [part for _, part in step.steps] if type(step) is Pipeline else [step]
         for part in parts:

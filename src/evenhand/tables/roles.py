@@ -1,4 +1,4 @@
-"""Which column of a user's table is what, given or guessed; and which label is the positive one."""
+"""The roles of a table's columns, given or guessed, and the positive label."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pandas as pd
 from evenhand.checks import did_you_mean
 
 MOST_LABELS = 20
-_FEW_LABELS = 5  # numbers beyond that are probably amounts
+_FEW_LABELS = 5  # with more different numbers, they are probably amounts
 _LABEL_NAMES = ("label", "target", "y", "outcome", "class", "decision", "income", "approved", "hired")
 _SENSITIVE_NAMES = ("sex", "gender", "race", "ethnicity", "religion", "disability", "nationality")
 _POSITIVE_NAMES = (
@@ -22,12 +22,12 @@ _POSITIVE_NAMES = (
 
 
 class Roles(NamedTuple):
-    """The names of the label's column, of the sensitive ones and of those that are no features, and more."""
+    """The names of the label column, the sensitive columns, those that are not features, and more."""
 
     label: str
     sensitive: list[str]
-    dropped: list[str]  # those to leave out, and that of the weights
-    codes: list[str]  # numbers that are categories
+    dropped: list[str]  # columns to leave out, and that of the weights
+    codes: list[str]  # columns whose numbers are categories
     weight: str | None
 
     def check_features(self, contexts: pd.DataFrame, origin: str) -> None:
@@ -50,7 +50,7 @@ def find_roles(
     categorical: str | Sequence[str] = (),
     weight: str | None = None,
 ) -> Roles:
-    """Return which column is what; a guess is added to the notes."""
+    """Return the roles of the columns; a guess is added to the notes."""
     codes = named_columns("categorical", categorical, frame, origin)
     counted = named_columns("weight", _as_list(weight), frame, origin)
     dropped = [*named_columns("drop", drop, frame, origin), *counted]
@@ -77,7 +77,7 @@ def named_columns(argument: str, given: str | Sequence[str], frame: pd.DataFrame
 
 
 def _at_commas(name: str, frame: pd.DataFrame) -> list[str]:
-    """Return the columns in 'a,b', unless a column is called just that, or one of the parts is none."""
+    """Split 'a,b' into columns, unless a column has just this name, or one of the parts is not a column."""
     parts = [part.strip() for part in name.split(",")]
     return parts if name not in frame.columns and set(parts) <= set(frame.columns) else [name]
 
@@ -91,7 +91,7 @@ def _as_list(given: str | Sequence[str] | None) -> list[str]:
 def _label_column(given: str | None, frame: pd.DataFrame, origin: str, notes: list[str]) -> str:
     if given is not None:
         return named_columns("label", given, frame, origin)[0]
-    # An 'income' in thousands of amounts is a feature beside an 'approved' of two values.
+    # Next to an 'approved' with two values, an 'income' with thousands of amounts is a feature.
     named = [
         column
         for column in frame.columns
@@ -127,7 +127,7 @@ def _sensitive_columns(
 
 
 def guessed_positive(label: pd.Series[Any]) -> tuple[Any, list[str]]:
-    """Return the positive label, None if there are more than two labels, and the note that says so.
+    """Return the positive label (None if there are more than two labels), and the notes that say so.
 
     >>> guessed_positive(pd.Series(["paid", "unpaid"], name="loan"))
     ('paid', ["The positive label is 'paid'."])

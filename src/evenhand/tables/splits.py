@@ -1,4 +1,4 @@
-"""Train, validation and test: the seeded split."""
+"""The random split into training, validation and test parts."""
 
 from __future__ import annotations
 
@@ -29,18 +29,20 @@ def split(
     fractions: tuple[float, float, float] = FRACTIONS,
     stratify: Any = None,
 ) -> Split:
-    """Split people at random: 70 % to train, 15 % to validate, 15 % to test. Same seed, same split, anywhere.
+    """Split people at random: 70 % to train, 15 % to validate, 15 % to test.
+
+    The same seed gives the same split on every machine.
 
     Parameters
     ----------
     dataset : Dataset or int
         The data set, or only the number of people.
     seed : int
-        Of NumPy's PCG64 generator.
+        The seed of NumPy's PCG64 generator.
     fractions : three floats
-        They add up to 1.
+        The share of each part; they add up to 1.
     stratify : array, 'label', 'group' or 'both', optional
-        Keep the share of each value in each part, to within two people; the names need a data set.
+        Give each part the same share of each value, to within two people. The names need a data set.
 
     Examples
     --------
@@ -74,7 +76,7 @@ def _checked(fractions: tuple[float, float, float]) -> Floats:
 
 
 def _dealt(people: int, share: float) -> Flags:
-    """Deal a share of the places out evenly along a line: any stretch of it gets its share, to within one."""
+    """Spread a share of the places evenly along a line: any stretch of it gets its share, to within one."""
     so_far = np.floor(share * np.arange(people + 1) + 0.5)
     return np.asarray(np.diff(so_far) > 0)
 

@@ -1,7 +1,7 @@
-"""People shuffled on disk: each goes to a bucket at random, and a bucket is small enough for memory.
+"""Shuffle people on disk: each goes to a random bucket, and a bucket is small enough for memory.
 
-Rows in a file often have an order, and a buffer that is filled from its front then holds one label only.
-Drawn into buckets first, people are met in a random order whatever the file's is, and however small a bucket.
+Rows in a file are often sorted. A buffer filled from the start of the file would then hold only one label.
+With random buckets, people come in a random order, whatever the order of the file and the size of a bucket.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ class Spool:
     folder : Path
         An empty folder.
     numbers, categories : int
-        How many each person has.
+        How many of each a person has.
     buckets : int
-        How many files there are.
+        The number of files.
     people : int
-        About how many people will come: there must be room for them on the disk.
+        About how many people will be added; there must be room for them on the disk.
     """
 
     def __init__(self, folder: Path, *, numbers: int, categories: int, buckets: int, people: int) -> None:
@@ -48,7 +48,7 @@ class Spool:
     def add(
         self, bucket: Codes, numbers: Floats, codes: Codes, labels: Codes, groups: Codes, weights: Any
     ) -> None:
-        """Put people into their buckets, after those who are there."""
+        """Append people to their buckets."""
         order = np.argsort(bucket, kind="stable")
         rows = np.empty(len(bucket), dtype=self._kind)
         parts = (numbers, codes, labels, groups, weights)

@@ -1,4 +1,4 @@
-"""Tables too large for memory: rows in chunks, from CSV, Parquet or Excel; `writing` has the way out."""
+"""Read tables too large for memory in chunks, from CSV, Parquet or Excel; `writing` writes them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,14 @@ from typing import Any, NamedTuple, TextIO
 
 import pandas as pd
 
-from evenhand.tables.csv_format import Header, read_header, unguarded, with_mark, wrong_encoding
+from evenhand.tables.csv_format import (
+    Header,
+    read_header,
+    unequal,
+    unguarded,
+    with_mark,
+    wrong_encoding,
+)
 from evenhand.tables.decimals import decimal_of
 from evenhand.tables.files import no_sheet, pyarrow_for
 from evenhand.tables.paths import kind_of_file, open_text
@@ -21,9 +28,9 @@ from evenhand.tables.workbook import full, open_sheet
 CHUNK = 10_000
 _LONGEST_LINE = 10_000_000
 _ENDS = ("\n", "\r")  # of a line
-_MOST_AGAIN = 200_000  # lines read a second time; in a file with more damage, a row has at most
-_MOST_LINES = 100  # lines: reading stays linear
-_SHOWN = 1_000  # signs of a damaged line that its reject shows
+_MOST_AGAIN = 200_000  # lines to read a second time; after that, a row may have at most
+_MOST_LINES = 100  # lines, so that reading stays linear
+_SHOWN = 1_000  # characters of a damaged line that its reject shows
 
 
 class Reject(NamedTuple):
@@ -35,10 +42,10 @@ class Reject(NamedTuple):
 
 
 class Chunk(NamedTuple):
-    """Some rows, the line (or the row of a Parquet file) where each begins, and lines that are no row.
+    """Some rows, the line (or the row of a Parquet file) where each begins, and the damaged lines.
 
-    `schema` is that of a Parquet file: a chunk alone may not show the type of a column; `separator` is that
-    of a CSV file; `decimal` is the sign before decimals in text.
+    `schema` is that of a Parquet file, since a chunk alone may not show the type of a column. `separator` is
+    that of a CSV file. `decimal` is the decimal sign in text.
     """
 
     rows: pd.DataFrame
@@ -59,8 +66,8 @@ def read_chunks(
 ) -> Iterator[Chunk]:
     """Read a CSV file as text, or a Parquet or Excel file as it is, `size` rows at a time.
 
-    The rows of a folder of Parquet files are counted through, in the order of the files' names. `decimal` is
-    that of `read_table`; it changes no row, but the chunks say it.
+    In a folder of Parquet files, rows are numbered across the files, sorted by name. `decimal` is that of
+    `read_table`; it doesn't change the rows, but each chunk states it.
     """
     ending = ".parquet" if path.is_dir() else kind_of_file(path)
     if ending == ".xlsx":
@@ -73,7 +80,7 @@ def read_chunks(
 
 def _csv_chunks(path: Path, size: int, encoding: str, given: str | None) -> Iterator[Chunk]:
     known = with_mark(encoding)
-    # Bytes that are no text become lone surrogates, so that only their row is rejected.
+    # Invalid bytes become lone surrogates, so that only their row is rejected.
     errors = "surrogateescape" if known == "utf-8-sig" else "strict"
     try:
         with open_text(path, known, errors) as file:
@@ -114,8 +121,8 @@ def _table(rows: list[list[str]], header: Header) -> pd.DataFrame:
 def _records(file: TextIO, header: Header) -> Iterator[tuple[int, list[str], str]]:
     """Read the rows after the header: the line where each begins, its fields, and what is wrong with it.
 
-    Of a row that is no CSV the first line alone is given up, and reading goes on after it: a quote that is
-    not closed must not swallow the rows that follow.
+    If a row is not valid CSV, only its first line is given up, and reading continues after that line: a quote
+    that is not closed must not swallow the rows that follow.
     """
     lines = _Lines(file, begins=header.lines + 1)
     reader = csv.reader(lines, delimiter=header.separator, strict=True)
@@ -137,10 +144,10 @@ def _records(file: TextIO, header: Header) -> Iterator[tuple[int, list[str], str
 
 
 class _Lines:
-    """The lines of a file, for a csv.reader; those of the row at hand can be given back but for the first."""
+    """The lines of a file, for a csv.reader; all lines of the current row but the first can be put back."""
 
     def __init__(self, file: TextIO, begins: int) -> None:
-        self.begins = begins  # where the row at hand begins
+        self.begins = begins  # where the current row begins
         self._file = file
         self._row: list[str] = []
         self._again: deque[str] = deque()
@@ -164,7 +171,7 @@ class _Lines:
         return line
 
     def begin_again(self) -> str:
-        """Give the lines of the row back, but for its first, which is returned."""
+        """Put back the lines of the current row, except the first, which is returned."""
         self._given_back += len(self._row)
         self._again.extendleft(reversed(self._row[1:]))
         del self._row[1:]
@@ -177,7 +184,7 @@ class _Lines:
 
 def _damage(fields: list[str], wanted: int, encoding: str) -> str:
     if len(fields) != wanted:
-        return f"{len(fields)} fields, but the header has {wanted} names"
+        return unequal("field", len(fields), wanted)
     if any(map(_undecoded, fields)):
         return f"a byte that is not {encoding.upper()}"
     return ""
@@ -199,7 +206,7 @@ def _parquet_chunks(path: Path, size: int, decimal: str | None) -> Iterator[Chun
         yield Chunk(rows, list(range(start, start + len(rows))), [], schema, decimal=decimal)
         start += len(rows)
     if start == 1:
-        yield Chunk(schema.empty_table().to_pandas(), [], [], schema)
+        yield Chunk(schema.empty_table().to_pandas(), [], [], schema, decimal=decimal)
     pieces.check()
 
 
@@ -210,7 +217,7 @@ def _sheet_chunks(path: Path, size: int, decimal: str | None, sheet: str | None)
         while True:
             rows = [(at, full(row, names)) for at, row in part if len(row) <= len(names)]
             rejects = [
-                Reject(at, f"{len(row)} cells, but the header has {len(names)} names", list(map(str, row)))
+                Reject(at, unequal("cell", len(row), len(names)), list(map(str, row)))
                 for at, row in part
                 if len(row) > len(names)
             ]

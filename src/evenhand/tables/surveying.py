@@ -1,4 +1,4 @@
-"""The first reading of a table past memory: labels and groups counted, columns judged by a sample of rows."""
+"""The first reading of a table larger than memory: count labels and groups, and sample rows."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ SAMPLE, PART, BUCKET, KEPT = range(4)  # streams of random numbers by row
 
 @dataclass(frozen=True)
 class Combinations:
-    """The label and the group of everybody who has both, whatever their number.
+    """The label and the group of every combination of a label and sensitive values in a table.
 
-    `labels` and `groups` are positions among `classes` and `names`, one for each combination of a label and
-    sensitive values; -1 for people who are left out. `people` counts the others, (labels, groups).
+    `labels` and `groups` are positions in `classes` and `names`, one per combination; -1 if its people are
+    left out. `people` counts the others; its shape is (labels, groups).
     """
 
     columns: list[str]
@@ -45,7 +45,7 @@ class Combinations:
         cls, counts: dict[Key, int], roles: Roles, changes: Mapping[Any, Any] | None, origin: str,
         notes: list[str], **options: Any,
     ) -> Combinations:  # fmt: skip
-        """Settle the combinations that were counted; `options` are those of `settled`."""
+        """Find labels and groups for counted combinations; `options` are those of `settled`."""
         columns, each = [roles.label, *roles.sensitive], pd.Series(list(counts.values()))
         values = zip(*counts, strict=True)
         frame = pd.DataFrame({name: pd.Series(column) for name, column in zip(columns, values, strict=True)})
@@ -72,7 +72,7 @@ class Combinations:
 
 
 def combinations_in(rows: pd.DataFrame, columns: list[str]) -> tuple[Codes, list[Key]]:
-    """Return each row's combination of values as a position in a list of them; a gap is None.
+    """Return each row's combination of values as a position in a list of combinations; a gap is None.
 
     >>> codes, keys = combinations_in(pd.DataFrame({"y": [1, 1, 0], "s": ["f", None, "f"]}), ["y", "s"])
     >>> codes.tolist(), keys
@@ -89,7 +89,7 @@ def combinations_in(rows: pd.DataFrame, columns: list[str]) -> tuple[Codes, list
 
 @dataclass(frozen=True)
 class Survey:
-    """What is known of a table after the first reading."""
+    """What is known about a table after the first reading."""
 
     pieces: Pieces
     roles: Roles
@@ -114,7 +114,7 @@ def survey(
 ) -> Survey:  # fmt: skip
     """Read a table once; `people` are the options of `settled`.
 
-    Roles are guessed by the first rows; what a column holds is decided on `sample` rows drawn at random.
+    Roles are guessed from the first rows; what a column holds is decided on `sample` rows drawn at random.
     """
     origin = pieces.origin
     first = next((batch for batch in pieces.batches() if len(batch)), pd.DataFrame())
@@ -144,9 +144,9 @@ def survey(
 def _counted(
     pieces: Pieces, used: list[str], columns: list[str], seed: int, sample: int
 ) -> tuple[dict[Key, int], pd.DataFrame]:
-    """Return how many rows have each label and group, and rows drawn at random, in their order.
+    """Return how many rows have each label and group, and a random sample of rows, in their order.
 
-    Every row has a number of its own, whatever is read before it; those with the lowest are the sample.
+    Every row has its own random number, whatever was read before it; those with the lowest are the sample.
     """
     counts: Counter[Key] = Counter()
     pool: list[pd.DataFrame] = []

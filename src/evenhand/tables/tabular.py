@@ -1,4 +1,4 @@
-"""A scikit-learn classifier for raw tables: text, dates and gaps in, with the groups already routed."""
+"""A scikit-learn classifier for raw tables with text, dates and gaps; groups are routed automatically."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from evenhand.arrays import Array, Floats
 from evenhand.frames import as_pandas
+from evenhand.groups import groups_by_name
 from evenhand.tables.columns import kinds_of_columns, tidy_columns
 from evenhand.tables.files import read_table
 from evenhand.tables.matching import contexts_of
@@ -30,17 +31,18 @@ def tabular(
 ) -> TabularClassifier:
     """Return a classifier that takes a raw DataFrame and passes `sensitive_features` on to `estimator`.
 
-    Text becomes one-hot categories, dates become days, numbers are standardised. A missing number becomes the
-    mean, with a column that says so; a missing category is the category 'missing'; a category that `fit`
-    never saw is all zeros. Identifiers and constant columns are left out, and `notes_` says so. `clone`,
-    `GridSearchCV`, `evenhand.save` and `evenhand.audit` take the classifier.
+    Text becomes one-hot categories, dates become days since 1970, and numbers are standardised. A missing
+    number becomes the mean; if `fit` saw some, a feature marks them. A missing category is the category
+    'missing'. A category that `fit` did not see is all zeros, or counts as a rare one if a column has more
+    than 100. Identifiers and constant columns are left out, and `notes_` says so. The classifier works with
+    `clone`, `GridSearchCV`, `evenhand.save` and `evenhand.audit`.
 
     Parameters
     ----------
     estimator : classifier
         A `CooperativeBandits`, or any other scikit-learn classifier.
     drop : str or list of str
-        Columns that are no features.
+        Columns that are not features.
     categorical : str or list of str
         Columns whose numbers are codes, not amounts.
 
@@ -58,16 +60,16 @@ def tabular(
 
 
 def _has(method: str) -> Callable[[TabularClassifier], bool]:
-    """Return whether the wrapped estimator has a method; before `fit`, whether it will have it."""
+    """Return a test of whether the wrapped estimator has a method, or will have it after `fit`."""
     return lambda model: hasattr(getattr(model, "estimator_", model.estimator), method)
 
 
 class TabularClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """A classifier on raw tables: preprocessing, then any estimator; see `tabular`.
 
-    scikit-learn's metadata routing sends it `sensitive_features` without being asked to. The columns that the
-    groups come from are never features: those of X that have the name of `sensitive_features`, or, if it has
-    none, the same values. Where `predict` gets no `sensitive_features`, it takes these columns from X.
+    scikit-learn's metadata routing passes `sensitive_features` to it without a request. Columns of X with the
+    name or the values of `sensitive_features` are never features. If `predict` gets no `sensitive_features`,
+    it takes the columns that `fit` was given by name, or that had the same values, from X.
 
     Attributes
     ----------
@@ -78,7 +80,7 @@ class TabularClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     columns_ : dict
         Each feature's kind: 'number', 'category' or the format of a date.
     sensitive_columns_ : list of str
-        The columns of X that the groups came from.
+        The columns of X that hold the groups; empty if not all of them are in X.
     notes_ : list of str
         What was left out or changed.
     """
@@ -96,23 +98,24 @@ class TabularClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.categorical = categorical
 
     def fit(self, X: Any, y: Any, *, sensitive_features: Any = None) -> Self:
-        """Learn the preprocessing and the estimator.
+        """Fit the preprocessing and the estimator.
 
         Parameters
         ----------
         X : DataFrame
-            One row per person (pandas, Polars, Arrow, or what `pandas.DataFrame` takes).
+            One row per person (pandas, Polars, Arrow, or anything that `pandas.DataFrame` takes).
         y : array
             The labels.
-        sensitive_features : array, Series or DataFrame, optional
-            Each person's group.
+        sensitive_features : array, Series, DataFrame, str or list of str, optional
+            Each person's group, or the names of columns of X that hold it.
 
         Raises
         ------
         ValueError
-            If X holds the label, a column that was named does not exist, or no feature is left.
+            If X holds the label, a named column does not exist, or no feature is left.
         """
-        frame, y, sensitive_features = _as_frame(X), as_pandas(y), as_pandas(sensitive_features)
+        frame, y = _as_frame(X), as_pandas(y)
+        sensitive_features, named = groups_by_name(as_pandas(sensitive_features), frame)
         dropped = named_columns("drop", self.drop, frame, "X")
         codes = named_columns("categorical", self.categorical, frame, "X")
         for name in set(_names(y)) & set(frame.columns) - set(dropped):
@@ -121,7 +124,8 @@ class TabularClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 f"the label, leave it out: tabular(..., drop={name!r})."
             )
         self.notes_: list[str] = []
-        self.sensitive_columns_, telling = _columns_of_groups(frame, sensitive_features)
+        found, telling = _columns_of_groups(frame, sensitive_features)
+        self.sensitive_columns_ = named or found
         self.notes_ += [f"{name!r} reveals the group, so it is not a feature." for name in telling]
         contexts, dates = tidy_columns(frame.drop(columns=[*dropped, *telling]), self.notes_, codes=codes)
         if contexts.shape[1] == 0:
@@ -137,12 +141,12 @@ class TabularClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return self
 
     def encode(self, X: Any) -> Any:
-        """Return the features that `estimator_` takes: an array, or a sparse one."""
+        """Return the features that `estimator_` takes, as a dense or sparse array."""
         check_is_fitted(self, "estimator_")
         return encode(self.preprocessor_, contexts_of(_as_frame(X), self.columns_, self.preprocessor_))
 
     def predict(self, X: Any, *, sensitive_features: Any = None) -> Array:
-        """Return each person's decision, under their own group's policy where there is one per group."""
+        """Return each person's decision, under their own group's policy if there is one per group."""
         return np.asarray(self._ask("predict", X, sensitive_features))
 
     @available_if(_has("predict_proba"))  # type: ignore[untyped-decorator]
@@ -162,10 +166,11 @@ class TabularClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     @available_if(_has("compress"))  # type: ignore[untyped-decorator]
     def compress(self, group: Any) -> TabularClassifier:
-        """Return the same preprocessing with one group's policy for everyone: it needs no groups."""
+        """Return the same preprocessing with one group's policy for everyone, which needs no groups."""
         check_is_fitted(self, "estimator_")
         single = copy.copy(self)
         single.estimator = single.estimator_ = self.estimator_.compress(group)
+        single.sensitive_columns_ = []
         return single
 
     @property
@@ -175,7 +180,7 @@ class TabularClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     @property
     def sensitive_names_(self) -> list[str] | None:
-        """The names of several sensitive columns, whose combinations are the groups."""
+        """The names of the sensitive columns, if there are several; their combinations are the groups."""
         return getattr(self.estimator_, "sensitive_names_", None)
 
     def check_loaded(self) -> None:
@@ -188,17 +193,18 @@ class TabularClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             check()
 
     def _ask(self, method: str, X: Any, sensitive_features: Any) -> Any:
-        features = self.encode(X)
-        if sensitive_features is None and self.sensitive_columns_:
-            frame = _as_frame(X)
-            if set(self.sensitive_columns_) <= set(frame.columns):
-                sensitive_features = frame[self.sensitive_columns_]
+        frame = _as_frame(X)
+        features = self.encode(frame)
+        sensitive_features, _ = groups_by_name(as_pandas(sensitive_features), frame)
+        held = self.sensitive_columns_
+        if sensitive_features is None and held and set(held) <= set(frame.columns):
+            sensitive_features = frame[held]
         ask = getattr(self.estimator_, method)
         return ask(features, **_passed(ask, sensitive_features))
 
 
 def _passed(method: Any, sensitive_features: Any) -> dict[str, Any]:
-    """Return the groups as a keyword if the method takes it: a plain classifier does without."""
+    """Return the groups as a keyword argument, if the method takes it; a plain classifier doesn't."""
     taken = sensitive_features is not None and "sensitive_features" in inspect.signature(method).parameters
     return {"sensitive_features": sensitive_features} if taken else {}
 
@@ -217,10 +223,10 @@ def _names(values: Any) -> list[str]:
 
 
 def _columns_of_groups(frame: pd.DataFrame, sensitive_features: Any) -> tuple[list[str], list[str]]:
-    """Return the columns of X that hold the groups, [] if not all are there, and all that tell a group.
+    """Return the columns of X that hold the groups, [] if not all are there, and all that reveal a group.
 
-    A column holds the groups if it has the same values. One with the name of the groups tells them too: it
-    may be what they were made from.
+    A column holds the groups if it has the same values. One with the name of the groups also reveals them:
+    they may have been made from it.
     """
     if sensitive_features is None:
         return [], []

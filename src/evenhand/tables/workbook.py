@@ -1,4 +1,4 @@
-"""Excel workbooks: one sheet as rows, read a row at a time; no formula and no macro is run."""
+"""Excel workbooks: one sheet, read a row at a time; no formula and no macro is run."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from evenhand.checks import did_you_mean
-from evenhand.tables.csv_format import MISSING_MARKS, checked_names
+from evenhand.tables.csv_format import MISSING_MARKS, checked_names, unequal
 from evenhand.tables.paths import check_unpacked, open_bytes
 from evenhand.wording import as_plain, listed
 
 _LARGE_PARTS = ("xl/worksheets/", "xl/sharedStrings", "xl/media/", "xl/drawings/", "xl/pivotCache/")
-_LARGEST_PART = 16 << 20  # of the others, which are read at once: styles, names, links
+_LARGEST_PART = 16 << 20  # bytes of any other part, since these are read at once: styles, names, links
 MOST_ROWS = 1_048_576  # of a sheet
-_MOST_CELLS = 50_000_000  # held in memory; a workbook of little size can claim any number of empty ones
+_MOST_CELLS = 50_000_000  # held in memory; even a small workbook can claim any number of empty ones
 
 
 class Sheet(NamedTuple):
-    """The columns' names, the rows with their numbers in the sheet, and what there is to say."""
+    """The column names, the rows with their numbers in the sheet, and notes."""
 
     names: list[str]
     rows: Iterator[tuple[int, list[Any]]]
@@ -40,13 +40,13 @@ def openpyxl_for(path: Path) -> Any:
 
 @contextmanager
 def open_sheet(path: Path, sheet: str | None = None, content: bytes | None = None) -> Iterator[Sheet]:
-    """Open one sheet of a workbook, by default the first; what is no workbook is a ValueError."""
+    """Open one sheet of a workbook, by default the first; raise ValueError if the file is not a workbook."""
     openpyxl = openpyxl_for(path)
     with open_bytes(path, content) as file:
         with _blaming(path):
             _check_parts(path, file)
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # of drawings, styles and the like, which are no data
+                warnings.simplefilter("ignore")  # about drawings, styles and the like, which are not data
                 book = openpyxl.load_workbook(file, read_only=True, data_only=True, keep_links=False)
             pages = {page.title: page for page in book.worksheets}
         if sheet is not None and sheet not in pages:
@@ -63,7 +63,7 @@ def open_sheet(path: Path, sheet: str | None = None, content: bytes | None = Non
 
 
 def _check_parts(path: Path, file: Any) -> None:
-    """Raise if a workbook would take too much memory; no part unpacks to more than the size it states."""
+    """Raise if a workbook would take too much memory; no part can unpack to more than its stated size."""
     with zipfile.ZipFile(file) as parts:
         sizes = {part.filename: part.file_size for part in parts.infolist()}
     check_unpacked(path, sum(sizes.values()))
@@ -81,10 +81,7 @@ def read_sheet(
     with open_sheet(path, sheet, content) as opened:
         for number, row in opened.rows:
             if len(row) > len(opened.names):
-                raise ValueError(
-                    f"{path}, row {number}: got {len(row)} cells, but the {len(opened.names)} column names "
-                    "want as many."
-                )
+                raise ValueError(f"{path}, row {number} has {unequal('cell', len(row), len(opened.names))}.")
             rows.append(full(row, opened.names))
             numbers.append(number)
             if len(rows) * len(opened.names) > _MOST_CELLS:
@@ -93,12 +90,12 @@ def read_sheet(
 
 
 def full(row: list[Any], names: list[str]) -> list[Any]:
-    """Return a row with a cell for every name: sheets leave out the empty ones at the end."""
+    """Return a row with a cell for every name; sheets leave out empty cells at the end."""
     return row + [None] * (len(names) - len(row))
 
 
 def plain_cell(page: Any, value: Any) -> Any:
-    """Return a cell to be written, in which a text that begins like a formula is text."""
+    """Return a cell to be written; text that begins like a formula stays text."""
     if not isinstance(value, str):
         value = as_plain(value)
         known = (bool, int, float, date, time)  # a datetime is a date
@@ -113,9 +110,9 @@ def plain_cell(page: Any, value: Any) -> Any:
 
 
 def _rows(path: Path, page: Any) -> Iterator[tuple[int, list[Any]]]:
-    """Return the rows that hold something, each without the empty cells at its end."""
+    """Return the rows that are not empty, each without the empty cells at its end."""
     with _blaming(path):
-        page.reset_dimensions()  # what a sheet says of its size may be anything
+        page.reset_dimensions()  # a sheet may state any size
         for number, cells in enumerate(page.iter_rows(values_only=True), start=1):
             row = [None if isinstance(cell, str) and cell in MISSING_MARKS else cell for cell in cells]
             while row and row[-1] is None:
@@ -128,7 +125,7 @@ def _rows(path: Path, page: Any) -> Iterator[tuple[int, list[Any]]]:
 def _blaming(path: Path) -> Iterator[None]:
     try:
         yield
-    except Exception as error:  # a damaged workbook ends in any of them
+    except Exception as error:  # a damaged workbook can raise any of them
         if isinstance(error, (ValueError, ImportError)) and str(path) in str(error):
             raise
         kind = type(error).__name__

@@ -1,4 +1,4 @@
-"""Tables out, a piece at a time: CSV, Parquet or Excel, safe for a spreadsheet."""
+"""Write tables a piece at a time: CSV, Parquet or Excel, safe to open in a spreadsheet."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any, TextIO
 
+import numpy as np
 import pandas as pd
 
 from evenhand.atomic import replacing
@@ -27,14 +28,14 @@ _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 class Writer:
     """Writes tables one after another to a CSV, Parquet or Excel file, or as CSV to standard output.
 
-    In CSV, a text that a spreadsheet would take for a formula gets an apostrophe before it, which reading
-    takes away again. `writing` opens one; None is standard output.
+    In CSV, text that a spreadsheet would take for a formula gets an apostrophe before it; reading removes it
+    again. `writing` opens a writer. A `path` of None is standard output.
     """
 
     def __init__(self, path: Path | None, opened: ExitStack) -> None:
         self.path = path
         self.rows = 0
-        self.keep = True  # set to False, the file does not appear
+        self.keep = True  # if set to False, the file does not appear
         self._opened = opened
         self._ending = "" if path is None else ending_of(path)
         self._sink: Any = None
@@ -42,24 +43,26 @@ class Writer:
 
     @property
     def begun(self) -> bool:
-        """Whether anything was written, if only the names of the columns."""
+        """Whether anything was written, even if only the column names."""
         return self._sink is not None
 
-    def write(self, table: pd.DataFrame, schema: Any = None, separator: str = ",") -> None:
-        """Append the rows of a table, whose columns are the same every time.
+    def write(
+        self, table: pd.DataFrame, schema: Any = None, separator: str = ",", decimal: str | None = None
+    ) -> None:
+        """Append the rows of a table; the columns must be the same every time.
 
-        For Parquet, `schema` has the types of some columns; others without values are text. In CSV,
-        `separator` stands between the columns.
+        For Parquet, `schema` has the types of some columns; other columns without values are text. In CSV,
+        `separator` separates the columns, and `decimal` is the decimal sign of numbers; text stays as it is.
         """
         if self._ending == ".parquet":
             self._write_parquet(table, schema)
         elif self._ending == ".xlsx":
             self._write_sheet(table)
         else:
-            self._write_csv(table, separator)
+            self._write_csv(table, separator, decimal)
         self.rows += len(table)
 
-    def _write_csv(self, table: pd.DataFrame, separator: str) -> None:
+    def _write_csv(self, table: pd.DataFrame, separator: str, decimal: str | None) -> None:
         if self._sink is None:
             self._sink = sys.stdout
             if self.path is not None:
@@ -67,7 +70,8 @@ class Writer:
                 self._sink = self._opened.enter_context(self._open_text(partial))
             self._csv = csv.writer(self._sink, delimiter=separator, lineterminator="\n")
             self._csv.writerow([safe_cell(name) for name in table.columns])
-        columns = [[safe_cell(value) for value in table.iloc[:, at].tolist()] for at in range(table.shape[1])]
+        cell = _with_comma if decimal == "," else safe_cell
+        columns = [[cell(value) for value in table.iloc[:, at].tolist()] for at in range(table.shape[1])]
         self._csv.writerows(zip(*columns, strict=True))
 
     def _open_text(self, partial: Path) -> TextIO:
@@ -112,12 +116,12 @@ class Writer:
 
 
 class _NotKeptError(Exception):
-    """Ends a block whose file is not to appear."""
+    """Ends a block whose file should not appear."""
 
 
 @contextmanager
 def writing(path: Path | None) -> Iterator[Writer]:
-    """Open a writer; the file appears under its name when the block ends well, and not otherwise."""
+    """Open a writer; the file appears under its name only if the block ends without an error."""
     with suppress(_NotKeptError), ExitStack() as opened:
         writer = Writer(path, opened)
         yield writer
@@ -125,10 +129,17 @@ def writing(path: Path | None) -> Iterator[Writer]:
             raise _NotKeptError
 
 
+def _with_comma(value: Any) -> Any:
+    """Return a cell with a decimal comma if it is a number, in a form that is read back as one."""
+    if not isinstance(value, float):
+        return safe_cell(value)
+    return np.format_float_positional(value, trim="0").replace(".", ",")  # 1,5e-05 would be read as text
+
+
 def safe_cell(value: Any) -> Any:
     """Return a cell of a CSV file that no spreadsheet takes for a formula; `unguarded` gives the text back.
 
-    Numbers stay as they are, and so does a sign alone: it computes nothing.
+    Numbers stay as they are, and so does a single character, which computes nothing.
 
     >>> [safe_cell(value) for value in ("=1+1", "-5", "-5 apples", -5, "-", "plain")]
     ["'=1+1", '-5', "'-5 apples", -5, '-', 'plain']
@@ -136,5 +147,5 @@ def safe_cell(value: Any) -> Any:
     if not isinstance(value, str) or len(value) < 2:
         return value
     formula = value[0] in FORMULA_SIGNS and not _NUMBER.fullmatch(value)
-    # A text with an apostrophe of its own there gets another, as reading takes one away.
+    # Text that already has an apostrophe there gets another, since reading removes one.
     return "'" + value if formula or unguarded(value) != value else value

@@ -1,1 +1,1 @@
-"""From a table to a model in use: train, measure, choose, save, decide."""
+"""From a table to a model in use: train, measure, choose, save and decide."""

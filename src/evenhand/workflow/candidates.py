@@ -1,4 +1,4 @@
-"""The models to choose from: every λ with and without parity, trained, measured, kept for a killed run."""
+"""The models to choose from: every λ, with and without parity; trained, measured, and kept on disk."""
 
 from __future__ import annotations
 
@@ -23,6 +23,7 @@ from evenhand.code_version import code_version
 from evenhand.metrics.answers import Answers
 from evenhand.metrics.asking import respond
 from evenhand.metrics.measures import Measure, measure
+from evenhand.progress import Progress
 from evenhand.rewards import Likelihood, LogRatio, Parity
 from evenhand.tables.preprocessing import Part, Parts
 from evenhand.workflow.defaults import POLICIES
@@ -38,7 +39,7 @@ Networks = Mapping[Pair, tuple[CooperativeBandits, dict[str, Any]]]
 
 @dataclass(frozen=True)
 class Settings:
-    """What all models of an exploration are trained with."""
+    """The settings that all models of an exploration share."""
 
     weights: Sequence[float]
     parity_bound: float
@@ -58,11 +59,11 @@ class Candidate:
 
     divergence_weight: float
     parity: bool  # whether its reward has the parity term
-    model: GroupPolicies  # for prepared features
+    model: GroupPolicies  # takes preprocessed features
     validation: dict[str, Measure]
-    curve: dict[str, Any] = field(default_factory=dict)  # `steps`, and `series` by measure, during training
+    curve: dict[str, Any] = field(default_factory=dict)  # `steps`, and `series` per measure, in training
     policies: str = POLICIES[0]
-    beside: tuple[Candidate, ...] = ()  # of networks and trees together, each alone
+    beside: tuple[Candidate, ...] = ()  # for 'both': the networks and the trees, each alone
 
     @property
     def name(self) -> str:
@@ -71,16 +72,16 @@ class Candidate:
 
     @property
     def family(self) -> str:
-        """The name of the models that differ from it by λ alone."""
+        """The name that it shares with the models that differ only in λ."""
         kind = "networks and trees" if self.policies == "both" else self.policies
         return kind + (", with parity" if self.parity else "")
 
 
 class TrainedSoFar:
-    """The trained models of one exploration, in a folder; if it can't be written, `say` is told.
+    """The trained models of one exploration, in a folder; `say` is called if the folder can't be written.
 
-    `depends_on` is all that a model depends on besides its λ and its parity, as JSON values: the data, the
-    seed, and so on. Models that were trained with anything else, or by other code, are not used.
+    `depends_on` holds everything that a model depends on besides λ and parity, as JSON values: the data, the
+    seed, and so on. Models that were trained with other values, or by other code, are not used.
     """
 
     def __init__(self, folder: Path, say: Callable[[str], None], *depends_on: Any) -> None:
@@ -102,21 +103,21 @@ class TrainedSoFar:
             return None
         try:
             return load(path), json.loads(path.with_suffix(".json").read_text(encoding="utf-8"))
-        except (ValueError, OSError):  # damaged: it is trained again
+        except (ValueError, OSError):  # damaged: train it again
             return None
 
     def keep(self, weight: float, parity: bool, model: Any, measured: dict[str, Any]) -> None:
-        """Write a trained model; where the folder can't be written, nothing is kept."""
+        """Save a trained model; do nothing if the folder can't be written."""
         path = self._path(weight, parity)
         try:
-            # The model comes last: a model that is there has its measures beside it.
+            # The model is written last, so that every saved model has its measures.
             write_text(path.with_suffix(".json"), json.dumps(measured))
             save(model, path)
         except OSError:
             return
 
     def state(self, settings: Settings) -> Path:
-        """Return where networks of these weights are kept while they are trained together."""
+        """Return the file for the networks of these weights while they are trained together."""
         weights = hashlib.sha256(repr(settings.weights).encode()).hexdigest()[:8]
         return self.folder / f"{self._key}-{weights}-networks.skops"
 
@@ -126,9 +127,9 @@ class TrainedSoFar:
 
 @contextmanager
 def kept_until_done(folder: Path) -> Iterator[Path]:
-    """Give a folder for `TrainedSoFar` that is gone once the block ends, well or not.
+    """Yield a folder for `TrainedSoFar`; remove it when the block ends, with or without an error.
 
-    It stays where the same work can go on from it: after a kill, and when disk or memory ran out.
+    It is kept if the same work can continue from it: after a kill, or when disk or memory ran out.
     """
     try:
         yield folder
@@ -148,9 +149,10 @@ def train_all(
     before: TrainedSoFar | None,
     networks: Networks | None = None,
 ) -> Iterator[Candidate]:
-    """Train every λ with and without parity, several at a time; those trained `before` come first.
+    """Train every λ with and without parity, several at a time; yield those trained `before` first.
 
-    `networks` are fitted ones and their curves; by default each is fitted on the training part in memory.
+    `networks` holds fitted networks and their curves. By default, each is fitted on the training part in
+    memory.
     """
     pending = []
     for weight, parity in settings.pairs:
@@ -161,20 +163,20 @@ def train_all(
             yield _candidate(settings, weight, parity, *done)
     given = networks or {}
     work = (joblib.delayed(_train)(parts, settings, *pair, given.get(pair)) for pair in pending)
-    # Threads: the training loop releases the interpreter lock, and nothing has to be copied.
+    # Threads, since the training loop releases the interpreter lock: nothing has to be copied.
     for trained in joblib.Parallel(n_jobs=jobs, prefer="threads", return_as="generator_unordered")(work):
         if before is not None:
             before.keep(*trained)
         yield _candidate(settings, *trained)
 
 
-def networks_on_gpu(parts: Parts, settings: Settings) -> Networks:
-    """Return fitted networks of every λ with and without parity, all trained at once, and how they ended."""
+def networks_on_gpu(parts: Parts, settings: Settings, tell: Progress) -> Networks:
+    """Train the networks of every λ, with and without parity, at once; return them with their measures."""
     models = [model_for(parts, settings, "networks", *pair) for pair in settings.pairs]
     grid = [{name: [getattr(model, name)] for name in ("divergence_weight", "reward")} for model in models]
     X, y, s, _, w = parts.train
     found = {}
-    fitted = fit_many(models[0], grid, X, y, w, sensitive_features=s, engine="cuda")
+    fitted = fit_many(models[0], grid, X, y, w, sensitive_features=s, engine="cuda", progress=tell)
     for pair, model in zip(settings.pairs, fitted, strict=True):
         curve = Curve(parts)
         curve(model.n_steps_, model)
@@ -183,7 +185,7 @@ def networks_on_gpu(parts: Parts, settings: Settings) -> Networks:
 
 
 def answers_of(model: GroupPolicies, part: Part, parts: Parts) -> Answers:
-    """Return what each group's policy says about the people of one of the parts."""
+    """Return what each group's policy says about the people of a part."""
     answers = respond(
         model, part.X, sensitive_features=part.s, y=part.y, pos_label=parts.pos_label, change_columns=False
     )
@@ -194,12 +196,12 @@ def model_for(parts: Parts, settings: Settings, policies: str, weight: float, pa
     """Return a model that is not fitted yet."""
     reward = Likelihood() + LogRatio()
     if parity:
-        bar = parts.threshold  # of the positive label, which may be the first of the two
+        bar = parts.threshold  # for the positive label, which may be the first of the two
         if bar is not None and parts.pos_label == min(parts.train.y):
             bar = 1 - bar
         reward = reward + Parity(bound=settings.parity_bound, min_group=parts.min_group, threshold=bar)
     every = max(100, people_met(settings.epochs, len(parts.train.y)) // CURVE_POINTS)
-    # The table's columns are on one scale already.
+    # The preprocessor has standardised the columns already.
     networks = CooperativeBandits(epochs=settings.epochs, standardize=False, checkpoint_every=every)
     trees = CooperativeBoosting()
     kinds: dict[str, Any] = {
@@ -209,7 +211,7 @@ def model_for(parts: Parts, settings: Settings, policies: str, weight: float, pa
 
 
 class Curve:
-    """What a model does for some people of the validation part as it is trained."""
+    """A model's measures during training, on some people of the validation part."""
 
     def __init__(self, parts: Parts) -> None:
         few = slice(_CURVE_PEOPLE)
@@ -231,7 +233,7 @@ def _train(
     parts: Parts, settings: Settings, weight: float, parity: bool,
     networks: tuple[CooperativeBandits, dict[str, Any]] | None,
 ) -> tuple[float, bool, Any, dict[str, Any]]:  # fmt: skip
-    """Return λ, whether there is parity, the trained model, and what was measured of it."""
+    """Return λ, whether there is parity, the trained model, and its measures."""
     model = model_for(parts, settings, settings.policies, weight, parity)
     watch, train = Curve(parts), parts.train
     curve = watch.found

@@ -28,7 +28,7 @@ LIMITS = (
     "The model learns unfair labels as they are.",
     "Nobody should be judged by this model alone, without a way to object.",
 )
-# What a card holds of a model that was changed after it was measured.
+# What the card says about a model that was changed after it was measured.
 NOT_MEASURED: dict[str, Any] = {
     "validation": {}, "metrics": {}, "groups": [], "bounds": [], "bounds_in_words": []
 }  # fmt: skip
@@ -40,11 +40,11 @@ class Card(TypedDict):
     title: str
     data: dict[str, Any]  # what it was trained on
     model: dict[str, Any]  # its settings
-    bounds: list[dict[str, Any]]  # those it had to keep, and what it has on either part
+    bounds: list[dict[str, Any]]  # those it had to keep, and its values on validation and test
     bounds_in_words: list[str]
-    validation: dict[str, Measure]  # the measures by which it was chosen
+    validation: dict[str, Measure]  # its measures on the validation part, where it was chosen
     metrics: dict[str, Measure]  # its measures on the test part
-    groups: list[GroupRow]  # the same by group
+    groups: list[GroupRow]  # the same per group
     limits: list[str]
     made: dict[str, Any]
 
@@ -60,7 +60,7 @@ def card_for(
     groups: list[GroupRow],
     made: Made,
 ) -> Card:
-    """Return the card of the chosen model; `bounds` are those it had to keep, by measure."""
+    """Return the card of the chosen model; `bounds` holds the bound per measure, if any."""
     dataset, parts, model = frontier.dataset, frontier.parts, chosen.model
     source = source_of(dataset)
     sizes = {name: len(getattr(parts, name).y) for name in ("train", "validation", "test")}
@@ -68,7 +68,7 @@ def card_for(
     if dataset.whole is not None:
         sizes["train"] = dataset.whole.training
     return Card(
-        title=f"A model of {dataset.label.name} ({dataset.name})",
+        title=f"A model that predicts {dataset.label.name} ({dataset.name})",
         data={
             **{name: source[name] for name in ("source", "sha256", "fingerprint") if source[name]},
             "people": dataset.people,
@@ -128,7 +128,7 @@ def _label(dataset: Dataset) -> dict[str, Any]:
 
 
 def tested(card: dict[str, Any]) -> str:
-    """Return the main measures on the test part, in a line.
+    """Return the main measures on the test part, in one line.
 
     >>> tested({"metrics": {"accuracy": {"value": 0.75}, "flip_rate": {"value": None}}})
     'accuracy 0.750'
@@ -142,7 +142,7 @@ def tested(card: dict[str, Any]) -> str:
 
 
 def to_markdown(card: Card | dict[str, Any]) -> str:
-    """Return the card as Markdown, in which names from the data stay text."""
+    """Return the card as Markdown; names from the data are escaped."""
     lines = [f"# {plain(card['title'])}", ""]
     lines += _items("The data", card["data"]) + _items("The model", card["model"])
     told = card.get("bounds_in_words", card["bounds"])  # files of an earlier version have one of them
@@ -184,7 +184,7 @@ def _words(name: str) -> str:
 
 
 def plain(text: Any) -> str:
-    r"""Return a text in which no character means anything to Markdown, HTML or a terminal.
+    r"""Escape the characters that mean something to Markdown, HTML or a terminal.
 
     >>> plain("a|b <script>")
     'a\\|b \\<script\\>'

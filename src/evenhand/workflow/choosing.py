@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypedDict
 
 import numpy as np
 
-from evenhand.checks import JobFailedError, one_of
+from evenhand.checks import JobFailedError, number, one_of
 from evenhand.code_version import Made, made
 from evenhand.metrics.group_table import group_rows
 from evenhand.metrics.measures import GroupRow, Measure, value_of
@@ -24,13 +24,14 @@ if TYPE_CHECKING:
     from evenhand.workflow.frontier import Frontier
 
 
-# Balanced accuracy above that of a constant: where some model has more than this, one with less than this
-# share of the best one's is little better than a constant.
+# How far balanced accuracy is above that of a constant: if some model exceeds the first number, a model with
+# less than this share of the best one's value is little better than a constant.
 _CLEARLY, _LEAST_SHARE = 0.05, 0.25
-# Accuracy is not traded for more flips than this where some model has fewer: a few people of a small
-# validation part would else buy a model that decides by the group.
+# If some model has at most this flip rate, models with more flips are not chosen: otherwise, a few people of
+# a small validation part could tip the choice to a model that decides by the group.
 FLIPS = 0.01
 EVEN = ("even", "balanced_even")
+_BOUNDED = {"max_discrimination": "discrimination", "max_flip": "flip_rate"}
 BALANCED = {"accuracy": "balanced_accuracy", "even": "balanced_even"}
 
 
@@ -39,7 +40,7 @@ class NoModelWithinBoundsError(JobFailedError):
 
 
 class Wanted(TypedDict, total=False):
-    """What the chosen model must be; see `Frontier.choose`."""
+    """The bounds and the criterion for choosing; see `Frontier.choose`."""
 
     max_discrimination: float | None
     max_flip: float | None
@@ -56,10 +57,10 @@ def choose(
 ) -> Candidate:
     """Return the best model by the criterion among those within the bounds, on the validation part.
 
-    'even' is accuracy − discrimination − flip rate, among models with at most 1 % flips where there are any.
-    The paper's delta, accuracy − discrimination, alone would choose a model that makes the groups equal by
-    deciding people by their group. Unless accuracy alone was
-    asked for, no model is chosen that is little better than a constant where another one clearly is.
+    'even' is accuracy − discrimination − flip rate. Without `max_flip`, it considers only models with at most
+    1 % flips, if there are any. The paper's delta, accuracy − discrimination, alone could choose a model that
+    makes the groups equal by deciding by the group. Unless the criterion is 'accuracy', no model that is
+    little better than a constant is chosen if another one clearly is.
     """
     one_of("criterion", criterion, CRITERIA)
     wanted = bounds_of(max_discrimination, max_flip)
@@ -99,9 +100,9 @@ def _no_constants(candidates: Sequence[Candidate], n_labels: int) -> list[Candid
 
 
 def criterion_for(wanted: Wanted, *, rare: bool = False) -> str:
-    """Return the criterion that was given, or the default: 'even', and 'accuracy' where there are bounds.
+    """Return the given criterion, or the default: 'accuracy' if there are bounds, otherwise 'even'.
 
-    If a label is rare, a constant is accurate, and balanced accuracy takes the place of accuracy.
+    If a label is rare, a constant decision is accurate, so the defaults use balanced accuracy.
 
     >>> criterion_for({}), criterion_for({"max_flip": 0.1}), criterion_for({"criterion": "delta"})
     ('even', 'accuracy', 'delta')
@@ -114,9 +115,13 @@ def criterion_for(wanted: Wanted, *, rare: bool = False) -> str:
 
 
 def bounds_of(max_discrimination: float | None, max_flip: float | None) -> dict[str, float]:
-    """Return the bounds that were given, by the measure that they bound."""
-    bounds = {"discrimination": max_discrimination, "flip_rate": max_flip}
-    return {name: bound for name, bound in bounds.items() if bound is not None}
+    """Return the given bounds, by measure; raise unless they are shares."""
+    given = {"max_discrimination": max_discrimination, "max_flip": max_flip}
+    return {
+        _BOUNDED[name]: number(name, bound, low=0, high=1)
+        for name, bound in given.items()
+        if bound is not None
+    }
 
 
 def in_words(bounds: dict[str, float]) -> str:
@@ -144,6 +149,28 @@ def on_bounds(bounds: dict[str, float], test: dict[str, Measure]) -> list[str]:
                 f"{between}, asked for at most {bound:g}."
             )
     return notes
+
+
+def against_most_accurate(candidates: Sequence[Candidate], chosen: Candidate, *, rare: bool = False) -> str:
+    """Say what the chosen model gives up, on the validation part; '' if no model is more accurate.
+
+    If a label is rare, accuracy is balanced accuracy.
+    """
+    name = BALANCED["accuracy"] if rare else "accuracy"
+    best = max(candidates, key=lambda one: value_of(one.validation, name))
+    lost = value_of(best.validation, name) - value_of(chosen.validation, name)
+    if lost <= 0:
+        return ""
+    before, after = (f"{value_of(one.validation, 'discrimination'):.3f}" for one in (best, chosen))
+    changed = f"leaves discrimination at {after}"
+    if before != after:
+        how = "lowers" if float(after) < float(before) else "raises"
+        changed = f"{how} discrimination from {before} to {after}"
+    much = f"{lost:.3f}" if lost >= 0.0005 else "less than 0.001"
+    return (
+        f"Against the most accurate model tried ({best.name}), the chosen one gives up {much} of "
+        f"{name.replace('_', ' ')} and {changed}."
+    )
 
 
 @dataclass(frozen=True)

@@ -41,20 +41,20 @@ NOT_RECORDED = [
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of a file's rows; the first three count them."""
+    """What happened to the rows of a file; the first four count rows."""
 
     decided: int
     rejected: int
     would_flip: int
-    by_rule: int  # of the decided, those whose group is unknown
+    by_rule: int  # those of the decided whose group is unknown
     output: Path | None  # None for standard output
-    rejects: Path | None  # None where no such file was written
-    unseen: dict[str, int]  # by column, how many people have a category that training never met
-    notes: list[str]  # the same in words
+    rejects: Path | None  # None if no such file was written
+    unseen: dict[str, int]  # per column, the number of people with a category that training did not see
+    notes: list[str]  # `by_rule` and `unseen` in words
 
 
 def open_model(path: str | Path, *, max_bytes: int = MOST_BYTES) -> Deployed:
-    """Read a model of `evenhand fit`; raise if the file holds another one."""
+    """Read a model of `evenhand fit`; raise if the file holds another kind of model."""
     held = load(path, max_bytes=max_bytes)
     if not isinstance(held, Deployed):
         raise ValueError(f"{path} holds a {type(held).__name__}, but expected a model of `evenhand fit`.")
@@ -78,16 +78,16 @@ def decide_file(
     max_bytes: int = MOST_BYTES,
     progress: Progress | None = None,
 ) -> Outcome:
-    """Decide about everybody in a file or a folder of them; `Decisions.to_frame` is added to the rows.
+    """Decide about everybody in a file or a folder of Parquet files; add the columns of `Decisions.to_frame`.
 
-    A row that can't be scored goes to the file of rejects with its line and the reason. `evenhand predict`
+    A row that can't be scored goes to the file of rejects, with its line and the reason. `evenhand predict`
     describes the arguments.
     """
     deployed = model if isinstance(model, Deployed) else open_model(model, max_bytes=max_bytes)
     data = Path(data).resolve() if Path(data).is_dir() else Path(data)  # '.' has no name
     decided_path, rejects_path = _places(data, output, rejects)
     check_written(decided_path, rejects_path, inputs=(data, None if model is deployed else Path(str(model))))
-    # A file of an earlier run must not look like one of this run.
+    # A file of an earlier run must not be taken for this run's.
     header = rejects is not None or rejects_path.exists()
     wanted = None
     if one_of("part", part, PARTS) != "all":
@@ -106,6 +106,7 @@ def decide_file(
                 pd.concat([piece.rows[found.scored], _added(piece, found, prefix)], axis=1),
                 piece.schema,
                 piece.separator,
+                piece.decimal,
             )
             flips += int(found.would_flip.sum())
             by_rule += 0 if found.by is None else int((found.by != OWN).sum())
@@ -122,7 +123,7 @@ def decide_file(
 
 
 def _only(chunks: Iterable[Chunk], wanted: Codes) -> Iterator[Chunk]:
-    """Return the pieces of a file that has no damaged rows, with some of its rows only."""
+    """Yield the pieces of a file without damaged rows, with only the rows that are wanted."""
     start = 0
     for piece in chunks:
         kept = np.flatnonzero(np.isin(np.arange(start, start + len(piece.rows)), wanted))
@@ -133,7 +134,7 @@ def _only(chunks: Iterable[Chunk], wanted: Codes) -> Iterator[Chunk]:
 
 def _places(data: Path, output: Any, rejects: Any) -> tuple[Path | None, Path]:
     """Return where the decisions and the rejects go; None is standard output."""
-    # A folder of Parquet files has its decisions in one file beside it.
+    # The decisions about a folder of Parquet files go to one file next to it.
     kind, name = (".parquet", data.name) if data.is_dir() else (kind_of_file(data), bare_name(data))
     ending = kind if kind in WRITTEN else ".csv"
     packed = ".gz" if is_packed(data) else ""
@@ -157,9 +158,9 @@ def _added(part: Chunk, found: Decisions, prefix: str) -> pd.DataFrame:
 
 
 def _refuse(refused: Writer, part: Chunk, found: Decisions, *, header: bool) -> None:
-    """Write the rows that can't be scored: line, reason, their fields, or the whole row if it is damaged.
+    """Write the rows that can't be scored: line, reason and fields, or the whole row if it is damaged.
 
-    The names of the columns are written even where there is no such row if `header` is true.
+    If `header` is true, the column names are written even if there is no such row.
     """
     bad = ~found.scored
     if not bad.any() and not part.rejects and not header:
@@ -172,7 +173,7 @@ def _refuse(refused: Writer, part: Chunk, found: Decisions, *, header: bool) -> 
     blanks = [""] * part.rows.shape[1]
     damaged = [[line, reason, *blanks, " | ".join(cells)] for line, reason, cells in part.rejects]
     rows = sorted([*fields.to_numpy(dtype=object).tolist(), *damaged], key=lambda row: int(row[0]))
-    refused.write(pd.DataFrame(rows, columns=names), separator=part.separator)
+    refused.write(pd.DataFrame(rows, columns=names), separator=part.separator, decimal=part.decimal)
 
 
 def now() -> str:
@@ -185,7 +186,7 @@ def _digest(path: Path) -> str:
 
 
 def write_record(path: Path, model: Path, data: Path, found: Outcome, *, began: str, command: str) -> Path:
-    """Write the record as JSON; a file that was not written, or went to standard output, is null."""
+    """Write the record of a run as JSON; files that were not written, and standard output, are null."""
     files = {"model": model, "input": data, "output": found.output, "rejects": found.rejects}
     told = {
         "schema": "evenhand-run-1",

@@ -14,26 +14,26 @@ from evenhand.metrics.answers import Answers
 from evenhand.tables.matching import Reasons
 from evenhand.wording import listed, people
 
-ANY = "any"  # the policy that is the mean of all, which decides about people of unknown group
+ANY = "any"  # the mean of all policies, which decides about people of unknown group
 OWN = "own policy"
-_EXAMPLES = 5  # values named of a column
+_EXAMPLES = 5  # values that a note names per column
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Decisions:
-    """What a model decides about each row of a table; `to_frame` has it as columns."""
+    """A model's decisions about the rows of a table; `to_frame` returns them as columns."""
 
     answers: Answers  # of the scored rows
-    reasons: Reasons  # why a row of the table can't be scored; '' where it was
-    unseen: dict[str, dict[str, int]]  # by column, how many people have each category that training never met
-    index: pd.Index[Any]  # the scored rows' names in the table
-    by: Array | None = None  # what decided each scored person: their own policy, or a rule of all
+    reasons: Reasons  # why each row of the table can't be scored; '' if it was
+    unseen: dict[str, dict[str, int]]  # per column, the number of people with each unseen category
+    index: pd.Index[Any]  # the index of the scored rows in the table
+    by: Array | None = None  # what decided about each scored person: their own policy, or a rule
 
     def without_group(self, rule: str) -> Decisions:
-        """Return the same decisions, with those whose group is unknown (-1) decided by a rule.
+        """Return the same decisions, with people of unknown group (-1) decided by a rule.
 
-        The mean of all policies is one policy more, that of `ANY`. It makes nobody flip who doesn't flip
-        anyway: where all policies agree, so does their mean.
+        The mean of all policies is added as one more policy, named `ANY`. It causes no additional flips:
+        where all policies agree, their mean agrees too.
         """
         answers, said = self.answers, np.asarray(self.answers.probabilities_by_group)
         lost = answers.own < 0
@@ -60,12 +60,12 @@ class Decisions:
 
     @property
     def probability(self) -> Floats:
-        """The probability of the positive label, or of the decision, under each person's own policy."""
+        """The probability, in each person's own group, of the positive label (of the decision if none is)."""
         return self.answers.probability
 
     @property
     def by_group(self) -> Floats:
-        """The same under each group's policy: (people, groups)."""
+        """The same probability in every group: (people, groups)."""
         return self.answers.probability_by_group
 
     @property
@@ -74,11 +74,11 @@ class Decisions:
         return np.asarray(self.answers.flips)
 
     def to_frame(self, prefix: str = "") -> pd.DataFrame:
-        """Return one row per scored person, as `evenhand predict` writes it; `prefix` begins the names.
+        """Return one row per scored person, as `evenhand predict` writes it; `prefix` starts all names.
 
-        The columns are decision, probability, probability_of_LABEL for each of more than two labels,
-        probability_as_GROUP for each group, and would_flip; decided_by where a rule decides those of unknown
-        group.
+        The columns are decision, probability, probability_of_LABEL for each label if there are more than two,
+        probability_as_GROUP for each group, would_flip, and decided_by if a rule decides about people of
+        unknown group.
         """
         labels, scores, by_group = self.answers.labels, np.asarray(self.answers.scores), self.by_group
         columns: dict[str, Any] = {"decision": self.decision, "probability": self.probability.round(6)}
@@ -95,9 +95,10 @@ class Decisions:
         return len(self.answers)
 
     def __repr__(self) -> str:
-        refused = f"; {int((~self.scored).sum()):,} rows could not be scored" if not self.scored.all() else ""
+        lost = int((~self.scored).sum())
+        refused = f"; {so_many_rows(lost)} could not be scored" if lost else ""
         return (
-            f"Decisions about {len(self):,} people, {int(self.would_flip.sum()):,} of whom would get a "
+            f"Decisions about {people(len(self))}, {int(self.would_flip.sum()):,} of whom would get a "
             f"different decision in another group{refused}\n{self.to_frame()}"
         )
 
@@ -106,8 +107,17 @@ class Decisions:
         return f"<p>{html.escape(repr(self).partition(chr(10))[0])}</p>{shown}"
 
 
+def so_many_rows(count: int) -> str:
+    """Return a number of rows in words.
+
+    >>> so_many_rows(1), so_many_rows(2_000)
+    ('1 row', '2,000 rows')
+    """
+    return f"{count:,} {'row' if count == 1 else 'rows'}"
+
+
 class Unseen(NamedTuple):
-    """Categories that training never met, over all chunks, in constant memory.
+    """Categories that training did not see, over all chunks, in constant memory.
 
     >>> strange = Unseen({}, {})
     >>> strange.add({"job": {"cook": 2, "clerk": 1}})
@@ -115,20 +125,20 @@ class Unseen(NamedTuple):
     {'job': 3}
     """
 
-    people: dict[str, int]  # by column
-    examples: dict[str, list[str]]  # by column, the first few values
+    people: dict[str, int]  # per column
+    examples: dict[str, list[str]]  # per column, the first few values
 
     def add(self, found: dict[str, dict[str, int]]) -> None:
-        """Count the people of a chunk; `found` has how many have each value, by column."""
+        """Add the people of a chunk; `found` holds the number of people with each value, per column."""
         for column, values in found.items():
             self.people[column] = self.people.get(column, 0) + sum(values.values())
             known = self.examples.setdefault(column, [])
             known += [value for value in values if value not in known][: _EXAMPLES - len(known)]
 
     def notes(self) -> list[str]:
-        """Return a sentence a column."""
+        """Return one sentence per column."""
         return [
             f"{people(count)} with a value of {column!r} that was never seen in training, such as "
-            f"{listed(self.examples[column])}: it counts as none of those that were."
+            f"{listed(self.examples[column])}: it counts as none of those that were, or as a rare one."
             for column, count in self.people.items()
         ]

@@ -1,4 +1,4 @@
-"""Deployed: a trained model with all it needs to decide about the rows of a table."""
+"""Deployed: a trained model with everything it needs to decide about the rows of a table."""
 
 from __future__ import annotations
 
@@ -36,22 +36,22 @@ class Deployed:
     preprocessor : ColumnTransformer
         Fitted on the training part's contexts.
     model : CooperativeBandits, CooperativeBoosting or CooperativeEnsemble
-        Fitted on what the preprocessor makes of them; one policy for everyone if it was compressed.
+        Fitted on the preprocessed contexts. After `compress`, it has one policy for everyone.
     columns : dict
         Each context column's kind: 'number', 'category', or the format of a date, such as '%d.%m.%Y'.
     label : str
-        The column that was learned.
+        The column that the model predicts.
     sensitive : list of str
-        The sensitive columns; several make their combinations.
+        The sensitive columns. With several, the groups are the combinations of their values.
     pos_label : object
-        The label that counts as the positive decision; None where none of more than two labels does.
+        The label that counts as the positive decision. None if there are more than two and none was named.
     card : dict
         The model card (see `evenhand.workflow.card`).
     merged : dict, optional
-        The small groups that training put into another one, by its name.
+        The small groups that were merged before training, each with the name of its new group.
     threshold : float, optional
-        The lowest probability of `pos_label` that is decided so, in every group; None where the most probable
-        label is decided.
+        The decision is `pos_label` if its probability is at least this, in every group. None: the decision is
+        the most probable label.
     """
 
     preprocessor: Any
@@ -61,7 +61,7 @@ class Deployed:
     sensitive: list[str]
     pos_label: Any
     card: dict[str, Any] = field(default_factory=dict)
-    merged: dict[str, str] | None = None  # None too in files of an earlier version
+    merged: dict[str, str] | None = None  # also None in files of an earlier version
     threshold: float | None = None
 
     @property
@@ -70,13 +70,18 @@ class Deployed:
         return np.asarray(self.model.classes_)
 
     @property
+    def feature_names_in_(self) -> Array:
+        """The feature columns."""
+        return np.asarray(list(self.columns), dtype=object)
+
+    @property
     def groups_(self) -> Array:
         """The groups' names."""
         return np.asarray(getattr(self.model, "groups_", [EVERYONE]))
 
     @property
     def sensitive_name(self) -> str:
-        """The name of the sensitive column; of several, their names joined."""
+        """The name of the sensitive column; of several, the joined names."""
         return JOINT.join(self.sensitive)
 
     def save(self, path: str | Path) -> Path:
@@ -94,7 +99,7 @@ class Deployed:
         """
         return save(self, path)
 
-    # Contexts in (a table with the columns that were learned from; dates may be days since 1970) -------
+    # Methods for contexts (a table with the feature columns; dates may be days since 1970) -------------
 
     def probabilities_by_group(self, X: Any) -> Floats:
         """Return what each group's policy says about each person.
@@ -112,7 +117,7 @@ class Deployed:
         Raises
         ------
         ValueError
-            If a column is missing, or a value is no number or date where training had one.
+            If a column is missing, or a value is not a number or date although training had one there.
         """
         contexts = matching.contexts_of(as_pandas(X), self.columns, self.preprocessor)
         return self._said(encode(self.preprocessor, contexts))
@@ -174,16 +179,17 @@ class Deployed:
         return np.asarray(self.classes_[decided_at(self.threshold, said, positive)])
 
     def decide(self, rows: Any, *, unknown_group: str = "reject") -> Decisions:
-        """Decide about the rows of a table as they are; a row that can't be scored gets a reason instead.
+        """Decide about the rows of a raw table; a row that can't be scored gets a reason instead.
 
         Parameters
         ----------
         rows : DataFrame
-            One row per person, with the columns that were learned from and the sensitive ones.
+            One row per person, with the feature columns and the sensitive columns. The sensitive columns may
+            be missing unless `unknown_group` is 'reject'.
         unknown_group : {'reject', 'mean', 'agree'}
-            What becomes of people whose group is unknown, or was never met in training. They can't be scored;
-            or the mean of all policies decides; or they are decided where all policies agree, and can't be
-            scored elsewhere. `Decisions.by` says whom a rule decided.
+            What to do if a person's group is unknown, or was not seen in training. 'reject': they can't be
+            scored. 'mean': the mean of all policies decides. 'agree': the mean decides if all policies agree;
+            otherwise they can't be scored. `Decisions.by` says what decided about each person.
 
         Returns
         -------
@@ -198,7 +204,7 @@ class Deployed:
         one_of("unknown_group", unknown_group, ("reject", "mean", "agree"))
         contexts, codes, reasons = self.read(rows, need_group=unknown_group == "reject")
         scored = reasons == ""
-        said = np.empty((0, len(self.groups_), len(self.classes_)))  # encoding nobody is an error
+        said = np.empty((0, len(self.groups_), len(self.classes_)))  # encoding no rows is an error
         if scored.any():
             features = encode(self.preprocessor, contexts[scored])
             good = computable(features)
@@ -220,9 +226,9 @@ class Deployed:
         return found if unknown_group == "reject" else found.without_group(unknown_group)
 
     def read(self, rows: Any, *, need_group: bool = True) -> tuple[pd.DataFrame, Codes, matching.Reasons]:
-        """Return the contexts and the groups' positions in rows of a table, and why a row can't be scored.
+        """Return the contexts in the rows of a table, the groups' positions, and why rows can't be scored.
 
-        Unless a group is needed, its position is -1 where it is unknown.
+        Without `need_group`, an unknown group is no reason; its position is -1.
         """
         frame = as_pandas(rows)
         matching.check_columns(frame, (*self.columns, *(self.sensitive if need_group else ())))
@@ -231,21 +237,27 @@ class Deployed:
         return contexts, self._group_codes(frame, reasons if need_group else reasons.copy()), reasons
 
     def _group_codes(self, rows: pd.DataFrame, reasons: matching.Reasons) -> Codes:
-        if not set(self.sensitive) <= set(rows.columns):  # which `read` allows where no group is needed
+        if not set(self.sensitive) <= set(rows.columns):  # which `read` allows if no group is needed
             return np.full(len(rows), -1)
         if not self.sensitive:
             return np.zeros(len(rows), dtype=np.int64)
         codes, said = group_positions(rows[self.sensitive], self.groups_, self.merged or {})
         names = listed([str(name) for name in self.groups_])
-        matching.reject(
-            reasons,
-            codes < 0,
-            lambda at: f"group {said.iloc[at]!r} in {self.sensitive_name!r}: training had only {names}",
-        )
+
+        texts = {name: matching.text_of(rows[name]).str.strip() for name in self.sensitive}
+
+        def why(at: int) -> str:
+            empty = [name for name, text in texts.items() if not text.iloc[at]]
+            if empty:
+                are = "is" if len(empty) == 1 else "are"
+                return f"{listed(empty)} {are} empty; training had only {names}"
+            return f"group {said.iloc[at]!r} in {self.sensitive_name!r}: training had only {names}"
+
+        matching.reject(reasons, codes < 0, why)
         return codes
 
     def compress(self, group: Any) -> Deployed:
-        """Return a model that decides everybody by one group's policy: it needs no sensitive column.
+        """Return a model that decides about everybody with one group's policy, and needs no sensitive column.
 
         `group` is one of `groups_`.
         """
@@ -256,7 +268,7 @@ class Deployed:
         return replace(self, model=self.model.compress(own), sensitive=[], merged=None, card=card)
 
     def check_loaded(self) -> None:
-        """Raise if this model, read from a file, is damaged: it decides about somebody without any value."""
+        """Raise if this model, read from a file, is damaged; as a test, it scores a person with no values."""
         check_preprocessor(self.preprocessor)
         self.model.check_loaded()
         number("threshold", self.threshold or 0.5, low=0, high=1)
@@ -278,8 +290,7 @@ class Deployed:
         }
 
     def __repr__(self) -> str:
-        lines = [f"  {name:8} {text}" for name, text in self._described().items()]
-        return "\n".join(["Deployed model", *lines])
+        return "Deployed model" + "".join(f"\n  {name:8} {text}" for name, text in self._described().items())
 
     def _repr_html_(self) -> str:
         rows = "".join(

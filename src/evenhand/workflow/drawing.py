@@ -20,7 +20,7 @@ _WIDTH, _HEIGHT, _EDGE = 420, 240, 44
 
 
 def columns(rare: bool) -> list[str]:
-    """Return the measures of the table: where a label is rare, balanced accuracy too."""
+    """Return the measures of the table; if a label is rare, balanced accuracy is one of them."""
     return [COLUMNS[0], *(["balanced_accuracy"] if rare else []), *COLUMNS[1:]]
 
 
@@ -57,7 +57,7 @@ def _coloured(trained: Sequence[Candidate | Reference]) -> dict[str, str]:
 def html(
     trained: Sequence[Candidate | Reference], about: str, best: Candidate, columns: Sequence[str] = COLUMNS
 ) -> str:
-    """Return the trade-off for a notebook: what `about` says as text, a drawing and a table, no script."""
+    """Return the trade-off for a notebook: the text `about`, a drawing and a table, without scripts."""
     names = [name for name in columns if name in best.validation]
     head = "".join(f"<th>{SHOWN[name][0]}</th>" for name in names)
     rows = "".join(

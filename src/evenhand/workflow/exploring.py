@@ -66,92 +66,93 @@ def explore(
 ) -> Frontier:
     """Train fair models on a table and measure what fairness costs.
 
-    70 % of the people train the models, 15 % serve to choose one (validation), and 15 % to test it; each part
-    has the same share of every label and group; a label needs at least 7 people. Every divergence weight λ is
-    trained with and without parity. `candidates` of the frontier lists them, `choose` returns one that is
-    ready for use. This is what `evenhand fit` does.
+    Models are trained on 70 % of the people; 15 % are used to choose one (validation), and 15 % to test it.
+    The parts have about the same shares of labels and groups, and every label needs at least 7 people. For
+    every divergence weight λ, one model is trained with parity and one without. `candidates` of the frontier
+    lists the models; `choose` returns one that is ready for use. `evenhand fit` does the same.
 
     Parameters
     ----------
     table : str, Path, DataFrame or Dataset
-        A CSV, Parquet or Excel file, or a folder of Parquet files; a frame of pandas, Polars, Arrow, Dask or
-        any other library that narwhals knows; or a data set such as `evenhand.datasets.load_adult()`
-        returns. One row per person.
+        One row per person: a CSV, Parquet or Excel file; a folder of Parquet files; a DataFrame of pandas,
+        Polars, Arrow, Dask or any other library that narwhals supports; or a data set such as
+        `evenhand.datasets.load_adult()` returns.
     label : str, optional
-        The column to predict; guessed if None.
+        The column to predict. Guessed if None.
     sensitive : str or list of str, optional
-        The sensitive column; several make their combinations. Guessed if None.
+        The sensitive column. With several, the groups are the combinations of values. Guessed if None.
     positive : object, optional
-        The label that counts as the positive decision. Of two labels it is guessed; of more none is, and
-        differences between groups are then the largest over the labels.
+        The label that counts as the positive decision. With two labels, it is guessed. With more, there is
+        none by default, and a difference between groups is the largest over the labels.
     drop : str or list of str
         Columns to leave out.
     categorical : str or list of str
         Columns whose numbers are codes, not amounts.
     encoding : str
-        Of a CSV file.
+        The encoding of a CSV file.
     decimal : {'.', ','}, optional
-        The sign before decimals in text; guessed for a CSV file whose columns are not separated by commas.
+        The decimal sign in text. Guessed for a CSV file whose columns are not separated by commas.
     sheet : str, optional
-        The sheet of an Excel file, by default the first.
+        The sheet of an Excel file; by default the first.
     map : dict, optional
-        What values are called instead: `{"yes": 1, "no": 0}` for the label, `{"sex:0": "f"}` for a column
-        that is named. None makes a value missing.
+        New names for values: `{"yes": 1, "no": 0}` renames labels, `{"sex:0": "f"}` renames a value of
+        another column. A value whose new name is None counts as missing.
     unknown : {'drop', 'keep'}
-        What becomes of people whose group is unknown (a gap, '?', 'unknown', 'N/A', ...): they are left out,
-        or are a group called 'unknown'.
+        People whose group is unknown (an empty cell, '?', 'unknown', 'N/A', ...) are left out, or kept as a
+        group called 'unknown'.
     merge_small : str, optional
-        The name of one group into which all groups with fewer than `min_group` people are put.
+        The name of a group into which all groups with fewer than `min_group` people are merged.
     min_group : int
-        Discrimination is the largest difference between groups, which a handful of people would decide. So a
-        group with fewer people in the part that is measured counts as if it had so many, those it lacks
-        decided as everybody is on average (unless fewer than two groups are that large). Flips are counted
-        among everybody. `experiments/tiny_groups.py` compares rules by what they choose.
+        Discrimination is the largest difference between groups, so a handful of people could determine it.
+        Therefore, where groups are compared, a group of fewer people is filled up to this number with people
+        who are decided like the average of everybody, if at least two groups are large enough. Flips are
+        counted among all people. `experiments/tiny_groups.py` compares such rules by the models they choose.
     weight : str, optional
-        The column that says how many people each person stands for: models learn from, are chosen by and are
-        tested on the people that the table stands for. It is no feature.
+        The column with sample weights: how many people each row stands for. Training, choosing and testing
+        use these weights. The column is not a feature.
     weights : list of float
         The divergence weights λ to try.
     threshold : float or 'balanced', optional
-        The lowest probability of the positive label that is decided so, the same for every group; for two
-        labels. 'balanced' is the share of people who have that label, at which calibrated probabilities have
-        the highest balanced accuracy. By default the more probable label is decided, unless one is rare
-        (below 20 %) and would be decided for nearly nobody: then it is 'balanced', and `notes` say so.
-        Models are trained, chosen and used at the same threshold; their probabilities don't depend on it.
+        For two labels: the decision is the positive label if its probability is at least this, in every
+        group. 'balanced' is the share of people with that label; for calibrated probabilities, it gives the
+        highest balanced accuracy. By default, the more probable label is decided. But if a label is rare
+        (below 20 %) and hardly anybody would get it, the default is 'balanced', and `notes` says so. The
+        threshold is used to train parity, to choose a model and to decide. It rescales no probabilities.
     parity_bound : float
-        The discrimination that the parity term tolerates. Half of the `max_discrimination` that you will ask
-        for is a good choice, and what `evenhand fit` takes.
+        The discrimination that the parity term tolerates. A good choice is half of the `max_discrimination`
+        that you will ask for; `evenhand fit` uses that.
     policies : {'both', 'networks', 'trees'}
-        What the policies are: networks (`CooperativeBandits`), boosted trees (`CooperativeBoosting`), or the
-        mean of both (`CooperativeEnsemble`), beside which each alone is shown.
+        The kind of policies: networks (`CooperativeBandits`), boosted trees (`CooperativeBoosting`), or the
+        mean of both (`CooperativeEnsemble`). With 'both', networks and trees alone are also shown.
     epochs : float or 'auto'
-        How often the training of networks visits each person; 'auto' is 20 times, but at least 20,000 and at
-        most 400,000 visits in all.
+        How often the training of networks visits each person. 'auto' is 20 times, but at least 20,000 and at
+        most 400,000 visits in all; if there are more people than that, it is once.
     buffer_rows : int, optional
-        How many people are held at a time of a table that is streamed: a folder of Parquet files, a Parquet
-        file, a relation of DuckDB or a data set of Arrow of more than 1,000,000 rows, a CSV file of more than
-        1 GiB, or a Dask frame; by default 200,000. If it is given, any of them is streamed. Networks meet the
-        whole training part, shuffled on disk; trees, references, validation and test have at most so many
-        people each, drawn at random.
+        The number of people to hold in memory of a table that is streamed; by default 200,000. Streamed are
+        folders of Parquet files, Dask frames, CSV files of more than 1 GiB, and Parquet files, DuckDB
+        relations and Arrow data sets of more than 1,000,000 rows. With `buffer_rows`, smaller ones are too.
+        Networks learn from the whole training part, shuffled on disk. Trees, references, validation and test
+        use about this many people each, or fewer, drawn at random.
     random_state : int
-        The same number gives the same split and the same models.
+        The seed. The same seed gives the same split and the same models.
     engine : {'cpu', 'cuda'}
-        Where networks are trained: 'cuda' is a GPU, all of them at once (`pip install 'evenhand[cuda]'`). It
-        is worth it for many weights. Trees are trained on the CPU.
+        Where to train networks. 'cuda' trains all of them at once on a GPU (`pip install 'evenhand[cuda]'`),
+        which pays off with many weights. Trees are trained on the CPU. A streamed table needs 'cpu'.
     n_jobs : int
-        Models trained at a time on the CPU; -1 is one per core.
+        The number of models to train at a time on the CPU; -1 is one per core.
     split : three arrays of int, optional
-        The row numbers of the training, validation and test parts, in place of the random split.
+        The positions of the training, validation and test people among those that are not left out, in place
+        of the random split.
     resume : path, optional
-        A folder to keep the models in as they are trained. The same call with the same folder goes on where
-        a killed one stopped; models of other data, settings or code in the folder are not used. If it can't
-        be written, `progress` is told, and nothing is kept. Delete the folder when you are done.
+        A folder that keeps the trained models. If a call is killed, the same call with the same folder
+        continues where it stopped. Models of other data, settings or code are not used. If the folder can't
+        be written, nothing is kept, and `progress` says so. Delete the folder when you are done.
     progress : Progress, optional
-        Whom to tell how far the training is; nobody by default.
+        Where to report the progress of training; by default nowhere.
     verbose : bool
-        Whether to show that on standard error, in place of `progress`.
+        Whether to report it on standard error, if `progress` is None.
     command : str, optional
-        What the report and the model card say that the models were made with; by default this call.
+        The command that the report and the model card name; by default this call.
 
     Examples
     --------
@@ -183,7 +184,7 @@ def explore(
         if stream is not None and engine != "cpu":
             raise ValueError(f"Got engine={engine!r} for a table that is streamed, but expected 'cpu'.")
         leaks = on_leaks(dataset, rows)
-        if progress is None:  # nobody is told what follows
+        if progress is None:  # otherwise, `progress` gets all notes
             for text in leaks:
                 warnings.warn(text, LeakWarning, stacklevel=2)
         notes = [*leaks, *dataset.notes, *on_columns(dataset), *on_groups(dataset, rows, min_group)]
@@ -222,13 +223,13 @@ def _trained(
     parts: Parts, settings: Settings, stream: Stream | None, before: TrainedSoFar | None, engine: str,
     n_jobs: int, tell: Progress,
 ) -> list[Candidate]:  # fmt: skip
-    """Train all models; networks of a stream, or on a GPU, are trained together, before the rest."""
+    """Train all models; networks on a stream or a GPU are trained first, all together."""
     networks = None
     if stream is not None and settings.policies != "trees":
         state = None if before is None else before.state(settings)
         networks = train_networks(stream, parts, settings, jobs=n_jobs, tell=tell, state=state)
     if engine == "cuda" and settings.policies != "trees":
-        networks = networks_on_gpu(parts, settings)
+        networks = networks_on_gpu(parts, settings, tell)
     trained = []
     with tell.stage("Training", 2 * len(settings.weights)) as done:
         for candidate in train_all(parts, settings, jobs=n_jobs, before=before, networks=networks):
@@ -242,7 +243,7 @@ def _open(
     table: Any, buffer_rows: int | None, split: Sequence[Codes] | None, seed: int,
     folder: str | Path | None, *, encoding: str, decimal: str | None, sheet: str | None, **roles: Any,
 ) -> Iterator[tuple[Dataset, Place, Split, Stream | None]]:  # fmt: skip
-    """Give the people, what says where a row of theirs stands, their parts, and a stream of them, if any."""
+    """Yield the data set, a function that says where a row is, the split, and the stream, if any."""
     pieces = None
     if split is None or buffer_rows is not None:
         pieces = pieces_for(table, buffer_rows, encoding=encoding, decimal=decimal, sheet=sheet)
@@ -286,7 +287,7 @@ def _checked(
 
 
 def _call(table: Any, given: dict[str, Any]) -> str:
-    """Return the call as it would be typed, without what is left at its default."""
+    """Return the call as it would be typed, without arguments left at their defaults."""
     defaults = inspect.signature(explore).parameters
     first = repr(str(table)) if isinstance(table, (str, Path)) else type(table).__name__
     named = [f"{key}={value!r}" for key, value in given.items() if repr(value) != repr(defaults[key].default)]

@@ -1,4 +1,4 @@
-"""Auditing the people of a file: with a saved model, or with a column of anybody's decisions."""
+"""Audit the people of a file: with a saved model, or with a column of decisions from any source."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from evenhand.code_version import Source
 from evenhand.progress import Progress
 from evenhand.tables.columns import CATEGORY, NUMBER
 from evenhand.tables.files import Table, read_table
-from evenhand.tables.load import load_table, weights_in, without_blanks
+from evenhand.tables.load import groups_in, load_table, weights_in, without_blanks
 from evenhand.tables.mapping import mapped
 from evenhand.tables.matching import Reasons, as_labels, reject, unmet
 from evenhand.tables.paths import bare_name
-from evenhand.tables.roles import named_columns
+from evenhand.tables.roles import find_roles, named_columns
 from evenhand.wording import listed
 from evenhand.workflow import prediction_column
 from evenhand.workflow.decisions import Unseen
@@ -33,14 +33,14 @@ from evenhand.workflow.persistence import MOST_BYTES, load
 from evenhand.workflow.table import NoUsableRowsError, source_of, with_dates
 
 _NEIGHBOURS = 5  # of each person, for consistency
-_REASONS = 3  # named of those for which rows are left out
+_REASONS = 3  # how many reasons for leaving rows out are named
 
 
 @dataclass(frozen=True)
 class FileAudit:
     """The audit of a file, and what a report says about the file."""
 
-    audit: Audit  # people are named by their rows in the file, from 0
+    audit: Audit  # people are numbered by their row in the file, from 0
     label: str
     sensitive: str
     source: Source
@@ -48,7 +48,7 @@ class FileAudit:
 
 @dataclass(frozen=True)
 class _Columns:
-    """Which column of the file is what, as far as it was said."""
+    """The roles of the file's columns, as far as they were given."""
 
     label: str | None
     sensitive: Sequence[str] | None
@@ -62,13 +62,14 @@ class _Columns:
     weight: str | None
 
     def check_unused(self, held: Deployed) -> None:
-        """Raise on names that would be ignored: a model of `evenhand fit` knows its columns."""
-        if self.sensitive and list(self.sensitive) != held.sensitive:
+        """Raise if a name would be ignored, since a model of `evenhand fit` knows its columns."""
+        if self.sensitive and held.sensitive and list(self.sensitive) != held.sensitive:
             raise ValueError(
                 f"Got the sensitive column {', '.join(self.sensitive)}, which has no effect with this model: "
                 f"it has a policy for every group of {', '.join(held.sensitive)}."
             )
-        merging = [self.merge_small] if self.merge_small else []
+        grouped = self.sensitive and not held.sensitive
+        merging = [self.merge_small] if self.merge_small and not grouped else []
         for what, names in (
             ("drop", self.drop), ("categorical", self.categorical), ("merge_small", merging),
         ):  # fmt: skip
@@ -77,6 +78,14 @@ class _Columns:
                     f"Got {', '.join(names)} in {what}, which has no effect with this model: it knows its "
                     "columns."
                 )
+
+    def groups(
+        self, rows: pd.DataFrame, names: list[str], origin: str, notes: list[str], least: int
+    ) -> tuple[pd.Series[Any], dict[str, str]]:
+        """Return each row's group, missing if it is unknown, and the groups that were merged."""
+        merging: dict[str, Any] = {"merge_small": self.merge_small, "min_group": least}
+        groups, merged = groups_in(rows, names, origin, notes, unknown=self.unknown, **merging)
+        return groups.reindex(rows.index), merged
 
 
 @dataclass(frozen=True)
@@ -89,7 +98,7 @@ class _Settings:
     def audit(
         self, asked: Any, X: pd.DataFrame, y: Any, groups: Any, pos_label: Any, rows: Codes, weights: Any
     ) -> Audit:
-        """Audit; people are named by their rows in the file, also where others were left out."""
+        """Run the audit; number people by their row in the file, even if others were left out."""
         if len(X) <= _NEIGHBOURS:
             raise ValueError(
                 f"Got {len(X)} people to audit, but expected more than {_NEIGHBOURS}: each is compared with "
@@ -135,14 +144,16 @@ def audit_file(
 ) -> FileAudit:
     """Audit the people of a file with a model, or with the decisions in one of its columns.
 
-    `predictions` may hold scores if there is a label. Columns and groups are those of `load_table`, of which
-    a model of `evenhand fit` knows most; `threshold`, `epsilon`, `n_listed`, `min_group`, `twins`,
-    `certify`, `search` and `engine` are those of `evenhand.audit`, `max_bytes` is that of `evenhand.load`.
+    The column `predictions` may hold scores if there is a label or a threshold. Columns and groups are as in
+    `load_table`; a model of `evenhand fit` knows most of them. `threshold`, `epsilon`, `n_listed`,
+    `min_group`, `twins`, `certify`, `search` and `engine` are as in `evenhand.audit`, and `max_bytes` as in
+    `evenhand.load`.
     """
     if (model is None) == (predictions is None):
+        labels = " To audit the labels themselves, name their column as predictions."
         raise ValueError(
             f"Got {'neither' if model is None else 'both'} of model and predictions, but expected one "
-            "(--model or --predictions). To audit the labels themselves, name their column as predictions."
+            f"(--model or --predictions).{labels * (model is None)}"
         )
     held = load(model, max_bytes=max_bytes) if isinstance(model, (str, Path)) else model
     if held is not None and threshold is not None:
@@ -171,7 +182,7 @@ def _audit_table(
 ) -> FileAudit:
     """Audit a model that takes a table's columns, or a column of predictions."""
     label, sensitive = columns.label, list(columns.sensitive or ())
-    named = [name for name in (label, predictions) if name is not None]  # else a guess is to be mapped
+    named = [name for name in (label, predictions) if name is not None]  # if none, a guessed label is mapped
     if named:
         table = replace(table, frame=mapped(table.plain(), columns.map, named, table.origin))
     frame = table.plain()
@@ -179,7 +190,7 @@ def _audit_table(
         prediction_column.check_predictions(frame, predictions, table.origin, sensitive)
         said = frame[predictions] = without_blanks(frame[predictions])
         if label is None:
-            label = predictions  # which is no feature, and has the labels' names
+            label = predictions  # it is no feature, and its values are the labels
             if (threshold := settings.options["threshold"]) is None:
                 prediction_column.check_decisions(frame[predictions])
             else:
@@ -224,6 +235,13 @@ def _audit_deployed(held: Deployed, table: Table, columns: _Columns, settings: _
         near = did_you_mean(name, rows.columns)
         raise ValueError(f"{table.origin} has no column {name!r} to compare with.{near}")
     contexts, codes, reasons = held.read(rows)
+    compared, merged, notes = held.sensitive, held.merged, list[str]()
+    every = pd.Series(held.groups_[codes], rows.index, name=held.sensitive_name)
+    if columns.sensitive and not held.sensitive:  # it has one policy: it is audited by these groups
+        roles = find_roles(rows, table.origin, [], label=name, sensitive=columns.sensitive, drop=())
+        compared, least = roles.sensitive, settings.options["min_group"]
+        every, merged = columns.groups(rows, compared, table.origin, notes, least)
+        reject(reasons, every.isna().to_numpy(), lambda at: f"unknown {every.name!r}")
     truth = without_blanks(rows[name])
     reject(reasons, truth.isna().to_numpy(), lambda at: f"no {name!r}")
     met = met_in_training(held, table)
@@ -240,14 +258,14 @@ def _audit_deployed(held: Deployed, table: Table, columns: _Columns, settings: _
     kept = with_dates(contexts[known].reset_index(drop=True), dates)
     counted = named_columns("weight", () if columns.weight is None else [columns.weight], rows, table.origin)
     weights = weights_in(rows.loc[known, counted[0]], table.origin) if counted else None
-    groups = pd.Series(held.groups_[codes[known]], name=held.sensitive_name)
+    groups = every[known].reset_index(drop=True)
     at = np.flatnonzero(known)
     found = settings.audit(held, kept, y, groups, pos_label, at, weights)
-    if found.tally and held.sensitive:
+    if found.tally and compared:
         assessed = ~np.char.startswith(reasons.astype(str), "not in the test part")
-        made_of = rows[held.sensitive], at, assessed, held.merged
+        made_of = rows[compared], at, assessed, merged
         found = replace(found, tally=found.tally.of_file(groups, *made_of))
-    notes = [f"{int((~known).sum()):,} of {len(rows):,} rows are left out: {left_out}."] if left_out else []
+    notes += [f"{int((~known).sum()):,} of {len(rows):,} rows are left out: {left_out}."] if left_out else []
     strange = Unseen({}, {})
     strange.add(unmet(contexts[known], held.columns, held.preprocessor))
     notes += strange.notes()
@@ -257,18 +275,18 @@ def _audit_deployed(held: Deployed, table: Table, columns: _Columns, settings: _
         "name": bare_name(Path(table.origin)), "people": len(y), "sha256": table.sha256,
         "source": table.origin,
     }  # fmt: skip
-    return FileAudit(found.with_notes(*notes), name, held.sensitive_name, source)
+    return FileAudit(found.with_notes(*notes), name, str(every.name), source)
 
 
 def _most_common(reasons: Reasons) -> str:
-    """Return the most common reasons, each with how many rows have it; '' where no row has any."""
+    """Return the most common reasons, each with its number of rows; '' if there are none."""
     told = Counter(reasons[reasons != ""].tolist()).most_common()
     more = [f"other reasons ({sum(count for _, count in told[_REASONS:]):,})"] if told[_REASONS:] else []
     return "; ".join([*(f"{why} ({count:,})" for why, count in told[:_REASONS]), *more])
 
 
 def _labels(held: Deployed, truth: pd.Series[Any], origin: str) -> pd.Series[Any]:
-    """Return the true labels as the model's own."""
+    """Return the true labels in the model's own type; raise if the model doesn't know one."""
     y = as_labels(truth, held.classes_)
     others = y[~y.isin(held.classes_.tolist())]
     if len(others):

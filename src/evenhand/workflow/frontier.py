@@ -34,17 +34,17 @@ class Frontier:
     dataset : Dataset
         The table as it was read.
     notes : list of str
-        What was guessed, left out or changed, and what to know about columns and groups.
+        What was guessed, left out or changed, and notes about columns and groups.
     trained : list of Candidate
-        The models, by parity and λ.
+        The models, sorted by parity and λ.
     parts : Parts
-        The training, validation and test parts, prepared.
+        The training, validation and test parts, preprocessed.
     test_rows : list of int
-        The test people's rows in the table, from 0.
+        The rows of the test people in the table, counted from 0.
     settings : Settings
-        What the models were trained with.
+        The settings that the models were trained with.
     command : str
-        What they were made with.
+        The call or command that made them.
     """
 
     dataset: Dataset
@@ -59,7 +59,7 @@ class Frontier:
 
     @cached_property
     def rare(self) -> bool:
-        """Whether a label is rare: of two, if fewer than 20 % have it."""
+        """Whether a label is rare; with two labels, whether fewer than 20 % of the people have one."""
         return are_rare(self.dataset.label, self.dataset.weights)
 
     @property
@@ -75,17 +75,17 @@ class Frontier:
 
     @property
     def references(self) -> pd.DataFrame:
-        """A logistic regression and boosted trees that never see the group: names and the same measures."""
+        """A logistic regression and boosted trees that never see the group, with the same measures."""
         return pd.DataFrame([{"name": one.name} | _values(one.validation) for one in self.blind])
 
     @cached_property
     def blind(self) -> list[Reference]:
-        """Those two with their models, trained when they are first asked for."""
+        """The two reference models, trained when they are first needed."""
         return list(references_for(self.parts, self.settings.seed))
 
     @property
     def model(self) -> Deployed:
-        """The model that `choose` takes without bounds, ready for use."""
+        """The model that `choose` returns without bounds."""
         return self.choose()
 
     def choose(
@@ -96,23 +96,24 @@ class Frontier:
     ) -> Deployed:
         """Return the best model within the bounds, with its preprocessing and its card.
 
-        Bounds and criterion are judged on the validation part. The chosen model is then measured on the test
-        part; those numbers are in its card. Trying bounds until the test part looks good makes its numbers
-        too good to be true.
+        The bounds and the criterion are applied to the validation part. The chosen model is then measured on
+        the test part, and its card holds these numbers. If you try bounds until the test part looks good,
+        its numbers are too optimistic.
 
         Parameters
         ----------
         max_discrimination : float, optional
-            The largest difference between groups in the share of positive decisions.
+            The largest accepted difference between groups in the share of positive decisions.
         max_flip : float, optional
-            The largest share of people who would get a different decision in another group.
+            The largest accepted share of people who would get a different decision in another group.
         criterion : {'even', 'balanced_even', 'delta', 'discrimination', 'accuracy', \
 'balanced_accuracy'}, optional
-            What to choose by: 'even' is accuracy − discrimination − flip rate among models with at most 1 %
-            flips, if there are any, 'balanced_even' the same with balanced accuracy, 'delta' is accuracy −
-            discrimination. By default 'even', or 'accuracy' if there are bounds; if a label is rare (of two,
-            below 20 %), 'balanced_even' and 'balanced_accuracy'. Unless 'accuracy' is asked for, no model is
-            chosen that is little better than a constant, if there is a better one.
+            What to choose by. 'even' is accuracy − discrimination − flip rate; without `max_flip`, among
+            models with at most 1 % flips, if there are any. 'balanced_even' is the same with balanced
+            accuracy, and 'delta' is accuracy − discrimination. The default is 'even', or 'accuracy' if there
+            are bounds; if a label is rare (with two labels: below 20 %), 'balanced_even' or
+            'balanced_accuracy'. Unless the criterion is 'accuracy', no model that is little better than a
+            constant is chosen if another one clearly is.
 
         Raises
         ------
@@ -137,7 +138,7 @@ class Frontier:
 
     @property
     def shown(self) -> list[Candidate]:
-        """The models, then networks alone and trees alone, where models are the mean of both."""
+        """The models; if they are the mean of networks and trees, then also each kind alone."""
         beside = [one for model in self.trained for one in model.beside]
         return [*self.trained, *sorted(beside, key=lambda one: one.policies)]
 
@@ -156,15 +157,15 @@ class Frontier:
     def summary(self, **wanted: Unpack[Wanted]) -> Summary:
         """Return the report's data as plain values: every model on the test part, the chosen one in detail.
 
-        Bounds and criterion are those of `choose`, here as in `to_json` and `to_html`.
+        `summary`, `to_json` and `to_html` take the bounds and the criterion of `choose`.
         """
-        # The report stands above the workflow and is needed only here.
+        # The report imports the workflow, and is needed only here.
         from evenhand.report.from_frontier import summary_of_frontier
 
         return summary_of_frontier(self, self.choice(**wanted))
 
     def to_json(self, path: str | Path, **wanted: Unpack[Wanted]) -> Path:
-        """Write the report's data as JSON, which `evenhand report` makes a page of; return its path."""
+        """Write the report's data as JSON, which `evenhand report` turns into a page; return its path."""
         from evenhand.report.summary import write_summary
 
         return write_summary(self.summary(**wanted), path)

@@ -1,4 +1,4 @@
-"""Auditing the decisions in a large Parquet file, or in a folder of them: counted by DuckDB, never loaded."""
+"""Audit the decisions in a large Parquet file, or in a folder of them: DuckDB counts, nothing is loaded."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class LargeFile:
-    """Parquet files, and what is asked of them."""
+    """Parquet files that are audited without loading them."""
 
     path: Path
     files: list[Path]
@@ -43,7 +43,8 @@ class LargeFile:
     ) -> FileAudit:  # fmt: skip
         """Audit a column of decisions, or of scores at a threshold.
 
-        People without a label or a group are left out, and counted in the notes. `settings` are of `audit`.
+        People without a label or a group are left out, and counted in the notes. `settings` are those of
+        `evenhand.audit`.
         """
         if predictions is None:
             raise ValueError(f"{self.path} is only counted, which needs the column with the predictions.")
@@ -51,7 +52,7 @@ class LargeFile:
         settings["random_state"] = seed
         pieces = ParquetPieces(self.path, self.files)
         try:
-            with ThreadPoolExecutor(1) as beside:  # what one has read of the disk, the other finds in memory
+            with ThreadPoolExecutor(1) as beside:  # what one reads from disk, the other finds cached
                 digest = beside.submit(pieces.sha256)
                 table = duckdb.read_parquet([str(path) for path in self.files])
                 found, target, groups = self._audited(
@@ -116,9 +117,10 @@ class LargeFile:
 
 
 def large_file(path: Path, of_people: dict[str, Any]) -> LargeFile | None:
-    """Return a folder of Parquet files, or a file of more than LARGE rows if DuckDB is there to count it.
+    """Return a folder of Parquet files, or a file of more than LARGE rows if DuckDB is installed; else None.
 
-    `of_people` are options that need people in memory: with one of them, a file is read as any other.
+    `of_people` are options that need people in memory. With one of them, None is returned for a file, and a
+    folder is an error.
     """
     given = [name for name, value in of_people.items() if value]
     if path.is_dir() and (files := sorted(path.glob("*.parquet"))):
@@ -135,14 +137,14 @@ def large_file(path: Path, of_people: dict[str, Any]) -> LargeFile | None:
     try:
         rows = pyarrow.parquet.read_metadata(path).num_rows
     except (pyarrow.ArrowException, OSError):
-        return None  # who reads the file says what is wrong with it
+        return None  # reading the file will say what is wrong with it
     return LargeFile(path, [path]) if rows > LARGE else None
 
 
 def _known(
     engine: Engine, roles: Roles, labelled: bool, scored: bool, keep: bool, notes: list[str]
 ) -> tuple[Callable[[Any], Any], pd.Series[Any] | None, int]:
-    """Return what keeps the people with a label and a group, the labels, and how many have no known group."""
+    """Return a filter for people with a label and a group, the labels, and how many lack a known group."""
     import narwhals as nw
 
     from evenhand.metrics.engine import PEOPLE
@@ -155,7 +157,7 @@ def _known(
     for name in [*([roles.label] if labelled else []), *roles.sensitive]:
         lacking = pd.Series(keys[name].isna() if name == roles.label else has_no_group(keys[name]))
         lost |= lacking & (name != roles.label) & (not keep)
-        lacking &= here  # who is left out for one reason is not counted for another
+        lacking &= here  # people left out for one reason are not counted for another
         if not lacking.any():
             continue
         column, marks = nw.col(name), keys.loc[lacking, name].dropna().unique().tolist()

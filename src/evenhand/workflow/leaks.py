@@ -1,4 +1,4 @@
-"""Columns that are the label under another name, found before anything is trained."""
+"""Find columns that are the label under another name, before anything is trained."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from evenhand.wording import listed
 
 
 class LeakWarning(UserWarning):
-    """A feature says nearly what the label says."""
+    """A feature nearly equals the label."""
 
 
 def on_leaks(dataset: Dataset, rows: Split) -> list[str]:
-    """Name the columns from which the label can nearly be read, and say what leaving them out would do."""
+    """Name the columns from which the label can nearly be read, and say how good a model is without them."""
     train = dataset.contexts.iloc[rows.train]
     names = [str(name) for name in near_copies(train, dataset.label.iloc[rows.train].to_numpy())]
     if not names:

@@ -1,4 +1,4 @@
-"""The people that a model was made with, known again in a file: who of them tested it."""
+"""Recognise the people in a file that a model was made with, and find its test part."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ PARTS = ("all", "test")
 
 
 def test_rows(held: Deployed, met: Dataset | None, origin: str) -> Codes:
-    """Return the rows of the people who tested the model."""
+    """Return the rows of the model's test part; raise if the file holds other people."""
     rows = None
     if met is not None:
         rows = met.row_numbers[split(met, seed=held.card["model"]["seed"], stratify="both").test]
@@ -33,7 +33,7 @@ def test_rows(held: Deployed, met: Dataset | None, origin: str) -> Codes:
 
 
 def met_in_training(held: Deployed, table: Table) -> Dataset | None:
-    """Return the people in the file if they are the very people that the model was made with."""
+    """Return the file as a data set if it holds the people that the model was made with, otherwise None."""
     frame, made_with = table.plain(), held.card.get("data", {})
     kept = {*held.columns, held.label, *held.sensitive}
     if not made_with or len(frame) < made_with["people"] or held.label not in frame.columns:
@@ -47,7 +47,7 @@ def met_in_training(held: Deployed, table: Table) -> Dataset | None:
             categorical=[name for name in numbers if held.columns[name] == CATEGORY],
             weight=made_with.get("weight"),
         )  # fmt: skip
-    except ValueError:  # what can't be read as training read it is no such file
+    except ValueError:  # a file that can't be read like the training data is another one
         return None
     if held.merged:
         dataset = replace(dataset, sensitive=dataset.sensitive.astype(str).replace(held.merged))

@@ -1,6 +1,6 @@
-"""Models on disk: skops files. Loading one from a stranger runs no code.
+"""Models on disk, as skops files. Loading a file from a stranger runs no code.
 
-skops is imported where it is used: it takes longer to import than all of evenhand.
+skops is imported where it is used, because importing it takes longer than importing all of evenhand.
 """
 
 from __future__ import annotations
@@ -32,20 +32,20 @@ from evenhand.rewards.registry import SAVABLE
 from evenhand.tables.tabular import TabularClassifier
 from evenhand.version import __version__
 
-# Named one by one: a whole package would let a file call any function of it.
+# Listed one by one: with a whole package, a file could call any of its functions.
 OWN_TYPES = (
     CooperativeBandits, CooperativeBoosting, CooperativeEnsemble, GradientBandit, Training, Moments, Rates,
     Network, Boosted, Trees,
     TabularClassifier, ALFR, LFR, LR, OxonFairClassifier, Rawlsian, Losses, Prototypes, *SAVABLE,
 )  # fmt: skip
-# What `evenhand fit` saves lies above this file: it is named, not imported. The dtype is the imputer's.
+# `Deployed` is named, not imported, because its module imports this one. The dtype is the imputer's.
 OWN_NAMES = ("evenhand.workflow.deployed.Deployed", "evenhand.tables.preprocessing.as_float32", "numpy.dtype")
-MOST_BYTES = 1 << 30  # of a model once it is unpacked
+MOST_BYTES = 1 << 30  # of an unpacked model
 TRUSTED = frozenset(f"{kind.__module__}.{kind.__qualname__}" for kind in OWN_TYPES).union(OWN_NAMES)
 
 
 class RefusedFileError(ValueError):
-    """A model file that is not loaded; the message says why."""
+    """A model file was not loaded; the message says why."""
 
 
 def save(model: Any, path: str | Path) -> Path:
@@ -66,10 +66,10 @@ def save(model: Any, path: str | Path) -> Path:
     Raises
     ------
     ValueError
-        If the model has a part that `load` would refuse, such as a function of your own.
+        If the model contains something that `load` would refuse, such as a function of your own.
     """
     _refuse_functions(model)
-    # A request points back at its estimator, a circle that skops can't write: they travel beside the model.
+    # A metadata request refers to its estimator, a cycle that skops can't write: save requests separately.
     asked = {
         name: one.__dict__.pop("_metadata_request")
         for name, one in _estimators(model)
@@ -101,14 +101,14 @@ def _write(held: dict[str, Any], path: Path) -> None:
 def load(path: str | Path, *, max_bytes: int = MOST_BYTES) -> Any:
     """Read a model that `save` wrote; a file from a stranger runs no code.
 
-    Only evenhand's own types and those that skops trusts are built, and their arrays are checked.
+    Only types of evenhand and types that skops trusts are built, and their arrays are checked.
 
     Parameters
     ----------
     path : str or Path
         The file.
     max_bytes : int, default 1 GiB
-        The most that the file may hold once it is unpacked.
+        The largest accepted size of the unpacked file.
 
     Returns
     -------
@@ -119,10 +119,15 @@ def load(path: str | Path, *, max_bytes: int = MOST_BYTES) -> Any:
     ------
     FileNotFoundError
         If there is no such file.
+    IsADirectoryError
+        If it is a folder.
     ValueError
-        If it is no model, is damaged, too large, or holds any other type; nothing of it is built then.
+        If the file is not a model, is damaged or too large, or holds any other type. Sizes and types are
+        checked before anything is built.
     """
     path = Path(path)
+    if path.is_dir():
+        raise IsADirectoryError(f"Got {str(path)!r}, which is a folder; expected a model saved by evenhand.")
     if not path.is_file():
         raise FileNotFoundError(
             f"Got {str(path)!r}, but there is no such file; expected a model saved by evenhand."
@@ -161,7 +166,7 @@ def _loaded(path: Path, max_bytes: int) -> Any:
 
 
 def _check_sizes(path: Path, max_bytes: int) -> None:
-    """Raise before anything is unpacked if the file claims to hold more than it may, or than it has."""
+    """Before unpacking, raise if a file states a size above the limit, or an array larger than its bytes."""
     with zipfile.ZipFile(path) as archive:
         members = archive.infolist()
         total = sum(member.file_size for member in members)
@@ -177,7 +182,7 @@ def _check_sizes(path: Path, max_bytes: int) -> None:
 
 
 def _check_header(file: Any, size: int) -> None:
-    """Raise if an array is said to be larger than its bytes, or to be made of Python objects."""
+    """Raise if an array states a size larger than its bytes, or holds Python objects."""
     version = np.lib.format.read_magic(file)
     read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
     shape, _, dtype = read(file)
@@ -190,13 +195,13 @@ def _foreign(types: list[str]) -> list[str]:
 
 
 def _estimators(model: Any) -> list[tuple[str, Any]]:
-    """Return the model and the estimators inside it, by the names that scikit-learn's parameters have."""
+    """Return the model, named '', and the estimators inside it, by scikit-learn's parameter names."""
     inside = model.get_params(deep=True) if isinstance(model, BaseEstimator) else {}
     return [("", model), *((name, one) for name, one in inside.items() if isinstance(one, BaseEstimator))]
 
 
 def _as_plain(asked: dict[str, Any]) -> dict[str, dict[str, dict[str, Any]]]:
-    """Return who asked for which metadata in which method, as plain dicts."""
+    """Return the metadata that each estimator requests in each method, as plain dicts."""
     plain: dict[str, dict[str, dict[str, Any]]] = {}
     for name, request in asked.items():
         for method in SIMPLE_METHODS:
@@ -230,7 +235,7 @@ def _refusal(
     held: str,
     remedy: str = "Give labels and groups as text or numbers, and keep a model of other parts with pickle.",
 ) -> ValueError:
-    """Return the error that says what in a model can't be saved, and what can be done about it."""
+    """Return the error that says what in a model can't be saved, and what to do about it."""
     if hasattr(model, "best_estimator_"):
         remedy = "Of a search, save the best_estimator_."
     return ValueError(

@@ -1,6 +1,6 @@
-"""Who would flip, of a large table that `evenhand predict` wrote: counted and ranked where it is.
+"""Who would flip in a large table that `evenhand predict` wrote, counted and ranked without loading it.
 
-Nobody is asked again: beside its decision, `predict` wrote what every group's policy says about a person.
+No model is needed: next to each decision, `predict` wrote what every group's policy says about the person.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _GAP = "gap in evenhand's table"
 
 @dataclass(frozen=True)
 class PredictedFlips:
-    """The columns that `evenhand predict` added, with a prefix, to a frame with numbers of rows."""
+    """The columns that `evenhand predict` added, under a prefix, to a frame with row numbers."""
 
     engine: Engine
     prefix: str
@@ -36,10 +36,11 @@ class PredictedFlips:
     features: list[str]
 
     def added_to(self, found: Audit, n_listed: int) -> Audit:
-        """Return an audit with the share of people who flip, and a list of those who do or come nearest.
+        """Add to an audit the share of people who flip, and a list of those who do or come nearest to it.
 
-        The list is exact: of all people, those who flip come first, then those whose probabilities in two
-        groups are farthest apart (total variation).
+        The list is exact: of all people, those who flip come first, then those whose probability differs most
+        between their own and another group (total variation). Nothing is added if columns are missing, or if
+        there are not two labels.
         """
         groups, positive = found.about["groups"], found.about["positive"]
         as_group = {name: f"{self.prefix}probability_as_{name}" for name in groups}
@@ -82,7 +83,7 @@ class PredictedFlips:
         yes = nw.col(decision) == positive
         ends = frame.select(low=nw.when(~yes).then(own).max(), high=nw.when(yes).then(own).min())
         low, high = as_pandas(ends).astype(float).iloc[0].fillna({"low": 0.0, "high": np.inf})
-        bar = 0.5 if low < 0.5 <= high else high  # of the decisions; half, unless these say otherwise
+        bar = 0.5 if low < 0.5 <= high else high  # the decisions' threshold: 0.5, unless they contradict it
         gap = nw.max_horizontal(*((own - nw.col(name)).abs() for name in as_group.values()))
         far = frame.with_columns(gap.alias(_GAP)).filter(nw.col(flips) | (nw.col(_GAP) > 0))
         far = far.sort(flips, _GAP, ROW, descending=[True, True, False]).head(n)

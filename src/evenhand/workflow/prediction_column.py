@@ -1,4 +1,4 @@
-"""A column of a file that holds anybody's decisions or scores, or that `evenhand predict` added."""
+"""Columns with decisions or scores from any source, and columns that `evenhand predict` added."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from evenhand.auditing.predictions import MOST_DECISIONS, decisions_at
 from evenhand.checks import did_you_mean
 from evenhand.tables.dataset import Dataset
 
-_LAST = chr(sys.maxunicode)  # of the signs: all names with a beginning stand before it
+_LAST = chr(sys.maxunicode)  # the last character: sorts after all names with the same beginning
 
 
 def added_by_predict(frame: pd.DataFrame) -> list[str]:
-    """Return the columns that `evenhand predict` added, under any prefix: they are no features."""
-    names, ordered = set(frame.columns), sorted(frame.columns)  # in order, those of one prefix are neighbours
+    """Return the columns that `evenhand predict` added, under any prefix: they are not features."""
+    names, ordered = set(frame.columns), sorted(frame.columns)  # sorted: those of one prefix are neighbours
     found: list[str] = []
     for name in frame.columns:
         if not name.endswith("would_flip"):
@@ -45,7 +45,7 @@ def check_predictions(frame: pd.DataFrame, column: str, origin: str, sensitive: 
 
 
 def check_decisions(said: pd.Series[Any]) -> None:
-    """Raise if a column without a label beside it holds anything but a decision for everybody."""
+    """Raise unless a column, in a file without labels, holds a decision for everybody."""
     _check_gaps(said)
     if said.nunique() > MOST_DECISIONS:
         raise ValueError(
@@ -56,7 +56,7 @@ def check_decisions(said: pd.Series[Any]) -> None:
 
 
 def decide_at(frame: pd.DataFrame, column: str, threshold: float) -> pd.Series[float]:
-    """Put decisions at the threshold in a column's place; return the scores that it held."""
+    """Replace a column of scores by decisions at the threshold; return the scores."""
     _check_gaps(frame[column])
     scores = pd.to_numeric(frame[column], errors="coerce")
     if scores.isna().any():
@@ -73,7 +73,7 @@ def _check_gaps(said: pd.Series[Any]) -> None:
 
 
 def decided_by(said: pd.Series[Any], dataset: Dataset) -> Any:
-    """Return the decisions in the labels' own type, or the scores, of the people in the data set."""
+    """Return the decisions in the labels' own type; scores are returned as they are."""
     _check_gaps(said)
     labels = {str(label): label for label in dataset.label.unique().tolist()}
     if said.astype(str).isin(labels).all():

@@ -1,4 +1,4 @@
-"""Labels that few people have: a constant is accurate, and 0.5 is no threshold to decide at."""
+"""Labels that few people have: a constant decision is accurate, and 0.5 is a poor threshold."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ from evenhand.metrics.group import balanced_accuracy
 from evenhand.tables.preprocessing import Parts
 
 BALANCED = "balanced"
-# Of K labels one is rare that has less than this share of 1/K of the people: of two labels, less than 20 %.
+# With K labels, one is rare if less than this share of 1/K of the people have it: with two, less than 20 %.
 _RARE = 0.4
-# At 0.5 too few get the rare label if balanced accuracy is below this, or so much below that at its share.
+# At 0.5, too few get the rare label if balanced accuracy is below the first number, or lower by more than the
+# second than at the label's share.
 _NEARLY_CONSTANT, _MUCH = 0.6, 0.1
 
 
@@ -31,10 +32,10 @@ def are_rare(labels: Any, weights: Any = None) -> bool:
 def settle_threshold(threshold: float | str | None, parts: Parts) -> tuple[float | None, list[str]]:
     """Return the threshold that all models are trained, measured and used with, and notes on it.
 
-    None stays None, which is the most probable label, unless one of two labels is rare and a logistic
-    regression gives it to hardly anybody at 0.5. 'balanced' is the share of the positive label, which has the
-    highest balanced accuracy if probabilities are calibrated. Chosen on the validation part, where a rare
-    label has few people, it decides new people worse (`experiments/thresholds.py`).
+    None stays None (the most probable label is decided), unless one of two labels is rare and a logistic
+    regression finds too few of its people at 0.5. 'balanced' is the share of the positive label, which gives
+    the highest balanced accuracy if probabilities are calibrated. A threshold chosen on the validation part,
+    where few people have a rare label, does worse on new people (`experiments/thresholds.py`).
     """
     y, w, positive = parts.train.y, parts.train.w, parts.pos_label
     n_labels = len(np.unique(y.astype(str)))

@@ -1,4 +1,4 @@
-"""Networks trained on a stream of people, all of them at once; a killed run goes on where it stopped."""
+"""Train all networks at once on a stream of people; a killed run continues where it stopped."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from evenhand.workflow.candidates import CURVE_POINTS, Curve, Networks, Settings
 from evenhand.workflow.persistence import load, save
 from evenhand.workflow.streamed import Stream
 
-EVERY = 20.0  # seconds between two states on disk: to write one takes about a second
+EVERY = 20.0  # seconds between saved states; writing one takes about a second
 
 
 def train_networks(
     stream: Stream, parts: Parts, settings: Settings, *, jobs: int, tell: Progress, state: Path | None
 ) -> Networks:
-    """Return fitted networks of every λ with and without parity, and their curves.
+    """Train the networks of every λ, with and without parity; return them and their curves.
 
-    Each bucket of people is read once for all of them. `state` is the file from which a killed run goes on.
+    Each bucket of people is read once for all networks. A killed run continues from the file `state`.
     """
     models = [model_for(parts, settings, "networks", *pair) for pair in settings.pairs]
     begin(models, parts.train.X.shape[1], stream.classes, stream.groups)
@@ -54,14 +54,14 @@ def train_networks(
 def _before(
     state: Path | None, models: list[CooperativeBandits], curves: list[Curve]
 ) -> tuple[int, list[CooperativeBandits]]:
-    """Return how many buckets a killed run had met, and its models; as they are, if there is none."""
+    """Return the number of buckets that a killed run had read, and its models; otherwise 0 and `models`."""
     if state is None or not state.is_file():
         return 0, models
     try:
         done, found, *trained = load(state)
         for model in trained:
             model.check_loaded()
-    except (ValueError, OSError):  # damaged: they are trained again
+    except (ValueError, OSError):  # damaged: train them again
         return 0, models
     for curve, values in zip(curves, found, strict=True):
         curve.found = values
@@ -69,7 +69,7 @@ def _before(
 
 
 def _keep(state: Path, done: int, curves: list[Curve], models: list[Any]) -> None:
-    """Write how far the training is; where that can't be written, nothing is kept."""
+    """Save the state of the training; do nothing if it can't be written."""
     try:
         save([done, [curve.found for curve in curves], *models], state)
     except OSError:

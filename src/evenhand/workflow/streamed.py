@@ -1,4 +1,4 @@
-"""A table past memory, made ready for a fit: the people held for measuring, the others shuffled on disk."""
+"""Prepare a table larger than memory: training people are shuffled on disk, others are held for measuring."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ from evenhand.wording import people
 from evenhand.workflow.candidates import Settings
 
 BUFFER = 200_000  # people
-LEAST = 1_000  # of them
+LEAST = 1_000  # people
 _PREFIX = "people-"  # of folders in which people are shuffled
 
 
 def pieces_for(
     table: Any, buffer_rows: int | None, *, encoding: str, decimal: str | None, sheet: str | None
 ) -> Pieces | None:
-    """Return a table in pieces if it is to be streamed, which may not fit in memory; None for others."""
+    """Return a table in pieces if it is to be streamed; None if it is to be read into memory."""
     if buffer_rows is not None:
         integer("buffer_rows", buffer_rows, low=LEAST)
     pieces = pieces_of(table, encoding=encoding, decimal=decimal)
@@ -54,7 +54,7 @@ def pieces_for(
 
 
 def on_stream(dataset: Dataset, rows: Split, settings: Settings) -> list[str]:
-    """Say who learned from whom, of a table of which not everybody is held."""
+    """Say which models learned from how many people, if not everybody is held in memory."""
     if dataset.whole is None:
         return []
     networks, some = people(dataset.whole.training), people(len(rows.train))
@@ -69,19 +69,19 @@ def on_stream(dataset: Dataset, rows: Split, settings: Settings) -> list[str]:
 
 @dataclass(frozen=True)
 class Stream:
-    """People of the training part on disk, and what a fit knows of them before it meets the first."""
+    """The training people on disk, and what is known about them before training begins."""
 
     spool: Spool
     coding: Coding
     preprocessor: ColumnTransformer
     classes: Array
     groups: Array
-    total: Codes  # people of each group
+    total: Codes  # people in each group
     mean_weight: float | None
-    key: Any  # what tells the table from others
+    key: Any  # identifies the table
 
     def buckets(self, seed: int) -> Iterator[tuple[Any, Codes, Codes, Floats | None]]:
-        """Yield features, labels, groups and weights, bucket by bucket, epoch after epoch without end."""
+        """Yield features, labels, groups and weights, bucket by bucket, in endless epochs."""
         encode, epoch = Encoder(self.coding, self.preprocessor), 0
         while True:
             for bucket in np.random.default_rng([seed, epoch]).permutation(self.spool.buckets):
@@ -97,9 +97,9 @@ class Stream:
 def streamed(
     pieces: Pieces, *, seed: int, buffer_rows: int | None, folder: str | Path | None, **options: Any
 ) -> Iterator[tuple[Dataset, Split, Stream]]:
-    """Read a table twice; give the people who are held, who of them is in which part, and the stream.
+    """Read a table twice; yield the people held in memory, their split, and the stream.
 
-    People are shuffled in `folder`, or in a temporary one; they are gone when the block ends. `options` are
+    People are shuffled in `folder`, or in a temporary folder, and removed when the block ends. `options` are
     those of `survey`.
     """
     size = BUFFER if buffer_rows is None else buffer_rows
@@ -109,7 +109,7 @@ def streamed(
 
 
 def _cleared(folder: str | Path | None) -> Path | None:
-    """Return the folder without people whom a killed run left there; None if it can't be written."""
+    """Return the folder, without people that a killed run left there; None if it can't be written."""
     try:
         if folder is not None:
             Path(folder).mkdir(parents=True, exist_ok=True)
@@ -126,7 +126,7 @@ def _second_reading(
 ) -> tuple[Dataset, Split, Stream]:
     told = found.combinations
     everybody = int(told.people.sum())
-    # Beyond so many, more people would hardly make the measures more certain.
+    # More people than this would hardly make the measures more certain.
     share = min(FRACTIONS[1], buffer_rows / everybody)
     training = everybody * (1 - 2 * share)
     coding = Coding(found.contexts, found.kinds)
@@ -172,7 +172,7 @@ def _second_reading(
 
 
 def _dataset(found: Survey, coding: Coding, held: list[tuple[Array, ...]]) -> tuple[Dataset, Split]:
-    """Return the people who are held as a data set that knows how many more there are."""
+    """Return the people held in memory as a data set that also has the counts of the whole table."""
     parts, rows, numbers, codes, labels, groups, weights = map(np.concatenate, zip(*held, strict=True))
     told, settled = found.combinations, found.combinations.settled
     name = str(settled.groups.name)

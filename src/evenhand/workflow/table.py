@@ -1,4 +1,4 @@
-"""A user's table for a command: what to know about it, and where results go."""
+"""Checks and notes about a user's table, and about the files that results are written to."""
 
 from __future__ import annotations
 
@@ -18,11 +18,12 @@ from evenhand.groups import encode_groups
 from evenhand.metrics.group_columns import telling_columns
 from evenhand.tables import Dataset, Split
 from evenhand.tables.columns import Place
+from evenhand.tables.paths import check_folder
 from evenhand.wording import people
 
 PERSON_NUMBER = "A person's number is their row in the file; the first row after the header is 1."
-FEWEST = 7  # people of a label: of so many, the random split puts one at least into every part
-_PLACES = 3  # named of those where a rare label stands
+FEWEST = 7  # people of a label: with this many, the random split puts at least one into every part
+_PLACES = 3  # how many places with a rare label are named
 
 
 class NoUsableRowsError(JobFailedError):
@@ -30,7 +31,7 @@ class NoUsableRowsError(JobFailedError):
 
 
 def source_of(dataset: Dataset) -> Source:
-    """Return what a report and a card say of the data; `sha256` is the file's, `fingerprint` the table's."""
+    """Return what reports and cards say about the data; `sha256` is the file's, `fingerprint` the table's."""
     return {
         "name": dataset.name,
         "people": dataset.people,
@@ -41,12 +42,12 @@ def source_of(dataset: Dataset) -> Source:
 
 
 def digest_of(rows: Codes) -> str:
-    """Return a digest of row numbers in any order, by which a card knows its test part again."""
+    """Return a digest of row numbers in any order, by which a card recognises its test part."""
     return hashlib.sha256(np.sort(np.asarray(rows, dtype="<i8")).tobytes()).hexdigest()[:16]
 
 
 def check_written(*outputs: Path | None, inputs: Iterable[Path | None]) -> None:
-    """Raise, before the work, if a file could not be written in the end, or only over another one."""
+    """Raise early if an output can't be written, or would overwrite an input or another output."""
     taken = [(path, "is an input") for path in inputs if path is not None]
     for path in outputs:
         if path is None:
@@ -57,6 +58,7 @@ def check_written(*outputs: Path | None, inputs: Iterable[Path | None]) -> None:
             raise FileNotFoundError(f"Got {path} to write to, but there is no folder {path.parent}.")
         for other, why in taken:
             if other.is_dir() and other.resolve() in path.resolve().parents:
+                check_folder(other)
                 raise ValueError(f"Got {path} as output, in a folder that is an input; expected another one.")
             if same_file(path, other):
                 raise ValueError(f"Got {path} as output, which {why}; expected another file.")
@@ -65,16 +67,16 @@ def check_written(*outputs: Path | None, inputs: Iterable[Path | None]) -> None:
 
 
 def same_file(one: Path, other: Path) -> bool:
-    """Say whether two paths are one file, also where links or another spelling lead there."""
+    """Say whether two paths are the same file, even through links or other spellings."""
     if one.exists() and other.exists():
         return one.samefile(other)
     return one.resolve() == other.resolve()
 
 
 def check_labels(dataset: Dataset, training: Codes, place: Place) -> None:
-    """Raise if a label is so rare that models can't learn it or be tested on it: most are mistyped.
+    """Raise if a label has too few people to learn from or test on; most such labels are mistyped.
 
-    `place` says where a row of the source stands.
+    `place` says where a row is in the source.
     """
     trained = set(dataset.label.iloc[training].unique().tolist())
     for label, count in dataset.label_counts.items():
@@ -82,10 +84,10 @@ def check_labels(dataset: Dataset, training: Codes, place: Place) -> None:
             continue
         rows = dataset.row_numbers[(dataset.label == label).to_numpy()]
         where = "; ".join(map(place, rows[:_PLACES])) + (" …" if count > min(_PLACES, len(rows)) else "")
-        wanted = f"{FEWEST} at least" if count < FEWEST else "some of them in the training part"
+        wanted = f"at least {FEWEST} are needed" if count < FEWEST else "some are needed in the training part"
         raise ValueError(
             f"The label {label!r} in {str(dataset.label.name)!r} has {people(int(count))} ({where}), but "
-            f"expected {wanted}. Correct the label, merge it with another, or leave its people out."
+            f"{wanted}. Correct the label, merge it with another, or leave its people out."
         )
 
 
@@ -105,7 +107,7 @@ def check_groups(dataset: Dataset, training: Codes) -> None:
 
 
 def on_columns(dataset: Dataset) -> list[str]:
-    """Name the columns that reveal the group: with them, leaving out the sensitive column hides nothing."""
+    """Name the columns that reveal the group: with them, leaving out the sensitive column doesn't hide it."""
     name = str(dataset.sensitive_features.name)
     own = encode_groups(dataset.sensitive_features, len(dataset)).codes
     telling = telling_columns(dataset.contexts, None, own)
@@ -120,7 +122,7 @@ def on_columns(dataset: Dataset) -> list[str]:
 
 
 def on_groups(dataset: Dataset, parts: Split, min_group: int = MIN_GROUP) -> list[str]:
-    """Name the groups that are too small to be compared with others in the validation or the test part."""
+    """Name the groups that are too small to compare in the validation or the test part."""
     own = encode_groups(dataset.sensitive_features, len(dataset))
     counts = {
         part: np.bincount(own.codes[getattr(parts, part)], minlength=len(own.names))
@@ -139,14 +141,14 @@ def on_groups(dataset: Dataset, parts: Split, min_group: int = MIN_GROUP) -> lis
     else:
         then = "Where groups are compared, those they lack are taken to be decided as everybody is on average"
     return [
-        f"Groups of fewer than {people(min_group)} in the validation and the test part, who say little: "
+        f"Groups with fewer than {people(min_group)} in the validation or test part, too few to say much: "
         f"{told}. {then}. merge_small='other' (--merge-small other) puts small groups into one; min_group "
         "(--min-group) sets the limit."
     ]
 
 
 def with_dates(contexts: pd.DataFrame, dates: Iterable[str]) -> pd.DataFrame:
-    """Return contexts for people to read: dates as dates, which models take as days since 1970."""
+    """Return contexts for people to read, with dates instead of days since 1970."""
     read = {name: (contexts[name] * 86_400e3).round().to_numpy(dtype=float) for name in dates}
     known = {name: np.where(np.isnan(days), 0, days).astype("datetime64[ms]") for name, days in read.items()}
     return contexts.assign(

@@ -217,12 +217,14 @@ def test_an_audit_shows_the_worst_person(model, tmp_path):
     told = found.to_dict()["worst"]
     assert told["worst"]["person"]["job"] == found.worst.worst.person["job"]
     page = found.to_html(tmp_path / "audit.html").read_text(encoding="utf-8")
-    assert "The worst possible person" in page
+    assert "The largest possible gap" in page
     assert f"{found.worst.worst.gap * 100:.2f} points" in page
     without = audit(model, people, hired, sensitive_features=sex, n_bootstrap=2)
     assert without.worst is None
     assert without.to_dict()["worst"] is None
-    with pytest.raises(TypeError, match=r"Got ndarray, but expected a fitted CooperativeBandits"):
+    with pytest.raises(
+        TypeError, match=r"Got ndarray, but a certificate needs the model itself, not predictions"
+    ):
         audit(hired, people, hired, sensitive_features=sex, n_bootstrap=2, certify=True)
 
 
@@ -235,7 +237,7 @@ def test_an_audit_refuses_what_it_cannot_do_before_it_measures():
 
     with pytest.raises(TypeError, match="Got Slow, but expected a fitted CooperativeBandits"):
         audit(Slow(), people, hired, sensitive_features=sex, certify=True)
-    with pytest.raises(TypeError, match="Got ndarray, but expected a fitted classifier"):
+    with pytest.raises(TypeError, match="Got ndarray, but a search needs the model itself, not predictions"):
         audit(hired[:5], people, hired, sensitive_features=sex, search=True)
     trees = tabular(CooperativeBoosting(rounds=2)).fit(people, hired, sensitive_features=sex)
     with pytest.raises(ValueError, match="Got a radius for policies with trees"):

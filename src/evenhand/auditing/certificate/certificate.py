@@ -1,4 +1,4 @@
-"""The certificate: the worst person found, and how far apart any two policies can be at most."""
+"""The certificate: the worst person found, and a bound on how far apart two policies can be."""
 
 from __future__ import annotations
 
@@ -8,31 +8,32 @@ from typing import Any
 
 import pandas as pd
 
+from evenhand.auditing.naming import group_called
 from evenhand.auditing.people import differences, in_words, plain
 from evenhand.wording import listed
 
 
 @dataclass(frozen=True)
 class Worst:
-    """Whom two groups' policies treat most differently, and how differently they can treat anybody.
+    """The person whom two groups' policies treat most differently, and a bound for all possible people.
 
     Attributes
     ----------
     person : Series or None
-        The worst person found, by column; None where nobody was found.
+        The worst person found, by column; None if nobody was found.
     probabilities : dict
-        What each group's policy says: the probability of the label that the certificate names.
+        The probability of the certificate's label under each of the two groups' policies.
     decisions : dict
-        What each group's policy decides.
+        The decision of each of the two groups' policies.
     gap : float
-        How far these probabilities are apart, of more than two labels the total variation; NaN without a
+        The difference of these probabilities; with more than two labels, the total variation. NaN without a
         person.
     bound : float
-        No possible person's are farther apart; 0 where it is proven that there is no such person.
+        The gap of every possible person is at most this; 0 if it is proven that there is no such person.
     certified : bool
-        Whether the bound is as close to the gap as was asked for: nobody worse is possible.
+        Whether the bound is within the tolerance of the gap. Then no possible person is noticeably worse.
     near : Series or None
-        With a radius, the real person whom they are nearest to.
+        With a radius, the real person who is nearest to the worst person.
     """
 
     person: pd.Series[Any] | None
@@ -51,23 +52,23 @@ class Certificate:
     Attributes
     ----------
     worst : Worst
-        Of all possible people, the one whose probabilities are farthest apart.
+        The possible person whose probabilities are farthest apart.
     flip : Worst
-        The same, of those whom two groups' policies decide differently.
+        The same among the people who get different decisions from two groups' policies.
     label : object
-        The label whose probabilities are given; of more than two the one that differs most.
+        The label whose probabilities are given; with more than two labels, the one that differs most.
     groups : list
-        The groups compared, each with every other.
+        The groups, each compared with every other.
     ranges : dict
         The possible people: each column's lowest and highest number, or its categories.
     tolerance : float
-        How close a bound has to be to what was found.
+        The largest difference between bound and gap that counts as certified.
     seconds : float
-        How long it took.
+        The time it took.
     boxes : int
-        Into how many parts the possible people were split.
+        The number of boxes that the search has made by splitting.
     radius : float or None
-        How far they are from a real person at most.
+        The largest Gower distance between a possible person and a real person; None if there is no limit.
     """
 
     worst: Worst
@@ -82,11 +83,11 @@ class Certificate:
 
     @property
     def certified(self) -> bool:
-        """Whether it is proven that nobody's probabilities are farther apart than the worst person's."""
+        """Whether it is proven, up to the tolerance, that nobody is worse than the worst person found."""
         return self.worst.certified
 
     def summary(self) -> str:
-        """Return what was found and what is proven, in plain words."""
+        """Return in plain words what was found and what is proven."""
         worst, flip = self.worst, self.flip
         near = "" if self.radius is None else f" within {self.radius:g} of a real person"
         lines = [f"Of all possible people{near}, the worst found: {_person(worst)}. {self._said(worst)}"]
@@ -109,20 +110,23 @@ class Certificate:
         else:
             how = "Certified" if flip.certified else "Proven"
             lines.append(
-                f"Two groups' policies decide {_person(flip)} differently. {self._said(flip)} {how}: of "
-                f"those decided differently, nobody's differ by more than {_points(flip.bound)} points."
+                f"Two groups' policies decide {_person(flip)} differently. {self._said(flip)} {how}: "
+                "among people who are decided differently, probabilities differ by at most "
+                f"{_points(flip.bound)} points."
             )
         outside = "people outside them" + ("" if self.radius is None else " or farther from everybody real")
         lines.append(f"This covers the ranges and categories given, not {outside}.")
         return "\n".join(lines)
 
     def _said(self, worst: Worst) -> str:
-        said = ", ".join(f"{value:.3f} as {group}" for group, value in worst.probabilities.items())
+        said = ", ".join(
+            f"{value:.3f} as {group_called(group)}" for group, value in worst.probabilities.items()
+        )
         alike = "" if worst.near is None else f" The nearest real person differs in {_changed(worst)}."
         return f"The probability of {self.label!r} is {said}.{alike}"
 
     def to_frame(self) -> pd.DataFrame:
-        """Return both findings as columns of texts: the person, what is said about them, and the bound."""
+        """Return both findings as columns of text: person, probabilities, decisions, gap and bound."""
         columns = {}
         for title, worst in (("farthest apart", self.worst), ("decided differently", self.flip)):
             person: Any = {} if worst.person is None else worst.person
@@ -132,7 +136,10 @@ class Certificate:
             cells |= {f"decided as {name}": str(value) for name, value in worst.decisions.items()}
             cells |= {} if worst.near is None else {"nearest real person differs in": _changed(worst)}
             found = "nobody found" if worst.person is None else f"{100 * worst.gap:.2f} points"
-            cells |= {"apart": found, "nobody possible is more apart than": f"{_points(worst.bound)} points"}
+            cells |= {
+                "apart": found,
+                "no possible person differs by more than": f"{_points(worst.bound)} points",
+            }
             columns[title] = pd.Series(
                 cells | {"certified": "yes" if worst.certified else "no"}, dtype=object
             )
@@ -140,7 +147,7 @@ class Certificate:
         return pd.DataFrame(columns).reindex(list(order)).fillna("")
 
     def to_dict(self) -> dict[str, Any]:
-        """Return everything as plain Python, with None for NaN."""
+        """Return everything as plain Python objects, with None for NaN."""
         found: dict[str, Any] = plain({**vars(self), "worst": vars(self.worst), "flip": vars(self.flip)})
         return found
 
@@ -160,5 +167,5 @@ def _person(worst: Worst) -> str:
 
 
 def _points(bound: float) -> str:
-    """Return a difference of probabilities in percentage points, rounded up: a bound must stay one."""
+    """Return a difference of probabilities in percentage points, rounded up so that it stays a bound."""
     return f"{math.ceil(1e4 * bound - 1e-9) / 100:.2f}"

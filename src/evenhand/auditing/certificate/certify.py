@@ -1,4 +1,4 @@
-"""The search for the possible person whom two groups' policies treat most differently, and its bound."""
+"""Search for the possible person whom two groups' policies treat most differently, and prove a bound."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ from evenhand.metrics.divergence import total_variation
 from evenhand.tables.columns import CATEGORY, NUMBER
 from evenhand.wording import listed
 
-_STARTS = 100  # people, real ones and drawn ones each, from which worse ones are looked for
-_ROUNDING = 1e-6  # policies compute in single precision, bounds in double
+_STARTS = 100  # the number of real people, and of random people, to start the search from
+_ROUNDING = 1e-6  # policies use single precision, bounds double precision
 
 
 def certify(
@@ -40,45 +40,47 @@ def certify(
     time_limit: float = 60.0,
     random_state: Any = 0,
 ) -> Certificate:
-    """Look for the possible person whom two groups' policies treat most differently, and bound it.
+    """Find the possible person whom two groups' policies treat most differently, and prove a bound.
 
-    Possible people have any combination of the columns' values, whether or not anybody has it. They are split
-    into boxes; each box has a bound on how far apart the policies' probabilities are within it, and is
+    Possible people have any combination of the columns' values, whether or not a real person has it. They are
+    split into boxes. Each box has a bound on how far apart the policies' probabilities are within it, and is
     dropped when nobody in it can be worse than the worst person found.
 
     Parameters
     ----------
     model : Deployed, CooperativeBandits, CooperativeBoosting, CooperativeEnsemble, or `tabular` around one
-        Fitted, with two labels, or of networks up to 6, and a policy for each of two or more groups.
+        A fitted model with a policy for each of two or more groups. It has two labels, or up to 6 if all its
+        policies are networks.
     X : table of people, optional
-        Its lowest and highest numbers are the ranges. A column of whole numbers stays one. The search starts
-        from some of these people. A model without a preprocessor needs X.
+        The ranges are its lowest and highest numbers. If a column has only whole numbers, only whole numbers
+        are possible. The search starts from some of these people. A model without a preprocessor needs X.
     ranges : dict, optional
         Columns with other ranges, `{"age": (18, 70)}`, or fewer categories, `{"job": ["cook", "clerk"]}`.
-        Categories are otherwise those that training saw.
+        Other columns have the categories seen in training.
     groups : list, optional
         The groups to compare, each with every other; all by default.
     radius : float, optional
-        Only people within this Gower distance of somebody in X are possible: the mean of the columns'
-        differences, |difference| / range for numbers, 0 or 1 for categories.
+        Only people within this Gower distance of somebody in X are possible. The distance is the mean of the
+        columns' differences: |difference| / range for numbers, 0 or 1 for categories.
     tolerance : float
-        A bound that is this close to what was found counts as certified.
+        A bound within this distance of the gap found counts as certified.
     time_limit : float
-        Seconds; when they are over, the bound reached so far is given.
+        The time limit in seconds. When it is reached, the certificate has the bound proven so far.
     random_state : int, RandomState, Generator or None
-        Where the search starts.
+        The seed for the start of the search.
 
     Returns
     -------
     Certificate
-        The worst person found, with what the model says about them, and the proven bound.
+        The worst person found, with the model's probabilities and decisions for them, and the proven bound.
 
     Raises
     ------
     TypeError
         If the model is of another kind.
     ValueError
-        If it has too many labels or fewer than two policies, or a range is missing.
+        If the model can't be bounded (too many labels, fewer than two policies, trees with a radius, or a
+        preprocessor that combines columns), or if a range is missing.
 
     Examples
     --------
@@ -109,13 +111,13 @@ def certify(
         real = real_people(domain, held.contexts, radius)
     trees = _trees(mixed, held, names, real, generator(random_state), time_limit / 4)
     started = time.monotonic()
-    # Half of the time for everybody, the other half for those decided differently, and what is left.
+    # Half of the time is for everybody, the other half for different decisions; then everybody again.
     for which, share in ((0, 0.5), (1, 1.0), (0, 1.0)):
         _grow(trees[which], tolerance, started + share * time_limit, _bound(trees[0]))
         for worse, flip in zip(*trees, strict=True):
             if flip.person is not None:
                 worse.offer(flip.found, *flip.person)
-    everybody = _bound(trees[0])  # holds for those decided differently, too
+    everybody = _bound(trees[0])  # it also holds for people with different decisions
     asked = domain, _told(held, trees[0]), model, real, tolerance
     worst, decided = (_finding(kind, min(_bound(kind), everybody), *asked) for kind in trees)
     boxes = sum(tree.split for kind in trees for tree in kind)
@@ -126,7 +128,7 @@ def certify(
 
 
 def _told(held: Held, trees: list[Tree]) -> Held:
-    """Return what is held, with that of more than two labels told whose probability differs most."""
+    """Return `held` with the label to report: of more than two, the one whose probability differs most."""
     best = max(trees, key=lambda tree: tree.found)
     if best.person is None or not len(best.two.chosen):
         return held
@@ -156,14 +158,14 @@ def _trees(
     rng: np.random.Generator,
     seconds: float,
 ) -> tuple[list[Tree], list[Tree]]:
-    """Return a tree for each pair of groups, and one for those decided differently, with people to start."""
+    """Return a tree for each pair of groups, and one for different decisions, with first people found."""
     domain = mixed.domain
     low, high, whole = domain.ends()
     if not mixed.networks.b1.size:
-        high = low  # any number of a piece of a range does for trees
+        high = low  # for trees, all numbers in a piece of a range are the same
     every = list(held.policies.groups_)
     boundary = 0.0 if held.threshold is None else float(logit(held.threshold))
-    boundary *= 1 if held.positive else -1  # logits are those of the second label
+    boundary *= 1 if held.positive else -1  # logits are for the second label
     drawn = any_people(domain.first, low, high, whole, _STARTS, rng)
     starts = [drawn]
     if held.contexts is not None:
@@ -178,7 +180,7 @@ def _trees(
             line = boundary if differently and not many else None
             about = two, domain.first, low, high, whole, line, differently and many, (one, other)
             trees[differently].append(Tree(*about) if real is None else NearTree(*about, people=real))
-    until = time.monotonic() + seconds  # loops are compiled by now
+    until = time.monotonic() + seconds  # the loops are compiled by now
     for tree in chain(*zip(*trees, strict=True)):
         if isinstance(tree, NearTree):
             tree.seek(until)
@@ -193,7 +195,7 @@ def _bound(trees: list[Tree]) -> float:
 
 
 def _grow(trees: list[Tree], tolerance: float, until: float, known: float) -> None:
-    """Split where the bound is largest until all, or one `known`, are close enough, or the time is over."""
+    """Split where the bound is largest until all bounds, or a `known` one, are close enough or time is up."""
     while time.monotonic() < until:
         top = max(trees, key=lambda tree: tree.bound)
         enough = max(0.0, *(tree.found for tree in trees)) + tolerance
@@ -207,7 +209,7 @@ def _finding(
     trees: list[Tree], bound: float, domain: Domain, held: Held, model: Any, real: People | None,
     tolerance: float,
 ) -> Worst:  # fmt: skip
-    """Return the worst person of all trees, with what the model itself says about them."""
+    """Return the worst person of all trees, with the model's own probabilities and decisions for them."""
     best = max(trees, key=lambda tree: tree.found)
     if best.person is None:
         nobody = bound <= 0
@@ -235,7 +237,7 @@ def _finding(
 
 
 def _person(domain: Domain, row: pd.Series[Any]) -> pd.Series[Any]:
-    """Return somebody's values as a table has them: dates, and whole numbers where all are."""
+    """Return a person's values in the types of the columns: dates, and whole numbers as integers."""
     person = row[list(domain.columns)].astype(object)
     for name, kind in domain.kinds.items():
         if kind not in (NUMBER, CATEGORY) and not pd.isna(person[name]):

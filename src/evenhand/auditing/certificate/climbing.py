@@ -1,4 +1,4 @@
-"""People to begin with, and worse ones near them: one column is changed at a time."""
+"""Random people to start from, and the search for worse people, which changes one column at a time."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def climb(
     tree: Any, chosen: Flags, numbers: Floats, *, until: float, who: Any = None, sweeps: int = 5,
     points: int = 9,
 ) -> None:  # fmt: skip
-    """Improve people one column at a time, until then at most, and offer the best to the tree.
+    """Make people worse, one column at a time and within a time limit, and offer the worst to the tree.
 
     `who` are the real people whom they have to stay near.
     """
@@ -47,7 +47,7 @@ def climb(
 def any_people(
     first: Codes, low: Floats, high: Floats, whole: Flags, count: int, rng: np.random.Generator
 ) -> tuple[Flags, Floats]:
-    """Draw possible people: an option of each column, a number of each range."""
+    """Draw possible people at random: an option for each column, and a number in each range."""
     chosen = np.zeros((count, len(low)), dtype=np.bool_)
     for begin, end in pairwise(first):
         chosen[np.arange(count), rng.integers(begin, end, count)] = True

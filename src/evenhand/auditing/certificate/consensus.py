@@ -1,15 +1,15 @@
-"""Upper bounds, within boxes of possible people, on how far two policies are apart.
+"""Upper bounds, within boxes of possible people, on how far apart two policies are.
 
-What is bounded is a difference of logits minus a tangent, as `policies` says: a sum over pairs of units,
-up · relu(z⁺) − down · relu(z⁻). Where z⁺ ≥ 0, a pair is at most (up + β) z⁺ − α down z⁻ for any β ≥ 0 and α
-in [0, 1]; where z⁺ ≤ 0, at most −β z⁺ − α down z⁻. Each is linear in the person, and its largest value in a
-box is found column by column. So every pair can name its own worst person. Prices on the columns' values,
-which sum to 0 over the pairs, make them agree on one. Column by column, the prices are set so that all pairs
-want each value equally, which never raises the sum: this is the message passing of dual decomposition. Trees
-are asked like pairs, about the columns that they split.
+We bound a difference of logits minus a tangent (see `policies`). It is a sum over pairs of units of
+up · relu(z⁺) − down · relu(z⁻). If z⁺ ≥ 0, a pair is at most (up + β) z⁺ − α down z⁻ for any β ≥ 0 and α in
+[0, 1]; if z⁺ ≤ 0, it is at most −β z⁺ − α down z⁻. Both are linear in the person, so the largest value in a
+box is found column by column, and each pair has its own worst person. Prices on the columns' values, which
+sum to 0 over the pairs, make the pairs agree on one person. Column by column, prices are set so that each
+value is worth the same to all pairs. This never raises the sum; it is the message passing of dual
+decomposition. Trees are treated like pairs, for the columns that they split.
 
-Where people have to be near a real one, each value has a cost, and nobody's costs sum to more than 0. So any
-price of this sum can be taken off.
+If people must be near a real person, each value has a cost, and nobody's costs sum to more than 0. So this
+sum, times any price of at least 0, can be subtracted.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from evenhand.auditing.certificate.labels import as_two
 from evenhand.auditing.certificate.policies import Aim, TwoPolicies, mend, weigh
 from evenhand.jit import jit
 
-_BELOW = 0.1  # to rule people out, the bound has to fall below 0
-_SWEEPS = 3  # over all columns, between two turns of the lines
+_BELOW = 0.1  # the margin below 0 that we aim at to rule people out
+_SWEEPS = 3  # the number of sweeps over all columns per round
 
 
 @jit()
 def bound_boxes(two: TwoPolicies, aim: Aim, boxes: Any, rounds: int, begin: int, end: int) -> None:
-    """Bound some of the boxes: lower their prices and lines, and write what is learnt of them."""
+    """Bound some of the boxes: improve their prices and lines, and write what we learn about them."""
     for at in range(begin, end):
         if boxes.gap[at] >= 0:
             boxes.excess[at] = _bound_one(two, aim, boxes, at, rounds)
@@ -37,7 +37,7 @@ def bound_boxes(two: TwoPolicies, aim: Aim, boxes: Any, rounds: int, begin: int,
 
 @jit()
 def bound_boxes_of_labels(two: TwoPolicies, aim: Aim, boxes: Any, rounds: int, begin: int, end: int) -> None:
-    """Bound some of the boxes for more than two labels; by itself, as it takes longer to compile."""
+    """Bound some of the boxes for more than two labels; separate, because it takes longer to compile."""
     for at in range(begin, end):
         if boxes.gap[at] >= 0:
             mine, mixed = as_two(two, aim, boxes.allowed[at], boxes.ends[at], boxes.states[at])
@@ -58,7 +58,7 @@ def _bound(
     two: TwoPolicies, aim: Aim, allowed: Any, ends: Any, states: Any, prices: Any, tree_prices: Any,
     cost: Any, lines: Any, tilt: Any, rounds: int, margins: Any, agreed: Any, score: Any,
 ) -> float:  # fmt: skip
-    """Return the lowest excess of some rounds; keep its prices, lines and tilt, and what it teaches."""
+    """Return the lowest excess over some rounds; keep its prices, lines and tilt, and what we learn."""
     pairs, values = prices.shape
     plus, minus, owed = np.empty((pairs, values)), np.empty((pairs, values)), np.empty((pairs, values))
     grown = forest.enter(two, allowed, tree_prices)
@@ -68,7 +68,7 @@ def _bound(
             mean = forest.sum_of(two, column, value, grown.owed)
             for pair in range(pairs):
                 mean += prices[pair, value]
-            # The sum is not quite 0: stored prices are rounded. What is paid for distance is shared by all.
+            # Stored prices are rounded, so the sum is not exactly 0. All share the price of the distance.
             mean = (mean + tilt[2] * cost[value]) / _voices(two, column)
             for pair in range(pairs):
                 one, other = two.plus[pair], two.minus[pair]
@@ -111,7 +111,7 @@ def _bound(
         for value in agreed:
             far += cost[value]
         mend(two, aim, units, grown.said, far, state, up, down, turned, touch, bold * due)
-        if pairs:  # where there are costs, there are no trees
+        if pairs:  # with costs, there are no trees
             owed -= (touch[2] - tilt[2]) * cost / pairs
     prices[:], tree_prices[:] = kept, kept_by_trees
     return lowest
@@ -119,7 +119,7 @@ def _bound(
 
 @jit()
 def _voices(two: TwoPolicies, column: int) -> int:
-    """Return how many agree on a column: all pairs, and the trees that split it."""
+    """Return how many must agree on a column: the number of pairs, and of trees that split it."""
     trees = two.forest.within[column + 1] - two.forest.within[column]
     return max(1, len(two.plus) + int(trees))
 
@@ -129,7 +129,7 @@ def _sweep(
     two: TwoPolicies, allowed: Any, states: Any, plus: Any, minus: Any, owed: Any, up: Any, down: Any,
     lines: Any, worth: Any, best: Any, total: Any, margins: Any, grown: forest.Growing,
 ) -> None:  # fmt: skip
-    """Turn each pair's lines by itself, then let the pairs agree about each column."""
+    """Turn each pair's lines separately, then make the pairs agree on each column."""
     for pair in range(len(owed)):
         for state in range(2):
             total[pair, state] = -np.inf
@@ -151,7 +151,7 @@ def _slopes(state: int, up: float, down: float, line: Any) -> tuple[float, float
 def _largest(
     two: TwoPolicies, allowed: Any, plus: Any, minus: Any, owed: Any, pair: int, slopes: tuple[float, float]
 ) -> tuple[float, float, float]:
-    """Return the largest value of a pair's line in a box, and both units of the person who has it."""
+    """Return the largest value of a pair's line in a box, and both units of the person with this value."""
     first, second = slopes
     one, other = two.start[two.plus[pair]], two.start[two.minus[pair]]
     total = first * one + second * other
@@ -172,7 +172,7 @@ def _turn(
     two: TwoPolicies, allowed: Any, plus: Any, minus: Any, owed: Any, pair: int, state: int, up: float,
     down: float, lines: Any,
 ) -> None:  # fmt: skip
-    """Turn a pair's line a step to where its largest value falls: a longer step next time if it fell."""
+    """Turn a pair's line one step to lower its largest value, and adapt the length of the next step."""
     line = lines[pair, state]
     now, one, other = _largest(two, allowed, plus, minus, owed, pair, _slopes(state, up, down, line))
     for which in range(2):
@@ -199,7 +199,7 @@ def _fill(
     two: TwoPolicies, allowed: Any, plus: Any, minus: Any, owed: Any, pair: int, state: int, up: float,
     down: float, lines: Any, worth: Any, best: Any,
 ) -> float:  # fmt: skip
-    """Write what each value is worth to a pair in a state, and the best of each column; return their sum."""
+    """Write each value's worth to a pair in a state, and the best of each column; return the best total."""
     first, second = _slopes(state, up, down, lines[pair, state])
     total = first * two.start[two.plus[pair]] + second * two.start[two.minus[pair]]
     for column in range(len(two.first) - 1):
@@ -219,7 +219,7 @@ def _agree(
     two: TwoPolicies, column: int, allowed: Any, states: Any, worth: Any, best: Any, total: Any, owed: Any,
     margins: Any, grown: forest.Growing,
 ) -> None:  # fmt: skip
-    """Set a column's prices so that each of its values is worth the same to all pairs and trees."""
+    """Set a column's prices so that each value is worth the same to all pairs and trees."""
     first, pairs = two.first, len(owed)
     wanted = np.empty(pairs)
     forest.ask(two, column, grown)
@@ -257,9 +257,9 @@ def _learn(
     two: TwoPolicies, allowed: Any, ends: Any, states: Any, plus: Any, up: Any, down: Any, worth: Any,
     best: Any, state: Any, lines: Any, margins: Any, agreed: Any, score: Any, units: Any,
 ) -> float:  # fmt: skip
-    """Write the person most nearly agreed upon, and what keeps each pair and column from it.
+    """Write the person with the most agreement, and how far each pair and column is from agreeing.
 
-    Return how much of the bound is due to disagreement.
+    Return the part of the bound that is due to disagreement.
     """
     pairs, columns = len(up), len(two.first) - 1
     units[:] = two.start
@@ -286,6 +286,6 @@ def _learn(
                 score[pair] += missed + abs(off) / columns
             if score[pairs + column] > 0:
                 score[pairs + column] += missed
-        if spread.sum() > 0:  # a line that is off is credited to the columns that move the unit
+        if spread.sum() > 0:  # the error of a line counts for the columns that move the unit
             score[pairs:] += (abs(off) + 1e-9) * spread / spread.sum()
     return float(all_missed)

@@ -1,4 +1,4 @@
-"""All possible people: every column's range or categories, and what each adds to the hidden layers."""
+"""All possible people: each column's range or categories, and what they add to the hidden layers."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ COMBINED = (
     "Got a model whose preprocessing combines columns, but a certificate needs one that treats each by "
     "itself, such as that of evenhand.tabular."
 )
-_TRIED, _CLOSE = 64, 1e-3  # people for whom columns are checked to add up, and how closely
+_TRIED, _CLOSE = 64, 1e-3  # the number of people for whom we check that columns add up, and the tolerance
 
 
 @dataclass(frozen=True)
@@ -36,23 +36,23 @@ class Option:
 
 @dataclass(frozen=True)
 class Domain:
-    """Possible people: each has exactly one option of every column."""
+    """Possible people: each has exactly one option for each column."""
 
     columns: dict[str, list[Option]]
     kinds: dict[str, str]
 
     @property
     def options(self) -> list[Option]:
-        """All columns' options, one after another."""
+        """The options of all columns, one after another."""
         return [option for options in self.columns.values() for option in options]
 
     @property
     def first(self) -> Codes:
-        """Where each column's options begin, and where the last one's end."""
+        """The index of each column's first option, and the total number of options."""
         return np.cumsum([0, *map(len, self.columns.values())])
 
     def ends(self) -> tuple[Floats, Floats, Flags]:
-        """Return each option's lowest and highest number, and whether only whole ones are possible."""
+        """Return each option's lowest and highest number, and whether only whole numbers are possible."""
         low, high, whole = ([getattr(each, end) for each in self.options] for end in ("low", "high", "whole"))
         return np.array(low), np.array(high), np.array(whole)
 
@@ -69,7 +69,7 @@ class Domain:
         return frame.astype({name: float for name in frame.columns if self.kinds[name] != CATEGORY})
 
     def people(self, frame: pd.DataFrame) -> tuple[Flags, Floats]:
-        """Return rows of a table as options and numbers; what is not possible becomes what is."""
+        """Return rows of a table as options and numbers; impossible values are replaced by possible ones."""
         shape = len(frame), len(self.options)
         chosen, numbers = np.zeros(shape, dtype=np.bool_), np.zeros(shape)
         for (name, options), begin in zip(self.columns.items(), self.first, strict=False):
@@ -80,7 +80,7 @@ class Domain:
                 low, high = np.array([(option.low, option.high) for option in amounts]).T
                 at = np.searchsorted(high[:-1], values)
                 numbers[np.arange(len(frame)), begin + at] = np.clip(values, low[at], high[at])
-                if len(options) > len(amounts):  # the last one is: missing
+                if len(options) > len(amounts):  # the last option is a missing value
                     at[missing] = len(options) - 1
             else:
                 known = {option.value: place for place, option in enumerate(options)}
@@ -98,7 +98,10 @@ class Domain:
         return words
 
     def one_by_one(self, encode: Encode, end: str) -> Floats:
-        """Return features of people who have one option each, its 'low' or 'high'; else columns' first."""
+        """Return the features of one person per option, at its 'low' or 'high' `end`.
+
+        In the other columns, this person has the first option.
+        """
         low, tried = (np.array([getattr(option, name) for option in self.options]) for name in ("low", end))
         reference = np.zeros(len(low), dtype=np.bool_)
         reference[self.first[:-1]] = True
@@ -108,7 +111,7 @@ class Domain:
         return encode(self.rows(chosen, np.where(alone, tried, low)))
 
     def cut(self, after: Mapping[str, Floats]) -> Domain:
-        """Return the same people with each column's range in pieces, which end with these numbers."""
+        """Return the same people with each column's range cut into pieces that end at these numbers."""
         columns = {}
         for name, (option, *others) in self.columns.items():
             pieces = [option]
@@ -119,7 +122,7 @@ class Domain:
         return Domain(columns, self.kinds)
 
     def two(self, encode: Encode, policies: Network, one: int, other: int) -> TwoPolicies:
-        """Return two groups' policies with what every option adds to them."""
+        """Return two groups' policies, with what each option adds to their hidden layers."""
         first_layer = np.concatenate([policies.W1[one], policies.W1[other]], axis=1).astype(np.float64)
         at_low, at_high = (self.one_by_one(encode, end) @ first_layer for end in ("low", "high"))
         low, high, _ = self.ends()
@@ -128,7 +131,7 @@ class Domain:
         base = at_low - start - slope * low[:, None]
         biases = np.concatenate([policies.b1[one], policies.b1[other]])
         output = (policies.W2[:, 1] - policies.W2[:, 0]).astype(np.float64)
-        ranges = (high > low) & (policies.b1.size > 0)  # to trees, any number of a range is the same
+        ranges = (high > low) & (policies.b1.size > 0)  # for trees, all numbers in a range are the same
         return two_policies(
             self.first, ranges, base, slope, start + biases, np.concatenate([output[one], output[other]]),
             (policies.b2[:, 1] - policies.b2[:, 0]).astype(np.float64)[[one, other]],
@@ -143,10 +146,10 @@ def possible_people(
     ranges: Mapping[str, Any],
     sides: int = 1,
 ) -> Domain:
-    """Return the possible people: `ranges` come first, then the contexts' own, then training's categories.
+    """Return the possible people: given by `ranges`, else by the contexts' numbers and known categories.
 
-    `gaps` are the columns of numbers in which a missing value is told apart. A range of numbers is an option
-    `sides` times, 2 if those below and above real people's are told apart.
+    `gaps` are the columns of numbers in which values may be missing. Each range of numbers is an option
+    `sides` times: 2 if numbers below and above real people's are distinguished.
     """
     check_columns("ranges", ranges, kinds)
     columns = {}
@@ -179,7 +182,7 @@ def _ends(name: str, known: Floats, ranges: Mapping[str, Any]) -> tuple[float, f
 def check_sums(
     domain: Domain, encode: Encode, two: TwoPolicies, people: tuple[Flags, Floats], W1: Any
 ) -> None:
-    """Raise unless what columns add, one by one, makes up what the policies see of people."""
+    """Raise unless the columns' separate contributions add up to what the policies see of people."""
     chosen, numbers = people[0][:_TRIED], people[1][:_TRIED]
     n = W1.shape[1]
     seen = encode(domain.rows(chosen, numbers)) @ W1

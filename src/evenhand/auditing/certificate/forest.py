@@ -1,7 +1,7 @@
-"""The boosted trees of two policies, and their part in agreeing on the worst person of a box.
+"""The boosted trees of two policies, and how they agree on the worst person of a box.
 
-A tree is worth what its best leaf is: what that leaf adds, and the best prices of values that lead to it. As
-the pairs of units do, every tree names its own worst person, and prices make them agree.
+A tree's worth is that of its best leaf: what the leaf adds, plus the best prices of values that lead to it.
+Like the pairs of units, each tree has its own worst person, and prices make them agree.
 """
 
 from __future__ import annotations
@@ -15,38 +15,38 @@ from evenhand.jit import jit
 
 
 class Forest(NamedTuple):
-    """Trees as their leaves. A part is a tree with one of the columns that it splits.
+    """Trees given by their leaves. A part is a tree together with one of the columns that it splits.
 
-    Values of the column that the tree does not tell apart are of one kind. A part has a price for each value,
-    and a flag for each leaf and kind: whether people with such a value may come to the leaf.
+    Values of the column that the tree does not distinguish are of one kind. A part has a price for each
+    value, and a flag for each leaf and kind: whether people with such a value can reach the leaf.
 
-    The trees of the policies' mean come last, and have no prices (theirs stay at 0): they hardly count in a
-    difference of policies, and are many.
+    The trees of the policies' mean come last. They have no prices (these stay at 0), because they hardly
+    matter in a difference of policies, and there are many of them.
     """
 
-    leaf: Codes  # where each tree's leaves begin, and where the last one's end; so are the next
+    leaf: Codes  # where each tree's leaves begin, and where the last tree's end; the next arrays are alike
     part: Codes  # where each tree's parts begin
     price: Codes  # where each part's prices begin
     kinds: Codes  # where each part's kinds begin
-    best: Codes  # where what is best for each leaf begins, by part
+    best: Codes  # where each part's best prices per leaf begin
     flag: Codes  # where each part's flags begin
-    tree: Codes  # of each part
-    column: Codes  # of each part
+    tree: Codes  # the tree of each part
+    column: Codes  # the column of each part
     within: Codes  # where each column's parts begin in `order`
     order: Codes  # parts with prices, column by column
-    priced: int  # how many prices are not always 0
-    kind: Codes  # of each value, by part
+    priced: int  # the number of prices that are not always 0
+    kind: Codes  # the kind of each value, by part
     inside: Flags
-    adds: Floats  # (leaves, 2): to both policies' logits
+    adds: Floats  # (leaves, 2): what leaves add to both policies' logits
 
     def prices_of(self, column: int, value: int) -> Codes:
-        """Return where the prices of a column's value are, for all trees that split it."""
+        """Return the positions of the prices of a column's value, for all trees that split the column."""
         parts = self.order[self.within[column] : self.within[column + 1]]
         return np.asarray(self.price[parts] + value)
 
 
 def no_trees(columns: int) -> Forest:
-    """Return a forest of no trees."""
+    """Return a forest without trees."""
     none, begin = np.zeros(0, dtype=np.int64), np.zeros(1, dtype=np.int64)
     return Forest(
         begin, begin, begin, begin, begin, begin, none, none, np.zeros(columns + 1, dtype=np.int64), none,
@@ -55,21 +55,21 @@ def no_trees(columns: int) -> Forest:
 
 
 class Growing(NamedTuple):
-    """What trees know of a box."""
+    """What trees know about a box."""
 
-    reached: Any  # (leaves): whether anybody in the box comes to the leaf
+    reached: Any  # (leaves): whether anybody in the box can reach the leaf
     owed: Any  # prices
-    top: Any  # the best price of each kind; none of the box has a kind at minus infinity
-    gain: Any  # what each kind is worth to a tree, without its price
+    top: Any  # the best price of each kind; minus infinity if nobody in the box has the kind
+    gain: Any  # the worth of each kind to a tree, without its price
     worth: Any  # (leaves)
     best: Any  # the best price that leads to a leaf, by part
-    wanted: Any  # what a value is worth to a tree
-    said: Any  # (2): what trees add to both policies' logits of the person agreed upon
+    wanted: Any  # the worth of a value to a tree
+    said: Any  # (2): what trees add to both policies' logits for the agreed person
 
 
 @jit()
 def enter(two: Any, allowed: Any, prices: Any) -> Growing:
-    """Return what trees know of a box at first: which leaves are in it."""
+    """Return what trees initially know about a box: which leaves can be reached."""
     forest = two.forest
     leaves, kinds, owed = len(forest.adds), forest.kinds[-1], np.zeros(forest.price[-1])
     grown = Growing(
@@ -91,7 +91,7 @@ def enter(two: Any, allowed: Any, prices: Any) -> Growing:
 
 @jit()
 def _find_top(two: Any, part: int, allowed: Any, grown: Growing) -> None:
-    """Write the best price of each kind of a part's values that are in the box."""
+    """Write the best price of each kind, over the part's values in the box."""
     forest, begin = two.forest, two.forest.kinds[part]
     grown.top[begin : forest.kinds[part + 1]] = -np.inf
     first = two.first[forest.column[part]]
@@ -103,7 +103,7 @@ def _find_top(two: Any, part: int, allowed: Any, grown: Growing) -> None:
 
 @jit()
 def sum_of(two: Any, column: int, value: int, amounts: Any) -> float:
-    """Return the sum, over all trees that split a column, of one of its values' amounts."""
+    """Return the sum of a value's amounts over all trees that split its column."""
     forest, total = two.forest, 0.0
     for at in range(forest.within[column], forest.within[column + 1]):
         total += amounts[forest.price[forest.order[at]] + value - two.first[column]]
@@ -112,7 +112,7 @@ def sum_of(two: Any, column: int, value: int, amounts: Any) -> float:
 
 @jit()
 def lower(two: Any, column: int, value: int, grown: Growing, by: float) -> None:
-    """Lower all trees' prices of a column's value."""
+    """Lower the prices of a column's value in all trees."""
     forest = two.forest
     for at in range(forest.within[column], forest.within[column + 1]):
         grown.owed[forest.price[forest.order[at]] + value - two.first[column]] -= by
@@ -120,7 +120,7 @@ def lower(two: Any, column: int, value: int, grown: Growing, by: float) -> None:
 
 @jit()
 def rate(two: Any, allowed: Any, grown: Growing, one: float, other: float) -> None:
-    """Write what leaves are worth where the policies' logits count `one` and minus `other`."""
+    """Write the worth of leaves if the policies' logits have the weights `one` and minus `other`."""
     grown.worth[:] = one * two.forest.adds[:, 0] - other * two.forest.adds[:, 1]
     grown.best[:] = 0
     for part in two.forest.order:
@@ -146,7 +146,7 @@ def _rate_part(two: Any, part: int, allowed: Any, grown: Growing) -> None:
 
 @jit()
 def most(two: Any, grown: Growing) -> float:
-    """Return the sum of what the trees' best leaves are worth."""
+    """Return the sum of the worth of the trees' best leaves."""
     total = 0.0
     for tree in range(len(two.forest.leaf) - 1):
         total += grown.worth[_best_leaf(two.forest, tree, grown)]
@@ -164,7 +164,7 @@ def _best_leaf(forest: Any, tree: int, grown: Growing) -> int:
 
 @jit()
 def ask(two: Any, column: int, grown: Growing) -> None:
-    """Write what each value of a column is worth to the trees that split it."""
+    """Write the worth of each value of a column to the trees that split the column."""
     forest = two.forest
     for at in range(forest.within[column], forest.within[column + 1]):
         part = forest.order[at]
@@ -184,7 +184,7 @@ def ask(two: Any, column: int, grown: Growing) -> None:
 
 @jit()
 def make_worth(two: Any, column: int, value: int, grown: Growing, mean: float) -> None:
-    """Set the prices of a column's value so that it is worth as much to each tree."""
+    """Set the prices of a column's value so that it is worth `mean` to each tree."""
     forest = two.forest
     for at in range(forest.within[column], forest.within[column + 1]):
         price = forest.price[forest.order[at]] + value - two.first[column]
@@ -193,16 +193,16 @@ def make_worth(two: Any, column: int, value: int, grown: Growing, mean: float) -
 
 @jit()
 def settle(two: Any, column: int, allowed: Any, grown: Growing) -> None:
-    """Write what leaves are worth after a column's prices have changed."""
+    """Update the worth of leaves after a column's prices have changed."""
     for at in range(two.forest.within[column], two.forest.within[column + 1]):
         _rate_part(two, two.forest.order[at], allowed, grown)
 
 
 @jit()
 def learn(two: Any, agreed: Any, grown: Growing, one: float, other: float, score: Any) -> float:
-    """Write what trees add for the person agreed upon; score the columns that keep trees from agreeing.
+    """Write what trees add for the agreed person, and score the columns that keep trees from agreeing.
 
-    Return how much of the bound is due to disagreement.
+    Return the part of the bound that is due to disagreement.
     """
     forest, all_missed = two.forest, 0.0
     grown.said[:] = 0
@@ -239,7 +239,7 @@ def _is_inside(two: Any, part: int, leaf: int, value: int) -> bool:
 
 @jit()
 def _leaf_of(two: Any, tree: int, values: Any) -> int:
-    """Return the leaf to which somebody with these values, one for each column, comes."""
+    """Return the leaf of a person with these values, one for each column."""
     forest = two.forest
     begin = forest.leaf[tree]
     for leaf in range(begin, forest.leaf[tree + 1]):
@@ -256,7 +256,7 @@ def _leaf_of(two: Any, tree: int, values: Any) -> int:
 
 @jit()
 def add_trees(two: Any, values: Any, logits: Any) -> None:
-    """Add what trees say to both policies' logits of people, given by one value for each column."""
+    """Add the trees' part to both policies' logits for people, given by one value for each column."""
     for person in range(len(values)):
         for tree in range(len(two.forest.leaf) - 1):
             logits[person] += two.forest.adds[_leaf_of(two, tree, values[person])]

@@ -1,4 +1,4 @@
-"""What a certificate needs of a model: what its policies are made of, and the columns that they take."""
+"""What a certificate needs from a model: the networks and trees of its policies, and their columns."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from evenhand.auditing.certificate.forest import Forest
 from evenhand.auditing.certificate.policies import TwoPolicies
 from evenhand.auditing.certificate.splitting import Leaf, cut_where_trees_split, forest_of, leaves_of
 from evenhand.frames import as_pandas
+from evenhand.metrics.classifiers import held_policies
 from evenhand.metrics.counts import positive_label
 from evenhand.metrics.gower import as_frame
 from evenhand.network import Network
@@ -23,20 +24,20 @@ from evenhand.tables.columns import CATEGORY, NUMBER
 from evenhand.tables.matching import contexts_of, known_categories
 from evenhand.tables.preprocessing import encode, told_missing
 
-_LABELS = 6  # every set of them is compared
+_LABELS = 6  # the most labels: every set of them is compared
 
 
 @dataclass(frozen=True)
 class Mixture:
-    """Networks and trees over the possible people; if there are no networks, they have no units."""
+    """Policies as networks and trees over the possible people; without networks, these have no units."""
 
     domain: Domain  # with ranges cut where trees split
     encode: Encode
     networks: Network
     boosted: Any  # a Boosted, or None
-    share: float  # of the trees in the logits
+    share: float  # the trees' share of the logits
     trees: list[list[Leaf]]
-    forest: list[Forest] = field(default_factory=list)  # what all groups' trees have in common, once known
+    forest: list[Forest] = field(default_factory=list)  # what all groups' trees share; filled on first use
 
     def two(self, one: int, other: int) -> TwoPolicies:
         """Return two groups' policies."""
@@ -56,7 +57,8 @@ class Mixture:
     def of_labels(self, one: int, other: int) -> Iterator[TwoPolicies]:
         """Return two groups' policies for each set of labels whose probability is compared.
 
-        That of a set and that of all others differ as much: the first label is in no set. Two labels are one.
+        A set and its complement differ by the same amount, so no set has the first label. With two labels,
+        there is one set.
         """
         labels = self.networks.b2.shape[1]
         two = self.two(one, other)
@@ -70,7 +72,7 @@ class Mixture:
             yield two.with_labels(outputs, biases, chosen)
 
     def check(self, two: TwoPolicies, one: int, people: tuple[Flags, Floats]) -> None:
-        """Raise unless what columns do, one by one, makes up what the first policy says of people."""
+        """Raise unless the columns' separate contributions add up to the first policy's output for people."""
         if len(two.weights):
             check_sums(self.domain, self.encode, two, people, self.networks.W1[one].astype(np.float64))
         if self.boosted is not None:
@@ -82,7 +84,7 @@ class Mixture:
 
 
 def mixture(policies: Any, domain: Domain, encode: Encode) -> Mixture:
-    """Return what a model's policies are made of."""
+    """Return a model's policies as networks and trees."""
     networks, boosted = _parts(policies)
     if boosted is None:
         return Mixture(domain, encode, networks, None, 0.0, [])
@@ -95,16 +97,16 @@ def mixture(policies: Any, domain: Domain, encode: Encode) -> Mixture:
 
 
 def _parts(policies: Any) -> tuple[Any, Any]:
-    """Return the networks and the trees that policies are made of; None for what they are not made of."""
+    """Return the networks and the trees of policies; None for those that they don't have."""
     both = [getattr(policies, name, policies) for name in ("bandits_", "boosting_")]
     networks, boosted = (getattr(part, "policies_", None) for part in both)
     return networks if isinstance(networks, Network) else None, boosted if hasattr(boosted, "trees") else None
 
 
 class Held(NamedTuple):
-    """What a certificate needs of a model."""
+    """What a certificate needs from a model."""
 
-    policies: Any  # a CooperativeBandits, which is not imported for those who only audit
+    policies: Any  # a CooperativeBandits or similar; not imported here, so that audits don't load it
     encode: Encode
     kinds: dict[str, str]
     categories: dict[str, list[Any]]
@@ -115,8 +117,13 @@ class Held(NamedTuple):
 
 
 def bounded_policies(model: Any, radius: float | None = None) -> Any:
-    """Return the policies of a model; raise if they can't be bounded, or not near people."""
-    policies = getattr(model, "model", getattr(model, "estimator_", model))
+    """Return the policies of a model; raise if they can't be bounded, or not within a radius."""
+    if not hasattr(model, "predict"):
+        raise TypeError(
+            f"Got {type(model).__name__}, but a certificate needs the model itself, not predictions: it "
+            "covers people who are not in the table."
+        )
+    policies = held_policies(model)
     networks, boosted = _parts(policies)
     if not hasattr(policies, "groups_") or (networks is None and boosted is None):
         raise TypeError(
@@ -139,7 +146,7 @@ def bounded_policies(model: Any, radius: float | None = None) -> Any:
 
 
 def held_by(model: Any, X: Any, radius: float | None = None) -> Held:
-    """Return what a certificate needs of a model; raise if it can't be bounded."""
+    """Return what a certificate needs from a model; raise if it can't be bounded."""
     policies = bounded_policies(model, radius)
     labels = policies.classes_.tolist()
     positive = positive_label(labels, getattr(model, "pos_label", None))
@@ -166,10 +173,10 @@ def held_by(model: Any, X: Any, radius: float | None = None) -> Held:
 
 
 def _bare(policies: Any, table: pd.DataFrame, threshold: float | None, positive: int) -> Held:
-    """Return what is needed of a model that takes people's columns as they are."""
+    """Return what is needed from a model that takes people's columns as they are."""
     table = table.rename(columns=str)
     words = getattr(policies, "categories_", None)
-    if words is None:  # networks take numbers, and no gaps
+    if words is None:  # networks take numbers, and no missing values
         kinds = dict.fromkeys(table.columns, NUMBER)
         return Held(
             policies, lambda rows: rows.to_numpy(np.float64), kinds, {}, set(), table, threshold, positive

@@ -1,12 +1,12 @@
-"""More than two labels: some of them against the others, as if they were two.
+"""More than two labels: a set of labels is compared with the others, as if these were two labels.
 
-How far apart two policies' probabilities are, their total variation, is the largest difference of the
-probability of a set of labels. With logits x, that set's logit is L(x in the set) − L(x of the others), where
-L(x) = log Σ exp(x). Within a box, L is close to a mean of the logits: L(x) = q·x + H(q) + KL(q ‖ softmax(x))
-for any weights q, with their entropy H. If differences of logits are at most ρ from where softmax(x) is q, KL
-is at most ρ²/8 (Hoeffding) and ρ; and L(u) − L(v) is at most q·(u − v) + tanh(ρ/4) R, where R is how much
-u − v differs between labels. With one q for both policies, the second error is small where they are alike;
-with one for each, the first vanishes as boxes get smaller. The smaller one is taken.
+The total variation between two policies' probabilities is the largest difference in the probability of a set
+of labels. With logits x, the set's logit is L(x in the set) − L(x of the others), where L(x) = log Σ exp(x).
+Within a box, L is close to a mean of the logits: L(x) = q·x + H(q) + KL(q ‖ softmax(x)) for any weights q,
+with their entropy H. If differences of logits are at most ρ from where softmax(x) is q, KL is at most ρ²/8
+(Hoeffding) and at most ρ; and L(u) − L(v) is at most q·(u − v) + tanh(ρ/4) R, where R is how much u − v
+differs between labels. With the same q for both policies, the second error is small if the policies are
+alike. With a q for each policy, the first error vanishes as boxes get smaller. We take the smaller error.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from evenhand.jit import jit
 
 @jit()
 def as_two(two: TwoPolicies, aim: Aim, allowed: Any, ends: Any, states: Any) -> tuple[TwoPolicies, Aim]:
-    """Return the policies within a box as if of two labels, and the aim with what that may be wrong by."""
+    """Return the policies within a box as if they had two labels, and the aim with the possible error."""
     low, high, apart = _units(two, allowed, ends, states)
     hidden, count = len(two.weights) // 2, len(two.chosen)
-    mixes, own = np.zeros((2, count)), np.zeros((2, count))  # of labels, for each policy
+    mixes, own = np.zeros((2, count)), np.zeros((2, count))  # the weights of labels, for each policy
     slip, alike, alone = 0.0, np.zeros(2), np.zeros(2)
     for which in range(2):  # the set, and the others
         labels, sign = np.flatnonzero(two.chosen == (which == 0)), 1.0 if which == 0 else -1.0
@@ -35,7 +35,7 @@ def as_two(two: TwoPolicies, aim: Aim, allowed: Any, ends: Any, states: Any) -> 
             mixes[policy, labels] = sign * mix
             mix_alone, far, _ = _mixed(two, labels, low, high, apart, policy, policy + 1)
             own[policy, labels] = sign * mix_alone
-            if policy == which:  # of the other policy, the mean is at least as low, or high, as it should be
+            if policy == which:  # for the other policy, the error of the mean has the right sign
                 alone[which] = min(far, far * far / 8)
     if alone.sum() < slip:
         mixes, slip, alike = own, np.inf, alone
@@ -54,7 +54,7 @@ def as_two(two: TwoPolicies, aim: Aim, allowed: Any, ends: Any, states: Any) -> 
 
 @jit()
 def _units(two: TwoPolicies, allowed: Any, ends: Any, states: Any) -> tuple[Any, Any, Any]:
-    """Return each unit's least and most in a box, after the ReLU, and how much those of a pair differ."""
+    """Return each unit's lowest and highest value in a box, after the ReLU, and the differences of pairs."""
     units = len(two.start)
     hidden = units // 2
     low, high = two.start.copy(), two.start.copy()
@@ -78,7 +78,7 @@ def _units(two: TwoPolicies, allowed: Any, ends: Any, states: Any) -> tuple[Any,
         high[unit] = high[unit] if states[pair, 1] else min(0.0, high[unit])
         low[unit] = low[unit] if states[pair, 0] else max(0.0, low[unit])
     low, high = np.maximum(low, 0.0), np.maximum(high, 0.0)
-    high = np.maximum(low, high)  # a box that nobody is in
+    high = np.maximum(low, high)  # in case nobody is in the box
     apart[0] = np.maximum(np.minimum(apart[0], 0.0), low[:hidden] - high[hidden:])
     apart[1] = np.minimum(np.maximum(apart[1], 0.0), high[:hidden] - low[hidden:])
     return low, high, apart
@@ -88,7 +88,7 @@ def _units(two: TwoPolicies, allowed: Any, ends: Any, states: Any) -> tuple[Any,
 def _mixed(
     two: TwoPolicies, labels: Any, low: Any, high: Any, apart: Any, first: int, last: int
 ) -> tuple[Any, float, float]:
-    """Return a mean of labels' logits in a box, how far policies are from it, and how much u − v differs."""
+    """Return weights q of labels' logits in a box, the policies' distance ρ from q, and how u − v differs."""
     hidden, count = len(low) // 2, len(labels)
     middle, far, differ = np.zeros(count), 0.0, 0.0
     widths = np.zeros((count, count, 2))
@@ -118,7 +118,7 @@ def _mixed(
 
 @jit()
 def _differ(two: TwoPolicies, one: int, other: int, low: Any, high: Any, apart: Any) -> float:
-    """Return how much farther apart two labels' logits are for the first policy than the second."""
+    """Return how much farther apart two labels' logits can be for the first policy than for the second."""
     hidden = len(low) // 2
     first, second = two.outputs[0, one] - two.outputs[0, other], two.outputs[1, one] - two.outputs[1, other]
     most = two.biases[0, one] - two.biases[0, other] - two.biases[1, one] + two.biases[1, other]

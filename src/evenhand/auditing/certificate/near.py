@@ -1,7 +1,7 @@
-"""The worst possible person near a real one: a box is also of the real people whom those in it are near.
+"""The worst possible person near a real person: a box also has a set of real people to be near.
 
-A number's cost is a straight line on either side of the real people's numbers, so a column of numbers has two
-options: the numbers up to the middle of theirs, and those above.
+A number's cost is a straight line on each side of the real people's numbers. So a column of numbers has two
+options: the numbers up to the middle of theirs, and the numbers above.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ from evenhand.auditing.certificate.people import CLOSE, Hulls, People
 from evenhand.auditing.certificate.tree import Boxes, Reach, Tree
 
 _ROUNDS = 3  # for halves by people
-_POINTS = 18  # numbers that are tried, shared by a column's options
-_STARTS = 200  # people from whom worse ones are looked for
+_POINTS = 18  # the number of values to try, shared by a column's options
+_STARTS = 200  # the number of people to start the search from
 
 
 @dataclass
 class NearTree(Tree):
-    """A tree of those possible people who are near a real one."""
+    """A tree of the possible people who are near a real person."""
 
     people: People = field(kw_only=True)
 
     def seek(self, until: float) -> None:
-        """Look for people, from those real people on whom the policies are farthest apart."""
+        """Look for worse people, starting from the real people on whom the policies are farthest apart."""
         real = self.people
         possible = np.flatnonzero((real.option >= 0).all(1))
         if not len(possible):
@@ -41,7 +41,7 @@ class NearTree(Tree):
         climb(self, chosen[best], numbers[best], until=until, who=possible[best], points=_POINTS)
 
     def _climb(self, boxes: Boxes, until: float) -> None:
-        """Look for people from those agreed upon, if they are near somebody."""
+        """Look for worse people, starting from the boxes' agreed people, if these are near somebody."""
         chosen, numbers = self._people(boxes, boxes.agreed)
         nearest = [
             self.people.nearest(self.people.members[at], np.flatnonzero(chosen[row]), numbers[row])
@@ -53,7 +53,7 @@ class NearTree(Tree):
             climb(self, chosen[near], numbers[near], until=until, who=who, points=_POINTS)
 
     def reach(self, who: Any, chosen: Flags, numbers: Floats, column: int) -> Reach:
-        """Return, of each of a column's options, the numbers that are near enough, and who can have them."""
+        """Return, for each of a column's options, the numbers that are near enough, and who can have them."""
         left = np.zeros(len(who))
         for other, begin in enumerate(self.first[:-1].tolist()):
             for option in range(begin, self.first[other + 1]):
@@ -74,7 +74,7 @@ class NearTree(Tree):
     def _trimmed(
         self, low: Floats, high: Floats, least: Floats, most: Floats, left: Floats, column: int
     ) -> tuple[Floats, Floats]:
-        """Return the range of a column's numbers that cost at most `left` near those from least to most."""
+        """Return the range of a column's numbers that cost at most `left` near numbers from least to most."""
         rate = self.people.rate[column]
         far = (
             (left + 1 / len(self.people.rate) + CLOSE) / rate
@@ -91,7 +91,7 @@ class NearTree(Tree):
         return self.people.nearest(who, np.flatnonzero(chosen), numbers)[1] <= CLOSE
 
     def _halves(self, boxes: Boxes, enough: float) -> Boxes:
-        """Return both halves of every box: by people only, while these are too far apart."""
+        """Return both halves of each box; boxes whose people are too far apart are split by people only."""
         wide = self.people.wide(boxes.people)
         parts = self._by_people(boxes.take(wide))
         if wide.any():
@@ -105,7 +105,7 @@ class NearTree(Tree):
         return parts
 
     def _candidates(self, boxes: Boxes) -> list[tuple[Boxes, Flags]]:
-        """Return the halves of every box in each of the ways to split it: also by whom they are near."""
+        """Return the halves of each box in each of the ways to split it, also by the people to be near."""
         candidates = super()._candidates(boxes)
         for some, _ in candidates:
             self._fit(some)
@@ -113,7 +113,7 @@ class NearTree(Tree):
         return [*candidates, (self._by_people(boxes), several)] if several.any() else candidates
 
     def _fit(self, boxes: Boxes) -> None:
-        """Leave out the real people whom nobody in a box is near, and those in it who are near none."""
+        """Drop the real people whom nobody in a box can be near, and values that are near none of them."""
         if not len(boxes.gap):
             return
         least = self._least(boxes, boxes.people)
@@ -135,7 +135,7 @@ class NearTree(Tree):
                 part[rows] = getattr(some, name)
 
     def _least(self, boxes: Boxes, people: Codes) -> Floats:
-        """Return what the values in each column of a box cost at least near sets of people."""
+        """Return the lowest cost of the values in each column of a box near sets of people."""
         hulls, least = self.people.hulls(people), np.empty((len(people), len(self.people.rate)))
         for column in range(least.shape[1]):
             costs, allowed = self._value_costs(boxes, hulls, column)
@@ -143,7 +143,7 @@ class NearTree(Tree):
         return least
 
     def _value_costs(self, boxes: Boxes, hulls: Hulls, column: int) -> tuple[Floats, Flags]:
-        """Return what each value of a column costs at least, wherever in the box's range; and who has it."""
+        """Return the lowest cost of each value of a column, anywhere in its range, and the allowed values."""
         begin, end = self.two.first[column : column + 2]
         allowed, option = boxes.allowed[:, begin:end], self.two.option[begin:end]
         share, real = 1 / len(self.people.rate), self.people
@@ -164,7 +164,7 @@ class NearTree(Tree):
         return np.where(has, ends, np.inf).min(1), np.where(has, ends, -np.inf).max(1)
 
     def _trim(self, boxes: Boxes) -> None:
-        """Leave out what costs too much, and write what is left of each column's values and their costs."""
+        """Drop values that cost too much, and write the costs of the remaining values."""
         hulls, least = self.people.hulls(boxes.people), self._least(boxes, boxes.people)
         left = least - least.sum(1, keepdims=True)
         for column in range(least.shape[1]):
@@ -176,7 +176,7 @@ class NearTree(Tree):
                 self._cut(boxes, hulls, column, left[:, column])
 
     def _cut(self, boxes: Boxes, hulls: Hulls, column: int, left: Floats) -> None:
-        """Cut a column's numbers in the middle of the real people's, with straight costs on either side."""
+        """Cut a column's numbers in the middle of the real people's, with linear costs on each side."""
         at, share = self.two.first[column] + np.arange(4), 1 / len(self.people.rate)
         able = boxes.allowed[:, at].any(1)
         a, b, free = hulls.low[:, column], hulls.high[:, column], hulls.lacks[:, column] & (left >= -CLOSE)
@@ -210,7 +210,7 @@ class NearTree(Tree):
 
 
 def _repriced(boxes: Boxes, at: Codes, ends: Floats) -> Any:
-    """Return the prices at other ends of the two options of a column of numbers."""
+    """Return the prices at new ends of the two options of a column of numbers."""
     had, prices, has = boxes.ends[:, at], boxes.prices[:, :, at], boxes.allowed[:, at]
     lines = []
     for one in (0, 2):

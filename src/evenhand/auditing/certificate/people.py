@@ -1,9 +1,10 @@
-"""Real people in sets, and what it costs to be near one of them.
+"""Sets of real people, and the cost of being near one of them.
 
-Of p columns that two people both have, the mean of their differences (Gower's distance) is at most the radius
-where, summed over the columns, (difference / radius − 1) / p is at most 0. That is what a value costs near a
-real person; a column that one of the two lacks costs nothing. Near one of several people, a number costs at
-least what it costs near the range of theirs, and a category what it costs near anybody who has it.
+If two people both have p columns, the mean of their differences (Gower's distance) is at most the radius if
+the sum over the columns of (difference / radius − 1) / p is at most 0. These terms are the costs of values
+near a real person. A column that either person lacks costs nothing. Near any of several people, a number
+costs at least what it costs near the range of their numbers, and a category at least what it costs near
+somebody who has it.
 """
 
 from __future__ import annotations
@@ -18,12 +19,12 @@ from evenhand.arrays import Codes, Flags, Floats
 from evenhand.auditing.certificate.domain import Domain
 from evenhand.tables.columns import CATEGORY
 
-CLOSE = 1e-9  # costs that are this little above 0 are 0
-_WIDE = 4.0  # times the radius: people who differ more are split first of all
+CLOSE = 1e-9  # costs this little above 0 count as 0
+_WIDE = 4.0  # times the radius: sets of people who differ more are split first
 
 
 class Hulls(NamedTuple):
-    """Of sets of people: the range of their numbers, the categories they have, and what somebody lacks."""
+    """For sets of people: the ranges of their numbers, their categories, and the columns that any lacks."""
 
     low: Floats  # (sets, columns)
     high: Floats
@@ -33,18 +34,18 @@ class Hulls(NamedTuple):
 
 @dataclass
 class People:
-    """Real people, each once, in sets: the first is everybody, and each is split where they differ most.
+    """Distinct real people in sets: the first set is everybody, and sets are split where people differ most.
 
-    Sets are made when they are asked for.
+    Sets are made when they are needed.
     """
 
-    rows: Codes  # (people,): where they are in the table
-    numbers: Floats  # (people, columns); NaN where it is no number
-    option: Codes  # (people, columns): what they have; -1 if it isn't possible
-    lacking: Flags  # (people, columns): a value is missing
-    missing: Flags  # (options,): that a value is missing
-    amounts: Flags  # (columns,): those of numbers
-    rate: Floats  # (columns,): what a difference of 1 costs; 0 for categories
+    rows: Codes  # (people,): their positions in the table
+    numbers: Floats  # (people, columns); NaN if the value is not a number
+    option: Codes  # (people, columns): their options; -1 if the value isn't possible
+    lacking: Flags  # (people, columns): whether the value is missing
+    missing: Flags  # (options,): whether the option is a missing value
+    amounts: Flags  # (columns,): whether the column has numbers
+    rate: Floats  # (columns,): the cost of a difference of 1; 0 for categories
     radius: float
     members: list[Codes] = field(init=False)
     _hulls: list[Hulls] = field(init=False)
@@ -57,7 +58,7 @@ class People:
 
     def _hull(self, who: Codes) -> Hulls:
         known = self.numbers[who]
-        has = np.zeros(len(self.missing) + 1, dtype=np.bool_)  # the last one: what isn't possible
+        has = np.zeros(len(self.missing) + 1, dtype=np.bool_)  # the last one is for impossible values
         has[self.option[who]] = True
         low, high = (np.where(np.isnan(known), end, known) for end in (np.inf, -np.inf))
         low, high, lacks = low.min(0), high.max(0), np.asarray(self.lacking[who].any(0))
@@ -69,11 +70,11 @@ class People:
         return Hulls(low, high, has[:-1], lacks)
 
     def hulls(self, sets: Codes) -> Hulls:
-        """Return what is known of sets of people."""
+        """Return what is known about sets of people."""
         return Hulls(*map(np.stack, zip(*(self._hulls[at] for at in sets.tolist()), strict=True)))
 
     def halves(self, sets: Codes) -> Codes:
-        """Return the halves of each set, (sets, 2); twice itself if it is one person."""
+        """Return the halves of each set, (sets, 2); a set of one person is both of its halves."""
         for at in np.unique(sets).tolist():
             who = self.members[at]
             if at not in self._halves and len(who) > 1:
@@ -85,11 +86,11 @@ class People:
         return np.array([self._halves.get(at, (at, at)) for at in sets.tolist()])
 
     def several(self, sets: Codes) -> Flags:
-        """Return which sets are of more than one person."""
+        """Return which sets have more than one person."""
         return np.array([len(self.members[at]) > 1 for at in sets.tolist()])
 
     def wide(self, sets: Codes) -> Flags:
-        """Return which sets are of people who differ by much more than the radius."""
+        """Return which sets have people who differ by much more than the radius."""
         return np.array([self._widths[at] > _WIDE for at in sets.tolist()])
 
     def _below(self, who: Codes) -> Flags:
@@ -110,7 +111,7 @@ class People:
         return np.asarray(split)
 
     def costs(self, who: Codes, column: int, option: int, numbers: Floats) -> Floats:
-        """Return what an option, or a number, costs near these people."""
+        """Return the cost of an option, or of a number, near each of these people."""
         share = 1 / len(self.rate)
         if self.amounts[column]:
             apart = self.rate[column] * np.abs(numbers - self.numbers[who, column])
@@ -119,7 +120,7 @@ class People:
         return np.where(self.lacking[who, column] | self.missing[option], 0.0, apart - share)
 
     def nearest(self, who: Codes, options: Codes, numbers: Floats) -> tuple[int, float]:
-        """Return which of these people somebody is nearest to, and what it costs."""
+        """Return which of these people somebody is nearest to, and the cost."""
         costs = np.zeros(len(who))
         for column, option in enumerate(options.tolist()):
             costs += self.costs(who, column, option, np.full(len(who), numbers[option]))
@@ -128,7 +129,7 @@ class People:
 
 
 def real_people(domain: Domain, contexts: pd.DataFrame, radius: float) -> People:
-    """Return the people of a table as those whom possible people have to be near."""
+    """Return the people of a table, for possible people to be near."""
     rows = np.flatnonzero(~contexts[list(domain.columns)].duplicated())
     frame = contexts.iloc[rows]
     shape = len(frame), len(domain.columns)

@@ -1,13 +1,13 @@
-"""Two policies as pairs of hidden units, and what their probabilities' difference means for their logits.
+"""Two policies as pairs of hidden units, and what a difference of probabilities means for their logits.
 
-With u and v the policies' logits, probabilities are more than `gap` apart where u − v > h((u + v)/2), with
-h(m) = log((1 + gap)/(1 − gap)) + 2 asinh(gap cosh(m)/√(1 − gap²)). This h is convex, so it lies above its
-tangents: if u − v minus a tangent is nowhere positive, nobody's probabilities are farther apart. If it is
-positive by d, they are apart at most as with a mean logit of 0 and a difference of h(0) + d.
+Let u and v be the policies' logits. Their probabilities are more than `gap` apart if u − v > h((u + v)/2),
+with h(m) = log((1 + gap)/(1 − gap)) + 2 asinh(gap cosh(m)/√(1 − gap²)). This h is convex, so it lies above
+its tangents: if u − v minus a tangent is nowhere positive, nobody's probabilities are farther apart. If it is
+at most d > 0, probabilities are at most as far apart as with a mean logit of 0 and a difference of h(0) + d.
 
-The tilt of a bound is where its tangent touches, and the prices of two things that people have to be. Of
-those decided differently, the first policy's logit is above the boundary (its price is above 0) and the
-second's below (below 0). Those near a real person have values whose costs sum to at most 0.
+The tilt of a bound is the point where the tangent touches, and the prices of two conditions on people. With
+different decisions, the first policy's logit is above the boundary (a price above 0) and the second's below
+(a price below 0). Near a real person, the costs of the values sum to at most 0.
 """
 
 from __future__ import annotations
@@ -22,36 +22,36 @@ from evenhand.arrays import Codes, Flags, Floats
 from evenhand.auditing.certificate.forest import Forest, add_trees, no_trees
 from evenhand.jit import jit
 
-_ROUNDED = 1e-9  # logits that are this close to a tangent are on it, or splitting might never end
+_ROUNDED = 1e-9  # logits this close to a tangent count as on it; otherwise splitting might never end
 
 
 class TwoPolicies(NamedTuple):
     """Two policies and all possible people, as what each option of a column adds to the hidden layers.
 
-    An option is a category, a missing number, or the numbers in a range; a person has exactly one for each
-    column. Its values are the category, or the two ends of the range: people between are mixtures.
+    An option is a category, a missing number, or a range of numbers; a person has exactly one option for each
+    column. An option's values are the category, or the two ends of the range; people between are mixtures.
     """
 
-    first: Codes  # where each column's values begin, and where the last one's end
-    option: Codes  # of each value
-    base: Floats  # (options, 2 × hidden): for the first policy's units and the second's
+    first: Codes  # where each column's values begin, and where the last column's end
+    option: Codes  # the option of each value
+    base: Floats  # (options, 2 × hidden): for the units of the first policy, then of the second
     slope: Floats
-    start: Floats  # (2 × hidden): the biases
-    weights: Floats  # (2 × hidden): both policies' output weights, on the logit
+    start: Floats  # (2 × hidden): the biases, and what the first options add
+    weights: Floats  # (2 × hidden): both policies' output weights, for the logit
     bias: Floats  # (2): their output biases
-    plus: Codes  # the unit of each pair that drives the policies apart, and the one that brings them together
-    minus: Codes
+    plus: Codes  # the unit of each pair that drives the policies apart
+    minus: Codes  # the unit of each pair that brings them together
     forest: Forest
     outputs: Floats  # (2, labels, hidden): both policies' output weights; none for two labels
     biases: Floats  # (2, labels)
-    chosen: Flags  # (labels,): those whose probability is compared
+    chosen: Flags  # (labels,): the labels whose probability is compared
 
     def units(self, chosen: Flags, numbers: Floats) -> Floats:
         """Return the hidden units, before the ReLU, of people given by their options and numbers."""
         return np.asarray(chosen @ self.base + (chosen * numbers) @ self.slope + self.start)
 
     def logits(self, chosen: Flags, numbers: Floats) -> Floats:
-        """Return both policies' logits of people: (people, 2)."""
+        """Return both policies' logits for people: (people, 2)."""
         units = self.units(chosen, numbers)
         if len(self.chosen):
             said = self.said(units)
@@ -72,7 +72,7 @@ class TwoPolicies(NamedTuple):
         return np.asarray((active * self.outputs).sum(3) + self.biases)
 
     def agreement(self, chosen: Flags, numbers: Floats) -> Floats:
-        """Return how far policies of more labels are from deciding differently; below 0 if they do."""
+        """Return how far policies with more labels are from different decisions; below 0 if they differ."""
         first, second = self.said(self.units(chosen, numbers)).transpose(1, 0, 2)
         top = first.argmax(1)[:, None]
         others = second.copy()
@@ -80,7 +80,7 @@ class TwoPolicies(NamedTuple):
         return np.asarray(np.take_along_axis(second, top, 1)[:, 0] - others.max(1))
 
     def with_labels(self, outputs: Floats, biases: Floats, chosen: Flags) -> TwoPolicies:
-        """Return the same policies of more than two labels, some of which are compared with the others."""
+        """Return the same policies with more than two labels, of which the chosen ones are compared."""
         units = np.arange(len(self.weights))
         half = len(units) // 2
         return self._replace(
@@ -100,7 +100,7 @@ def two_policies(
         if one * other >= 0:
             plus.append(unit + n * (one + other < 0))
             minus.append(unit + n * (one + other >= 0))
-        else:  # not a pair: each is by itself
+        else:  # not a pair: each unit is by itself
             plus += [unit, unit + n]
             minus += [unit, unit + n]
     begins = np.cumsum([0, *map(len, options)])
@@ -112,17 +112,17 @@ def two_policies(
 
 
 class Aim(NamedTuple):
-    """The gap that a bound should not exceed; 0 to rule out that there is anybody."""
+    """The gap that a bound should not exceed; 0 to prove that there is nobody."""
 
     gap: float
-    boundary: float  # count only those whom the policies decide differently at this logit; NaN for everybody
-    slip: float = 0.0  # with more labels: what a difference of logits may be wrong by
-    first: float = 0.0  # and what the set's logit may be wrong by, and the others'
-    second: float = 0.0
+    boundary: float  # count only people with different decisions at this logit; NaN for everybody
+    slip: float = 0.0  # with more labels: the possible error of a difference of logits
+    first: float = 0.0  # the possible error of the set's logit
+    second: float = 0.0  # the possible error of the other labels' logit
 
 
 def gap_beyond(gap: float, excess: Floats) -> Floats:
-    """Return how far apart probabilities can be where the logits' difference is beyond a tangent of h.
+    """Return how far apart probabilities can be if the logits' difference exceeds a tangent of h.
 
     >>> gap_beyond(0.2, np.array([0.0, 0.1])).round(4)
     array([0.2   , 0.2239])
@@ -133,7 +133,7 @@ def gap_beyond(gap: float, excess: Floats) -> Floats:
 
 @jit()
 def weigh(two: TwoPolicies, aim: Aim, tilt: Any, up: Any, down: Any) -> tuple[float, float, float]:
-    """Write how much each pair's units count; return what is not in them, and what both logits count."""
+    """Write the weights of each pair's units; return the constant part, and the weights of both logits."""
     odds = aim.gap / np.sqrt(1 - aim.gap**2)
     height = odds * np.cosh(tilt[0])
     steep = 2 * odds * np.sinh(tilt[0]) / np.sqrt(1 + height**2)
@@ -160,7 +160,7 @@ def mend(
 ) -> None:  # fmt: skip
     """Turn all lines, the tangent and the prices so that the bound falls by `by` for one person.
 
-    `said` is what trees add for the person, `far` what the person's values cost.
+    `said` is what trees add for the person, and `far` is the cost of the person's values.
     """
     hidden = len(units) // 2
     active = np.maximum(units, 0) * two.weights
@@ -170,7 +170,7 @@ def mend(
         short = aim.boundary - (u if tilt[1] > 0 or u < aim.boundary else v)
     far = far if far > 0 or tilt[2] > 0 else 0.0
     size, step = max(way**2 + short**2 + far**2, 1e-12), 0.0
-    for turn in range(2):  # first the size of all that can be turned, then the turns
+    for turn in range(2):  # first the size of everything that can turn, then the turns
         for pair in range(len(up)):
             line, one, other = lines[pair, state[pair]], units[two.plus[pair]], units[two.minus[pair]]
             rise = -one if state[pair] else one

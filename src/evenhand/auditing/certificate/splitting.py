@@ -1,4 +1,4 @@
-"""Trees in terms of possible people: where they cut the columns' ranges, and who comes to which leaf."""
+"""Trees in terms of possible people: where they cut the columns' ranges, and who reaches which leaf."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from evenhand.arrays import Codes, Flags
 from evenhand.auditing.certificate.domain import COMBINED, Domain, Encode
 from evenhand.auditing.certificate.forest import Forest
 
-_MOST_LEAVES = 64  # of a tree that several are merged into
+_MOST_LEAVES = 64  # of a merged tree
 
 
 class Leaf(NamedTuple):
-    """A leaf: which score it adds how much to, and which options of each split column lead to it."""
+    """A leaf: the score that it adds to, the amount, and the options of each split column that lead to it."""
 
     output: int
     adds: float
@@ -23,7 +23,7 @@ class Leaf(NamedTuple):
 
 
 def cut_where_trees_split(domain: Domain, encode: Encode, trees: Any) -> Domain:
-    """Return the same possible people with ranges in pieces, within each of which all trees say the same."""
+    """Return the same possible people with ranges cut into pieces, within which no tree splits."""
     low, high, owner = _seen(domain, encode)
     splits = np.unique(np.array([trees.feature, trees.threshold])[:, trees.set_words == 0], axis=1)
     feature, limit = splits[0].astype(np.int64), splits[1].astype(np.float32)
@@ -37,7 +37,7 @@ def cut_where_trees_split(domain: Domain, encode: Encode, trees: Any) -> Domain:
     ranges = [domain.options[at] for at in option]
     whole = np.array([one.whole for one in ranges], dtype=np.bool_)
     ends = np.array([[one.low, one.high] for one in ranges]).reshape(-1, 2)
-    while True:  # halve until no number lies between the ends: whatever the encoder rounds, it is exact
+    while True:  # bisect until no number lies between the ends: exact, whatever the encoder rounds
         middle = ends.mean(1)
         middle = np.where(whole, np.floor(middle), middle)
         between = (ends[:, 0] < middle) & (middle < ends[:, 1])
@@ -56,9 +56,9 @@ def cut_where_trees_split(domain: Domain, encode: Encode, trees: Any) -> Domain:
 
 
 def leaves_of(domain: Domain, encode: Encode, trees: Any) -> list[list[Leaf]]:
-    """Return the leaves of every tree that possible people come to, those of the policies' mean last.
+    """Return the leaves of each tree that possible people can reach; trees of the policies' mean come last.
 
-    `domain` is cut where trees split.
+    `domain` must be cut where trees split.
     """
     low, _, owner = _seen(domain, encode)
     first, found = domain.first, []
@@ -80,7 +80,7 @@ def leaves_of(domain: Domain, encode: Encode, trees: Any) -> list[list[Leaf]]:
 
 
 def _merged(trees: list[list[Leaf]]) -> list[list[Leaf]]:
-    """Return fewer and larger trees that say the same: one names its worst person better than two."""
+    """Merge trees into fewer, larger trees with the same sum: one tree has a tighter bound than two."""
     found: list[list[Leaf]] = []
     for tree in trees:
         alike = [at for at, other in enumerate(found) if other[0].output == tree[0].output]
@@ -95,13 +95,13 @@ def _merged(trees: list[list[Leaf]]) -> list[list[Leaf]]:
 
 
 def _shared(one: list[Leaf], other: list[Leaf]) -> float:
-    """Return the share of columns that both trees split."""
+    """Return the share of the trees' columns that both trees split."""
     columns, others = ({column for leaf in tree for column in leaf.options} for tree in (one, other))
     return len(columns & others) / max(len(columns | others), 1)
 
 
 def _meet(one: Leaf, other: Leaf) -> Leaf | None:
-    """Return the leaf of those who come to both; None if nobody does."""
+    """Return the leaf of the people who reach both leaves; None if nobody does."""
     both = one.options | other.options
     for column in one.options.keys() & other.options.keys():
         both[column] = one.options[column] & other.options[column]
@@ -111,7 +111,7 @@ def _meet(one: Leaf, other: Leaf) -> Leaf | None:
 
 
 def forest_of(trees: list[list[Leaf]], domain: Domain, first: Codes, option: Codes) -> Forest:
-    """Return trees over the columns' values, of which each has its option; what they add is left at 0."""
+    """Return trees over the columns' values, given each value's option; what leaves add is left at 0."""
     parts = [
         (number, column)
         for number, leaves in enumerate(trees)
@@ -144,7 +144,7 @@ def _begins(sizes: Any) -> Codes:
 
 
 def _seen(domain: Domain, encode: Encode) -> tuple[Any, Any, Codes]:
-    """Return what trees see of each option, at both ends of ranges, and which column moves each feature."""
+    """Return the features of each option, at both ends of ranges, and the column behind each feature."""
     low, high = (domain.one_by_one(encode, end).astype(np.float32) for end in ("low", "high"))
     moved = np.logical_or.reduceat(_differ(low, low[:1]) | _differ(high, low[:1]), domain.first[:-1])
     if (moved.sum(0) > 1).any():

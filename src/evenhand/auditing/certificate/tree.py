@@ -1,4 +1,4 @@
-"""The worst possible person for two policies: boxes of people are bounded, split and dropped."""
+"""Find the worst possible person for two policies: bound, split and drop boxes of people."""
 
 from __future__ import annotations
 
@@ -18,33 +18,33 @@ from evenhand.auditing.certificate.consensus import bound_boxes, bound_boxes_of_
 from evenhand.auditing.certificate.people import CLOSE
 from evenhand.auditing.certificate.policies import Aim, TwoPolicies, gap_beyond
 
-_AT_ONCE = 128  # boxes that are split together
-_FIRST, _FEW, _MORE = 50, 2, 3  # rounds: for everybody; for a split that is tried; for the one that is taken
-_NEAR = 10  # people from whom worse ones are looked for, now and then
-_ROOM = 400e6  # bytes of prices; beyond, the newest boxes are split first, which keeps their number
-_OFFERED = 8  # people, of those met, who are looked at whether they are possible
-_FLAT = ((0.0, 0.5, 0.1, 0.3), (0.0, 1.0, 0.1, 0.3))  # lines to begin with, and by how much they are turned
+_AT_ONCE = 128  # the number of boxes to split together
+_FIRST, _FEW, _MORE = 50, 2, 3  # rounds: for the first box; for each possible split; for the best split
+_NEAR = 10  # the number of people from whom we look for worse people, now and then
+_ROOM = 400e6  # bytes of prices; beyond this, the newest boxes are split first to limit their number
+_OFFERED = 8  # the number of people from the boxes that we check for being possible
+_FLAT = ((0.0, 0.5, 0.1, 0.3), (0.0, 1.0, 0.1, 0.3))  # the initial lines, and how far to turn them
 
 
 Reach = list[tuple[Any, Any, Any]]
 
 
 class Boxes(NamedTuple):
-    """Parts of all possible people, one per row, and what is known of them."""
+    """Parts of all possible people, one per row, and what is known about them."""
 
     allowed: Flags  # (boxes, values)
     ends: Floats  # (boxes, values): the numbers at the ends of ranges
     states: Flags  # (boxes, pairs, 2): whether the first unit of a pair may be inactive, and active
     prices: npt.NDArray[np.float32]  # (boxes, pairs, values)
     tree_prices: npt.NDArray[np.float32]  # (boxes, prices of all trees)
-    lines: Floats  # (boxes, pairs, 2, 4): β and α in each state, and how far they are turned next
-    people: Codes  # (boxes,): the set of real people whom those in the box have to be near
-    cost: Floats  # (boxes, values): what a value costs of being near; nobody's costs sum to more than 0
-    tilt: Floats  # (boxes, 3): where the tangent touches, the prices of being decided differently and of cost
+    lines: Floats  # (boxes, pairs, 2, 4): β and α in each state, and how far to turn them next
+    people: Codes  # (boxes,): the set of real people whom people in the box have to be near
+    cost: Floats  # (boxes, values): a value's cost of being near; nobody's costs may sum to more than 0
+    tilt: Floats  # (boxes, 3): where the tangent touches, the prices of different decisions and of the cost
     excess: Floats  # (boxes,): the bound, as logits beyond the gap aimed at
     gap: Floats  # (boxes,): the bound on the difference of probabilities
-    margins: Floats  # (boxes, values): how much each value is worth to all pairs
-    agreed: Codes  # (boxes, columns): the values of the person on whom pairs most nearly agree
+    margins: Floats  # (boxes, values): each value's worth to all pairs
+    agreed: Codes  # (boxes, columns): the values of the person on whom pairs agree best
     score: Floats  # (boxes, pairs + columns): how far each is from agreeing; 0 if it can't be split
 
     def take(self, rows: Any) -> Self:
@@ -59,20 +59,20 @@ class Boxes(NamedTuple):
 
 @dataclass
 class Tree:
-    """The boxes that may still hold somebody worse than the worst person found.
+    """The boxes that may still contain somebody worse than the worst person found.
 
     Parameters
     ----------
     two : TwoPolicies
         The two policies, and the possible people.
     first : array
-        Where each column's options begin, and where the last one's end.
+        The index of each column's first option, and the total number of options.
     low, high, whole : array, (options,)
         The ends of options that are ranges of numbers, and whether only whole numbers are possible.
     boundary : float, optional
-        Count only those whom the first policy decides above this logit, and the second below.
+        Count only people whose logit is above this for the first policy, and below for the second.
     differently : bool
-        With more than two labels, offer only those decided differently; bounds are of everybody.
+        With more than two labels, offer only people with different decisions; bounds are for everybody.
     """
 
     two: TwoPolicies
@@ -88,7 +88,7 @@ class Tree:
     person: tuple[Flags, Floats] | None = None
     boxes: Boxes = field(init=False)
     split: int = 0
-    looked: int = 0  # how many boxes there had been when worse people were looked for
+    looked: int = 0  # the value of `split` when we last looked for worse people
 
     def __post_init__(self) -> None:
         two = self.two
@@ -109,7 +109,7 @@ class Tree:
 
     @property
     def bound(self) -> float:
-        """How far apart the two policies are at most for anybody not yet ruled out; below 0 if nobody is."""
+        """The bound on how far apart the policies are for people not yet ruled out; below 0 if all are."""
         return float(self.boxes.gap.max(initial=-1.0))
 
     def grow(self, enough: float) -> None:
@@ -130,7 +130,7 @@ class Tree:
         self.boxes = boxes.take(rest).join(parts.take(parts.gap > enough))
 
     def _bound(self, boxes: Boxes, enough: float, rounds: int) -> None:
-        """Write each box's bound on the gap, and offer the people on whom the pairs agreed."""
+        """Write each box's bound on the gap, and offer the people on whom the pairs agree best."""
         nobody_yet = self.boundary is not None and self.person is None
         wanted = Aim(
             0.0 if nobody_yet else min(max(enough, 0.0), 1 - 1e-9),
@@ -147,14 +147,14 @@ class Tree:
         gaps = self._met(boxes, boxes.agreed)
         alone = (boxes.score[:, len(self.two.plus) :] == 0).all(1)
         boxes.gap[alone] = np.minimum(boxes.gap, np.where(gaps >= 0, gaps, -1.0))[alone]
-        # Who is at the other ends of the ranges: near a boundary, one of the two is decided differently.
+        # Also offer people at the other ends of the ranges: near a boundary, one of the two ends flips.
         option, values = self.two.option, np.arange(len(self.two.option))
         twin = np.where(np.append(option[1:] == option[:-1], False), values + 1, values)
         twin = np.where(np.append(False, option[1:] == option[:-1]), values - 1, twin)[boxes.agreed]
         self._met(boxes, np.where(np.take_along_axis(boxes.allowed, twin, 1), twin, boxes.agreed))
 
     def _met(self, boxes: Boxes, values: Codes) -> Floats:
-        """Offer the people who have these values, one in each box; return their gaps."""
+        """Offer the people with these values, one in each box, and return their gaps."""
         chosen, numbers = self._people(boxes, values)
         gaps = self.score(chosen, numbers)
         gaps[np.take_along_axis(boxes.cost, values, 1).sum(1) > CLOSE] = -1.0
@@ -167,7 +167,7 @@ class Tree:
         return True
 
     def score(self, chosen: Flags, numbers: Floats) -> Floats:
-        """Return how far apart the policies are for people; below 0 for those who don't count."""
+        """Return how far apart the policies are for each person; below 0 for people who don't count."""
         u, v = self.two.logits(chosen, numbers).T
         gaps = np.asarray(expit(u) - expit(v))
         if self.differently:
@@ -179,12 +179,12 @@ class Tree:
         return np.where((short == 0) & (v < self.boundary), gaps, -1e-9 - short)
 
     def reach(self, who: Any, chosen: Flags, numbers: Floats, column: int) -> Reach:
-        """Return, of each of a column's options, the lowest and highest number, and who can have it."""
+        """Return, for each of a column's options, the lowest and highest number, and who can have it."""
         options = range(self.first[column], self.first[column + 1])
         return [(self.low[option], self.high[option], True) for option in options]
 
     def _people(self, boxes: Boxes, values: Codes) -> tuple[Flags, Floats]:
-        """Return the people who have these values, one in each box, as options and numbers."""
+        """Return the people with these values, one in each box, as options and numbers."""
         chosen = np.zeros((len(values), len(self.low)), dtype=np.bool_)
         numbers = np.zeros(chosen.shape)
         rows, options = np.arange(len(values))[:, None], self.two.option[values]
@@ -192,7 +192,7 @@ class Tree:
         return chosen, numbers
 
     def look_again(self, until: float) -> None:
-        """Look for worse people near those agreed upon where bounds are largest, now and then."""
+        """Now and then, look for worse people near the agreed people of the boxes with the largest bounds."""
         if self.split >= 4 * self.looked and len(self.boxes.gap):
             boxes = self.boxes.take(np.argsort(-self.boxes.gap)[:_NEAR])
             self._climb(boxes, until)
@@ -202,12 +202,12 @@ class Tree:
         climb(self, *self._people(boxes, boxes.agreed), until=until)
 
     def offer(self, gap: float, chosen: Flags, numbers: Floats) -> None:
-        """Keep a person if the policies are farther apart for them than for anybody found before."""
+        """Keep a person if the policies are farther apart for them than for everybody found before."""
         if gap > self.found:
             self.found, self.person = gap, (chosen.copy(), numbers.copy())
 
     def _halves(self, boxes: Boxes, enough: float) -> Boxes:
-        """Return both halves of every box: by a pair of units or by a column, whichever promises more."""
+        """Return both halves of each box, split by a pair of units or by a column, whichever looks better."""
         count, tried, left = len(boxes.gap), self._candidates(boxes), []
         for halves, able in tried:
             self._bound(halves, enough, _FEW)
@@ -223,7 +223,7 @@ class Tree:
         return unsettled.join(parts.take(parts.gap <= enough))
 
     def _candidates(self, boxes: Boxes) -> list[tuple[Boxes, Flags]]:
-        """Return the halves of every box in each of the ways to split it, and which boxes can be split so."""
+        """Return the halves of each box in each way to split it, and which boxes can be split that way."""
         count, pairs = len(boxes.gap), len(self.two.plus)
         both = np.tile(np.arange(count), 2)
         by_column = boxes.take(both)
@@ -241,7 +241,7 @@ class Tree:
         return tried
 
     def _part(self, boxes: Boxes, below: int, above: int, column: int) -> None:
-        """Split a column of a box that is there twice: the better options, or the lower half of a range."""
+        """Split a column between two copies of a box: better and other options, or halves of a range."""
         values = np.arange(self.two.first[column], self.two.first[column + 1])
         values = values[boxes.allowed[below, values]]
         options = self.two.option[values]

@@ -1,4 +1,4 @@
-"""A search for people whose decision changes with the group, for any model: found, nothing proven."""
+"""A search for people whose decision changes with the group, for any model. It proves nothing."""
 
 from evenhand.auditing.searching.result import FlipSearch
 from evenhand.auditing.searching.search import search_flips

@@ -1,4 +1,4 @@
-"""Asking a model about possible people as members of every group, each person once, within a budget."""
+"""Predict possible people as members of every group, each person once, within a budget."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ from evenhand.metrics.asking import Question
 from evenhand.metrics.classifiers import labels_of
 from evenhand.metrics.divergence import total_variation
 
-DRAWN = 8  # of whom the best is a parent
-CROSSED = 0.1  # of new people, the share that is mixed of two
-MATE, NEAR = 0.3, 0.6  # of new values, the share of another parent's, and of numbers nearby
-BATCH = 256  # people who are asked about at once
+DRAWN = 8  # the number of people drawn, of whom the best is a parent
+CROSSED = 0.1  # the share of new people that are mixed from two parents
+MATE, NEAR = 0.3, 0.6  # the shares of new values taken from another parent, and from numbers nearby
+BATCH = 256  # the number of people to predict at once
 
 
 class Found(NamedTuple):
-    """People who were asked about, where they come from, and how differently they are treated."""
+    """Predicted people, the real people they were made from, and how differently they are treated."""
 
     codes: Codes  # (people, features)
-    start: Codes  # the real person each was made from, by position among the real ones
+    start: Codes  # the real person each was made from, as a position among the real people
     flips: Flags
     gap: Floats  # how far apart the groups' probabilities are
-    depth: Floats  # how far a decision is from changing: above 0 for those decided differently
+    depth: Floats  # how far the decisions are from the boundary: above 0 for people who flip
 
     def take(self, at: Codes) -> Found:
         """Return some of the people."""
@@ -47,7 +47,7 @@ class Found(NamedTuple):
         return cls(*map(np.concatenate, zip(*parts, strict=True)))
 
     def best(self, n: int) -> Found:
-        """Return at most so many to go on from: half by their depth, half by their gap."""
+        """Return at most `n` people to continue from: half by depth, half by gap."""
         if len(self.gap) <= n:
             return self
         deep, wide = (np.argsort(-merit, kind="stable")[: n // 2] for merit in (self.depth, self.gap))
@@ -57,8 +57,8 @@ class Found(NamedTuple):
 def children(parents: Found, possible: Possible, n: int, rng: np.random.Generator) -> tuple[Codes, Codes]:
     """Return new people, each one move away from a parent, and the real people they come from.
 
-    A parent is the best of some drawn: for half of the children by depth, which finds many whose decision
-    changes, for half by gap, which finds the one treated most differently.
+    A parent is the best of DRAWN people drawn. For half of the children, the best has the largest depth,
+    which finds many flips; for the other half the largest gap, which finds the largest differences.
     """
     drawn = rng.integers(len(parents.gap), size=(DRAWN, n))
     merit = np.where(np.arange(n) % 2, parents.depth[drawn], parents.gap[drawn])
@@ -75,7 +75,7 @@ def children(parents: Found, possible: Possible, n: int, rng: np.random.Generato
 
 
 def _moved(values: Codes, mates: Codes, column: Codes, possible: Possible, rng: np.random.Generator) -> Codes:
-    """Return other values: a mate's, of numbers one nearby, or any."""
+    """Return new values: a mate's value, a number nearby, or any value."""
     sizes = possible.sizes[column]
     ordered = np.array([feature.ordered for feature in possible.features])[column]
     how = rng.random(len(values))
@@ -86,18 +86,18 @@ def _moved(values: Codes, mates: Codes, column: Codes, possible: Possible, rng: 
 
 
 class Members:
-    """Possible people as members of every group, and those found whom the groups treat differently.
+    """Predicts possible people as members of every group, and keeps those who are treated differently.
 
     Parameters
     ----------
     asked : Question
-        How the model is asked about members of a group.
+        How to predict members of a group with the model.
     possible : Possible
         The possible people.
     most : int
-        How many predictions may be asked for.
+        The largest number of predictions.
     until : float
-        The time, by `time.monotonic`, after which nobody is asked about any more.
+        The time, by `time.monotonic`, when predictions end.
     """
 
     def __init__(self, asked: Question, possible: Possible, most: int, until: float) -> None:
@@ -105,26 +105,26 @@ class Members:
         self.predictions = self.n_found = 0
         self.labels: list[Any] = []
         self._seen: set[bytes] = set()
-        # Of two labels: the highest P(second) that wasn't decided so, and the lowest that was.
+        # With two labels: the highest P(second) with the first as decision, and the lowest with the second.
         self._bar = [0.0, 1.0]
-        # Of those made from each real person, the values of the one decided differently whose gap is largest.
+        # Of the people made from each real person: the values of the flip with the largest gap.
         self._widest, self._gaps = possible.real.copy(), np.full(len(possible.real), -1.0)
         self._farthest, self._from, self.gap = possible.real[:0], possible.people[:0], -1.0
 
     @property
     def people_left(self) -> int:
-        """How many more people may be asked about."""
+        """The number of people who may still be predicted."""
         over = self.predictions and time.monotonic() >= self._until
         return 0 if over else (self._most - self.predictions) // len(self.asked.members)
 
     def said(self, rows: pd.DataFrame) -> tuple[Array, Floats | None]:
-        """Return the decisions, (people, groups), and the labels' probabilities about members of each group.
+        """Return decisions, (people, groups), and probabilities, for people as members of each group.
 
-        A member has the sensitive values that are most common in the group.
+        As a member, a person gets the sensitive values that are most frequent in the group.
         """
         n, members = len(rows), np.array([group[0][0] for group in self.asked.members])
         self.predictions += n * len(members)
-        # Once for all groups: most models take longer to begin than to go on.
+        # Predict all groups in one call, because calls have a large overhead in most models.
         said = self.asked.as_members(rows.iloc[np.tile(np.arange(n), len(members))], np.repeat(members, n))
         if said.scores is not None and not self.labels:
             self.labels = labels_of(self.asked.model, said)
@@ -134,7 +134,7 @@ class Members:
         return decided, said.scores.reshape(len(members), n, -1).transpose(1, 0, 2)
 
     def ask(self, codes: Codes, start: Codes) -> Found:
-        """Ask about those who are new, as far as the budget goes; return how differently they are treated."""
+        """Predict the people who are new, within the budget; return how differently they are treated."""
         new = []
         for at, key in enumerate(map(bytes, np.ascontiguousarray(codes))):
             if key not in self._seen:
@@ -159,12 +159,12 @@ class Members:
         return found
 
     def _to_boundary(self, decided: Array, scores: Floats) -> Floats:
-        """Return how far probabilities are from where the decision changes, (people, groups)."""
+        """Return how far probabilities are from the point where the decision changes, (people, groups)."""
         if scores.shape[2] != 2:
             runner_up, first = np.moveaxis(np.sort(scores, axis=2)[:, :, -2:], 2, 0)
             return np.asarray((first - runner_up) / 2)
         second, probability = decided == self.labels[1], scores[:, :, 1]
-        # The model may decide at another threshold than one half.
+        # The model's threshold may differ from one half.
         self._bar[0] = max(self._bar[0], probability.max(where=~second, initial=0.0))
         self._bar[1] = min(self._bar[1], probability.min(where=second, initial=1.0))
         return np.asarray(np.abs(probability - np.mean(self._bar)))
@@ -180,22 +180,22 @@ class Members:
             self._from = self.possible.people[found.start[at : at + 1]]
 
     def listed(self, most: int) -> tuple[Codes, Codes]:
-        """Return people who are decided differently, widest gap first, and the real ones they come from."""
+        """Return people who flip, largest gap first, and the real people they come from."""
         at = np.argsort(-self._gaps, kind="stable")[:most]
         at = at[self._gaps[at] >= 0]
         return self._widest[at], self.possible.people[at]
 
     def farthest(self) -> tuple[Codes, Codes]:
-        """Return the person whose probabilities are farthest apart, however they are decided."""
+        """Return the person whose probabilities are farthest apart, whatever the decisions."""
         return self._farthest, self._from
 
 
 def different(decided: Array) -> Flags:
-    """Return for whom the groups' decisions, (people, groups), differ."""
+    """Return whose decisions, (people, groups), differ between groups."""
     return np.asarray((decided != decided[:, :1]).any(axis=1))
 
 
 def gap_between(scores: Floats) -> Floats:
-    """Return how far apart the groups' probabilities are: the largest total variation of any two."""
+    """Return the largest total variation between the probabilities of any two groups."""
     pairs = combinations(range(scores.shape[1]), 2)
     return np.asarray(np.max([total_variation(scores[:, a], scores[:, b]) for a, b in pairs], axis=0))

@@ -1,4 +1,4 @@
-"""The people that a search may make up: any combination of values within a table's ranges and categories."""
+"""The people that a search may make up: all combinations of values in a table's ranges and categories."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from evenhand.auditing.ranges import check_columns, ends_of, some_of
 from evenhand.metrics.group_columns import joint_codes, one_hot_features
 from evenhand.tables.columns import is_number
 
-GRID = 256  # numbers from a column's lowest to its highest, besides those that people have
+GRID = 256  # evenly spaced numbers in a column's range, in addition to the numbers that people have
 
 
 class Feature(NamedTuple):
-    """What one column, or the one-hot columns of one feature, can hold: one row for each value."""
+    """The possible values of one column, or of the columns of one feature: one row per value."""
 
     values: pd.DataFrame
-    ordered: int  # so many values, the first ones, are numbers or dates in their order
+    ordered: int  # the number of values, at the start, that are sorted numbers or dates
 
 
 class Possible(NamedTuple):
-    """Possible people have one value of each feature; `real` are those of the table, by their values."""
+    """Possible people have one value of each feature; `real` has the values of people in the table."""
 
     features: list[Feature]
     real: Codes  # (people, features)
@@ -32,11 +32,11 @@ class Possible(NamedTuple):
 
     @property
     def sizes(self) -> Codes:
-        """How many values each feature has."""
+        """The number of values of each feature."""
         return np.array([len(feature.values) for feature in self.features])
 
     def rows(self, codes: Codes) -> pd.DataFrame:
-        """Return people as rows of a table, with the table's own types."""
+        """Return people as rows of a table, with the table's types."""
         parts = (
             feature.values.iloc[codes[:, at]].reset_index(drop=True)
             for at, feature in enumerate(self.features)
@@ -47,7 +47,7 @@ class Possible(NamedTuple):
 def possible_people(
     frame: pd.DataFrame, together: Sequence[Sequence[Any]] = (), ranges: Mapping[Any, Any] | None = None
 ) -> Possible:
-    """Return the possible people: `ranges` come first, then what the table holds.
+    """Return the possible people, by `ranges` or else by the values in the table.
 
     >>> possible = possible_people(pd.DataFrame({"age": [20, 22], "job": ["cook", "clerk"]}))
     >>> possible.sizes.tolist(), possible.rows(np.array([[1, 0]])).to_dict("records")
@@ -80,7 +80,7 @@ def possible_people(
 
 
 def _in_order(column: pd.Series[Any], ends: Any) -> Feature:
-    """Return numbers or dates in their order: those that people have, and numbers between them."""
+    """Return sorted numbers or dates: those that people have and, for numbers, a grid between them."""
     known = column.dropna().drop_duplicates()
     if ends is not None:
         low, high = ends_of(column.name, ends, float if is_number(column) else pd.Timestamp)
@@ -98,7 +98,7 @@ def _in_order(column: pd.Series[Any], ends: Any) -> Feature:
 
 
 def _kept(feature: Feature, codes: Codes, name: Any, wanted: Any) -> tuple[Feature, Codes]:
-    """Return a feature with only some of its categories, and whose values they are; -1 for others."""
+    """Return a feature with only some of its categories, and people's codes for it; -1 for other values."""
     known = feature.values[name]
     stays = known.isin(some_of(name, wanted, known.tolist())).to_numpy()
     place = np.where(stays, np.cumsum(stays) - 1, -1)

@@ -1,4 +1,4 @@
-"""The result of a search: who was found, in words, tables and plain Python."""
+"""The result of a search: the people found, as tables, plain Python or words."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from evenhand.arrays import Codes
+from evenhand.auditing.naming import group_called
 from evenhand.auditing.people import as_records, beside_features, differences, in_words, plain, with_rows
 from evenhand.auditing.searching.members import Members, different, gap_between
 from evenhand.wording import as_plain, listed, people
@@ -16,23 +17,23 @@ from evenhand.wording import as_plain, listed, people
 
 @dataclass(frozen=True, repr=False)
 class FlipSearch:
-    """People found whose decision changes when only the group is changed. Nothing is proven of others.
+    """People found whose decision changes when only the group changes. Nothing is proven about others.
 
     Attributes
     ----------
     people : DataFrame
-        Those found, the largest gap first, one for each person in X that they were made from: `person`, that
-        person's position in X; `changed`, what is different about them; `gap`, how far apart the groups'
-        probabilities are (total variation; 1 where the model gives none); what `predict` decides and the
-        probability of `label` as a member of every group; and their features.
+        The people found, largest gap first, at most one for each person in X that they were made from. The
+        columns are `person`, that person's position in X; `changed`, how they differ from that person; `gap`,
+        how far apart the groups' probabilities are (total variation; 1 if the model gives none); the decision
+        and the probability of `label` as a member of every group; and their features.
     farthest : DataFrame
-        In one row, the person found whose probabilities are farthest apart, however they are decided.
+        One row: the person found whose probabilities are farthest apart, whatever the decisions.
     n_found : int
-        How many different people were found whose decision changes.
+        The number of different people found whose decision changes.
     n_predictions : int
-        How often the model was asked about a person as a member of a group.
+        The number of predictions: one for each person and group.
     seconds : float
-        How long it took.
+        The time it took.
     groups : list
         The groups.
     label : object
@@ -66,11 +67,13 @@ class FlipSearch:
             )
         if self.gap > (self.people["gap"].max() if len(self.people) else 0.0):
             lines.append(f"Whatever is decided, they differ most for {self._told(self.farthest)}")
-        return "\n".join([*lines, "Found by a search: nothing is proven of people it did not find.", *note])
+        return "\n".join(
+            [*lines, "Found by a search: nothing is proven about people it did not find.", *note]
+        )
 
     @property
     def gap(self) -> float:
-        """The largest gap found, however people are decided."""
+        """The largest gap found, whatever the decisions."""
         return float(self.farthest["gap"].max()) if len(self.farthest) else 0.0
 
     def _told(self, table: pd.DataFrame) -> str:
@@ -79,13 +82,13 @@ class FlipSearch:
         said = ", ".join(
             f"{as_plain(row[f'decided as {group}'])!r}"
             + (f" ({row[name]:.3f})" if (name := f"P({self.label}) as {group}") in row else "")
-            + f" as {group}"
+            + f" as {group_called(group)}"
             for group in self.groups
         )
         return f"{values}: {said}."
 
     def shown(self) -> pd.DataFrame:
-        """Return the people as a page lists them, numbered from 1, with only those features that changed."""
+        """Return the people as a report lists them, numbered from 1, with changes instead of features."""
         told = self.people.drop(columns=_features(self.people, self))
         return told.assign(person=told["person"] + 1).rename(columns={"person": "made from person"})
 
@@ -95,7 +98,7 @@ class FlipSearch:
         return replace(self, people=people, farthest=farthest)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return everything as plain Python, people numbered from 1."""
+        """Return everything as plain Python objects, with people numbered from 1."""
         told = {
             name: plain(value) for name, value in vars(self).items() if name not in ("people", "farthest")
         }
@@ -110,7 +113,7 @@ class FlipSearch:
 
 
 def people_table(members: Members, codes: Codes, start: Codes, label: Any) -> pd.DataFrame:
-    """Return people with what the model, asked again, says of them; `flips` is whether decisions differ."""
+    """Return people with the model's predictions, made again; `flips` is whether decisions differ."""
     if not len(codes):
         return pd.DataFrame({"flips": np.empty(0, dtype=bool)})
     rows = members.possible.rows(codes)
@@ -130,6 +133,6 @@ def people_table(members: Members, codes: Codes, start: Codes, label: Any) -> pd
 
 
 def _features(table: pd.DataFrame, found: FlipSearch) -> list[Any]:
-    """Return the columns of a person's features, which are the last ones."""
+    """Return the columns of a person's features, which come last."""
     per_group = 2 if f"P({found.label}) as {found.groups[0]}" in table else 1
     return list(table.columns[list(table.columns).index("gap") + 1 + per_group * len(found.groups) :])

@@ -1,4 +1,4 @@
-"""The search for people whose decision changes when only the group is changed, for any model."""
+"""The search for people whose decision changes when only the group changes, for any model."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from evenhand.metrics.gower import as_frame
 from evenhand.wording import listed
 
 _NOTHING = "A search needs a model that uses the group, two groups, and columns that don't reveal them."
-_IDLE = 20  # rounds without anybody new, after which there seems to be nobody else
-_MOST = 16 * BATCH  # people from whom others are made
+_IDLE = 20  # rounds without new people, after which the search ends
+_MOST = 16 * BATCH  # the largest number of people to make others from
 
 
 def search_flips(
@@ -39,47 +39,47 @@ def search_flips(
     n_listed: int = 20,
     random_state: Any = 0,
 ) -> FlipSearch:
-    """Search for possible people whose decision changes when only the group is changed.
+    """Search for possible people whose decision changes when only the group changes.
 
-    The search starts from the people of X and changes their values, one at a time or by mixing two people. It
-    goes on from those who are near a different decision, and from those whose probabilities are farthest
-    apart. Works for any classifier that uses the group, and proves nothing about people it did not find.
+    The search starts from the people in X and changes their values, one at a time or by mixing two people. It
+    continues from people who are near a different decision, and from people whose probabilities are farthest
+    apart. It works for any classifier that uses the group, and proves nothing about people it did not find.
 
     Parameters
     ----------
     model : fitted classifier
         As in `evenhand.audit`.
     X : table of people
-        What the model takes. Numbers stay between the lowest and the highest of a column, categories are
+        The model's input. Numbers stay between the lowest and highest in their column, and categories are
         those that the column has.
     sensitive_features : array, Series, DataFrame, or the name(s) of columns of X
-        The groups. A model that is told the group is told every group in turn; columns of X that reveal the
-        group are set to the values most common in every group.
+        The groups. A model that takes the group gets each group in turn. Columns of X that reveal the group
+        are set to the values that are most frequent in each group.
     pos_label : label
         The label whose probabilities are given; the last by default.
     ranges : dict, optional
         Columns with other ranges, `{"age": (18, 70)}`, or fewer categories, `{"job": ["cook", "clerk"]}`.
     together : lists of columns
-        Columns that are one feature: people get combinations of their values that somebody in X has. One-hot
-        columns are found by themselves.
+        Columns that form one feature: people only get combinations of their values that somebody in X has.
+        One-hot columns are found automatically.
     max_predictions : int
-        How often the model is asked about a person as a member of a group.
+        The largest number of predictions: one for each person and group.
     time_limit : float
-        Seconds. The same seed finds the same people unless the time is over first.
+        The time limit in seconds. The same seed finds the same people unless the limit is reached.
     n_listed : int
-        How many people are listed, at most one for each person in X that they were made from.
+        The largest number of people to list, at most one for each person in X that they were made from.
     random_state : int, RandomState, Generator or None
-        Whom to start from, and what to change.
+        The seed for the people to start from, and for the changes.
 
     Returns
     -------
     FlipSearch
-        The people found, each with what `predict` says about them as a member of every group.
+        The people found, each with the model's predictions as a member of every group.
 
     Raises
     ------
     TypeError
-        If there is no model to ask.
+        If `model` has no `predict`.
     ValueError
         If the settings don't fit the model or X.
 
@@ -117,11 +117,11 @@ def search_flips(
 
 
 def check_predicts(model: Any) -> None:
-    """Raise unless a model can be asked about people who are not in the table."""
+    """Raise unless a model can predict people who are not in the table."""
     if not hasattr(model, "predict"):
         raise TypeError(
-            f"Got {type(model).__name__}, but expected a fitted classifier: a search asks it about people "
-            "who are not in the table, and decisions already taken say nothing about those."
+            f"Got {type(model).__name__}, but a search needs the model itself, not predictions: it asks the "
+            "model about people who are not in the table."
         )
 
 
@@ -132,13 +132,13 @@ def _label(labels: list[Any], wanted: Any) -> Any:
 
 
 def search(members: Members, rng: np.random.Generator) -> None:
-    """Ask about real people, then about others made of the best so far, until the budget is spent."""
+    """Predict real people, then others made from the best so far, until the budget is spent."""
     real = members.possible.real
     start = rng.permutation(len(real))[: max(1, members.people_left // 10)]
     pool, idle, n = members.ask(real[start], start), 0, BATCH
     while idle < _IDLE and members.people_left:
         new = members.ask(*children(pool.best(n), members.possible, n, rng))
         idle = 0 if len(new.gap) else idle + 1
-        # Where most have been asked about before, make more, and from more people.
+        # If most people were already predicted, make more, and from more people.
         n = min(2 * n, _MOST) if len(new.gap) < BATCH / 2 else max(BATCH, n // 2)
         pool = Found.joined([pool, new]).best(_MOST)

@@ -1,5 +1,6 @@
-"""CUDA: the training loop for many models at once, compiled by CuPy for what they have in common."""
+"""The training loop for many models at once on a GPU, compiled by CuPy for each kind of model."""
 
-from evenhand.bandits.cuda.fleet import train_all
+from evenhand.bandits.cuda.running import train_all, train_and_select
+from evenhand.bandits.cuda.watching import asked_of
 
-__all__ = ["train_all"]
+__all__ = ["asked_of", "train_all", "train_and_select"]

@@ -1,9 +1,8 @@
-"""Many training runs on one GPU: models of one spec side by side, one warp each; more than fit are queued."""
+"""Training runs of the same spec on one GPU, side by side, one warp or more per model."""
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 from threading import Lock
 from typing import Any
@@ -11,25 +10,22 @@ from typing import Any
 import numpy as np
 
 from evenhand.bandits.cuda import packing
-from evenhand.bandits.cuda.spec import NOWHERE, Spec, spec_of
+from evenhand.bandits.cuda.spec import NOWHERE, Spec
 from evenhand.bandits.kernels.structs import People, Rows
 from evenhand.bandits.training import Run, diverged
 from evenhand.cuda import cupy
 from evenhand.network import Network
 
-STEPS_A_LAUNCH = 100_000  # so that no launch takes long: a screen may hang on the same GPU
-KEPT = 3  # copies of a model that is watched: the best by as many criteria
-MEMORY_SHARE = 0.5  # of the free memory that models in training may take
-JUDGES, JUDGING = 256, 8  # threads of a block, and blocks of a model, that decide about people side by side
+JUDGES, JUDGING = 256, 8  # threads per block, and blocks per model, when checkpoints are scored
 
 
 @cache
 def compiled(kernel: str, spec: Spec) -> Any:
-    """Return a kernel for this spec; CuPy keeps what it compiled on disk."""
+    """Return a kernel for this spec; CuPy caches compiled kernels on disk."""
     cp = cupy()
     module = cp.RawModule(code=spec.source(kernel), options=("--std=c++17", "--use_fast_math"))
     function = module.get_function(kernel)
-    # All that a block may have: fleets that share the kernel need more or less of it.
+    # The maximum per block: fleets with the same kernel need different amounts.
     most = cp.cuda.Device().attributes["MaxSharedMemoryPerBlockOptin"]
     function.max_dynamic_shared_size_bytes = most - function.shared_size_bytes
     function.preferred_shared_memory_carveout = 100
@@ -37,10 +33,10 @@ def compiled(kernel: str, spec: Spec) -> Any:
 
 
 class Tables:
-    """People on the device, each table once, however many models learn from it."""
+    """People on the device. Each table is sent once, however many models are trained on it."""
 
     def __init__(self) -> None:
-        self._kept: dict[Any, tuple[Any, Any]] = {}  # beside what it was made of, which must not go meanwhile
+        self._kept: dict[Any, tuple[Any, Any]] = {}  # with their sources: keys are ids, which must stay valid
         self._lock = Lock()
 
     def matrix(self, rows: Rows, n_features: int) -> Any:
@@ -73,9 +69,10 @@ class Tables:
 
 
 class Fleet:
-    """Runs of one spec, on the device from their start to their end."""
+    """Training runs of the same spec, which stay on the device from start to end."""
 
-    def __init__(self, spec: Spec, runs: Sequence[Run], tables: Tables) -> None:
+    def __init__(self, spec: Spec, runs: Sequence[Run], tables: Tables, copies: int = 0) -> None:
+        """Put the runs on the device, with room for so many copies of each model's best checkpoints."""
         cp = cupy()
         self.spec, self.runs, self.tables = spec, list(runs), tables
         features = [run.training.policies.W1.shape[1] for run in runs]
@@ -101,8 +98,11 @@ class Fleet:
         self.ends = np.array([run.options.end for run in runs])
         self._models = self._described()
         self._shared = max(spec.shared_bytes(d) for d in features)
-        self._kept: dict[str, Any] = {}
-        self.stream = cp.cuda.Stream()  # which waits for what was sent before
+        self._kept = {
+            name: cp.zeros((copies, *self.on_device[name].shape), self.on_device[name].dtype)
+            for name in ("policies", "state")
+        }
+        self.stream = cp.cuda.Stream()  # waits for earlier transfers
 
     def _described(self) -> Any:
         models = np.zeros(len(self.runs), packing.MODEL)
@@ -125,27 +125,29 @@ class Fleet:
                 model[name] = value
         return models
 
-    def advance(self, stops: Any) -> None:
-        """Train every model up to its stop; those that are there already rest."""
+    def advance(self, stops: Any) -> int:
+        """Train every model up to its stop, and return the total number of steps."""
         going = np.flatnonzero(self.steps < stops)
         models = self._models[going].copy()
         models["first"], models["stop"] = self.steps[going], stops[going]
         if not len(going):
-            return
+            return 0
         kernel = compiled("train", self.spec)
         with self.stream:
-            self._told = _sent(models.view(np.uint8))  # kept until the kernel has read it
+            self._told = _sent(models.view(np.uint8))  # kept alive until the kernel has read it
             mates = min(self.spec.MATES, -(-len(going) // _multiprocessors()))
             blocks, threads = -(-len(going) // mates), 32 * self.spec.WARPS * mates
             told = self._told, np.int32(len(going)), np.int32(self._shared // 4)
             kernel((blocks,), (threads,), told, shared_mem=mates * self._shared)
+        made = int((stops - self.steps)[going].sum())
         self.steps[going] = stops[going]
+        return made
 
     def judges(self, judged: Sequence[tuple[Any, Any]]) -> Callable[[Any], Any]:
-        """Return a function that says how some of the models decide about other people, as they are then.
+        """Return a function that counts decisions on other people by some models, in their current state.
 
         `judged` has, for each model, a CSR matrix on the scale of its rows, and the people's groups and
-        labels. What comes back has a row per model asked: counts by group, label and decision; then flips.
+        labels. The function returns one row per model: counts by group, label and decision, then flips.
         """
         cp, spec = cupy(), self.spec
         cells = spec.G * spec.K**2 + 1
@@ -173,20 +175,15 @@ class Fleet:
         return judge
 
     def keep(self, better: Any) -> None:
-        """Keep policies as they are now, by each criterion those of models that it says are better."""
+        """Copy the current policies of the models that are `better`, by criterion and model."""
         cp = cupy()
         with self.stream:
-            if not self._kept:
-                self._kept = {
-                    name: cp.zeros((len(better), *self.on_device[name].shape), self.on_device[name].dtype)
-                    for name in ("policies", "state")
-                }
-            self._better = _sent(better[:, :, None])  # kept until it was read
+            self._better = _sent(better[:, :, None])  # kept alive until the device has read it
             for name, kept in self._kept.items():
                 cp.copyto(kept, self.on_device[name][None], where=self._better)
 
     def kept(self) -> list[list[Network]]:
-        """Return what was kept: for each criterion, all models' policies."""
+        """Return the kept policies of all models, for each criterion."""
         with self.stream:
             every, states = (cupy().asnumpy(self._kept[name]) for name in ("policies", "state"))
         return [
@@ -204,7 +201,7 @@ class Fleet:
             return cupy().asnumpy(self.on_device[name])
 
     def finish(self) -> list[Exception | None]:
-        """Write what the models have become into their runs; return the errors of those that diverged."""
+        """Write the trained models into their runs; return an error for each that diverged, else None."""
         errors: list[Exception | None] = [None] * len(self.runs)
         found = {name: self._fetch(name) for name in ("policies", "state", "history", "done")}
         for at, run in enumerate(self.runs):
@@ -222,52 +219,6 @@ class Fleet:
             training.write_down(np.column_stack([rewarded, counts]))
             training.step = int(self.steps[at])
         return errors
-
-
-def fleets_of(runs: Sequence[Run], beside: Sequence[Any] = ()) -> Iterator[Fleet]:
-    """Yield the runs in fleets: of one spec each, and as many as half of the free memory has room for.
-
-    `beside` has, for each run, the rows that its models will be asked about, if any.
-    """
-    tables, cp = Tables(), cupy()
-    room = cp.cuda.Device().attributes["MaxSharedMemoryPerBlockOptin"]
-    found = []
-    for at, run in enumerate(runs):
-        options, policies = run.options, run.training.policies
-        run.training.make_room(n_rate_terms=len(run.terms.rates.bound), buffers=False)
-        asked = [tables.matrix(run.rows, policies.W1.shape[1]), *beside[at : at + 1]]
-        columns = max(packing.most_columns(matrix) for matrix in asked)
-        found.append(
-            (spec_of(policies, run.people, run.terms, options, most_columns=columns, room=room), run)
-        )
-    groups = [
-        (spec, [run for _, run in each])
-        for spec, each in itertools.groupby(sorted(found, key=lambda one: one[0]), key=lambda one: one[0])
-    ]
-    # Those that take longest begin first: no long one is left alone in the end.
-    groups.sort(key=lambda group: -max(map(_work, group[1])))
-    for spec, alike in groups:
-        d = max(run.training.policies.W1.shape[1] for run in alike)
-        copies = 1 + (spec.OPT > 0) + (KEPT if beside else 0)
-        numbers = copies * spec.policies(d) + spec.moments(d)
-        most = max(1, int(MEMORY_SHARE * cp.cuda.Device().mem_info[0] / (4 * numbers)))
-        for start in range(0, len(alike), most):
-            yield Fleet(spec, alike[start : start + most], tables)
-
-
-def _work(run: Run) -> int:
-    return int((run.options.end - run.training.step) * run.training.policies.W1[0].size)
-
-
-def train_all(runs: Sequence[Run]) -> None:
-    """Train all runs to their end, and write into each what it has become."""
-    fleets = list(fleets_of(runs))
-    while any((fleet.steps < fleet.ends).any() for fleet in fleets):
-        for fleet in fleets:  # launches come back at once: fleets train side by side
-            fleet.advance(np.minimum(fleet.steps + STEPS_A_LAUNCH, fleet.ends))
-    for error in (error for fleet in fleets for error in fleet.finish()):
-        if error is not None:
-            raise error
 
 
 @cache

@@ -1,5 +1,5 @@
-// What the policies decide about other people: counts[label][own decision] by group, then whose decision differs
-// between groups. Blocks of one model share the people out among themselves.
+// Counts the policies' decisions on other people: counts[label][own decision] by group, then the number of people whose
+// decision differs between groups. The blocks of a model share its people.
 struct Judged {
   const float* policies; const int2* rows; const i64* starts; const unsigned* who; unsigned* counts;
   i64 n, d;
@@ -50,7 +50,7 @@ extern "C" __global__ void __launch_bounds__(256) judge(const Judged* all) {
   };
   const i64 warps = gridDim.x * (blockDim.x / 32), mine = blockIdx.x * (blockDim.x / 32) + threadIdx.x / 32;
 #if NNZ == 0
-  if (m.starts[m.n] == m.n * m.d) {  // rows are all full: a few people share what is read of the weights
+  if (m.starts[m.n] == m.n * m.d) {  // all rows are full: a few people share each load of the weights
     constexpr int crowd = N <= 4 ? 4 : N <= 8 ? 2 : 1;
     for (i64 person = mine * crowd; person < m.n; person += warps * crowd) {
       float hidden[crowd][N];

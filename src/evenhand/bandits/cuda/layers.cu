@@ -1,12 +1,12 @@
-// What a lane is: its units begin at `unit`, and it takes every S-th column, beginning with `part`. An idle lane finds the
-// row of zeros, whatever the column (`stride` 0), and leaves it as it is: no lane has to go another way. Of the tail, a
-// lane has the `dealt`-th weight of every second column, beginning with its `half`.
+// The work of a lane: its units start at `unit`, and it takes every S-th column, starting at `part`. An idle lane reads
+// the row of zeros for every column (`stride` 0), and never changes it, so that lanes need no branches. In the tail, a
+// lane has the `dealt`-th weight of every second column, starting at its `half`.
 struct Base { Offset first, tail; };
 struct Lane {
   int lane, part, unit; bool alive; unsigned stride;
   int half, dealt; bool in_tail; unsigned tail_stride;
 
-  // Where this lane finds the weights of the first column; the policies begin at `lies`.
+  // Where the weights of the first column are for this lane; the policies start at `lies`.
   __device__ __forceinline__ Base base(unsigned lies, i64 d) const {
     const Offset zeros = (Offset)d * (ROW * 4);
     return {lies + (alive ? unit * (G * 4) : zeros), lies + (in_tail ? (32 * G + dealt) * 4 : zeros)};
@@ -14,15 +14,15 @@ struct Lane {
 };
 __device__ __forceinline__ Lane this_lane() {
   int lane;
-  asm volatile("mov.u32 %0, %%laneid;" : "=r"(lane));  // kept: to look it up again at every step takes longer
+  asm volatile("mov.u32 %0, %%laneid;" : "=r"(lane));  // kept, because reading it again at every step takes longer
   const int l = lane % LANES;
   const bool alive = l * U < HP, in_tail = lane % 16 < TAIL * G;
   return {lane, S == 1 ? 0 : lane / LANES, alive ? l * U : 0, alive, alive ? ROW * 4u : 0u,
           lane / 16, in_tail ? lane % 16 : 0, in_tail, in_tail ? ROW * 4u : 0u};
 }
 
-// A row's columns, as this lane reads them: where its weights lie, in bytes, and the values. Short rows are kept in
-// registers. `base` is where this lane finds the first: its address in shared memory, or the bytes behind the policies.
+// The columns of a row, as this lane reads them: the position of its weights, in bytes, and the values. Short rows are
+// kept in registers. `base` is the position of the first column: an address in shared memory, or an offset in bytes.
 #if NNZ > 0
 #define PAIRS (TAIL ? PITCH / 2 : 0)
 struct Columns {
@@ -53,7 +53,7 @@ __device__ __forceinline__ void open(Columns& columns, const int2* row, const Ba
   }
 #endif
 }
-// All loads come before any store: the compiler can't know that columns differ.
+// All loads come before any store, since the compiler doesn't know that columns differ.
 __device__ __forceinline__ void fetch(Columns& columns, const Weights& from) {
   #pragma unroll
   for (int k = 0; k < PAIRS; k++) from.load<1>(columns.at[COLUMNS + k], columns.tail + k);
@@ -61,9 +61,9 @@ __device__ __forceinline__ void fetch(Columns& columns, const Weights& from) {
   for (int k = 0; k < COLUMNS; k++) from.load<N>(columns.at[k], columns.w[k]);
 }
 #else
-#define FEW (N <= 4 ? 8 : N <= 8 ? 4 : N <= 16 ? 2 : 1)  // columns whose weights are under way at a time
+#define FEW (N <= 4 ? 8 : N <= 8 ? 4 : N <= 16 ? 2 : 1)  // columns whose weights are loaded at a time
 struct Columns { const int2* row; int count, none; Base base; };  // `none`: the column of the row of zeros
-// Calls use(where, values) for every few columns of a row; the last are filled up with the row of zeros.
+// Calls use(where, values) for a few columns of a row at a time; the last few are padded with the row of zeros.
 template <class F> __device__ __forceinline__ void every_few(const Columns& columns, const Lane& me, F use) {
   const auto pair = [&](int at) { return at < columns.count ? columns.row[at] : make_int2(columns.none, 0); };
   int2 next = pair(me.lane);
@@ -84,7 +84,7 @@ template <class F> __device__ __forceinline__ void every_few(const Columns& colu
   }
 }
 #endif
-// Adds values times `back` to the weights of a row's columns.
+// Adds the values times `back` to the weights of the columns of a row.
 __device__ __forceinline__ void add(Columns& columns, const Weights& into, const float* back, const Lane& me) {
 #if NNZ > 0
 #if OPT > 0
@@ -116,9 +116,9 @@ __device__ __forceinline__ void add(Columns& columns, const Weights& into, const
 #endif
 }
 
-// What a lane has of the layers but the first. `tail[k]` takes the tail's unit to label k of its own group.
+// A lane's part of all layers except the first. `tail[k]` leads from the tail's unit to label k of its own group.
 struct Small { float b1[SLOTS], w2[U * M], b2[M], tail[KL]; };
-// From the sums of a hidden layer to its units, and to the logits on every lane.
+// Turns the sums of a hidden layer into its units, and into the logits, which every lane gets.
 __device__ __forceinline__ void conclude(const Small& small, const Lane& me, float* hidden, float* logits) {
   #pragma unroll
   for (int apart = LANES; apart < 32; apart *= 2) {
@@ -144,8 +144,8 @@ __device__ __forceinline__ void conclude(const Small& small, const Lane& me, flo
   #pragma unroll
   for (int i = 0; i < M; i++) logits[i] += small.b2[i];
 }
-// Hidden units of all groups for a row, and their logits on every lane. Units of idle lanes are zero. Behind the others
-// comes the tail's.
+// Computes the hidden units of all groups for a row, and the logits, which every lane gets. The units of idle lanes are
+// zero. The tail's unit comes last.
 __device__ __forceinline__ void forward(const Weights& W, const Small& small, Columns& columns, const Lane& me,
                                         float* hidden, float* logits) {
   #pragma unroll
@@ -227,7 +227,7 @@ __device__ __forceinline__ void store_small(float* W, i64 d, const Lane& me, con
 }
 __device__ __forceinline__ i64 elements(i64 d) { return (d + 2 + KL) * HP + KL; }
 
-// One policy's probabilities and their logarithms.
+// Computes the probabilities of one policy, and their logarithms.
 __device__ __forceinline__ void softmax(const float* logits, float* said, float* logs) {
   float top = logits[0], total = 0.f;
   #pragma unroll

@@ -1,36 +1,36 @@
-// One warp trains one model: the loop of `kernels/loop.py`, on the same random numbers, in single precision.
+// One warp trains one model: the loop of `kernels/loop.py`, with the same random numbers, in single precision.
 //
-// A lane holds U hidden units of every group; of a narrow layer, S parts of the warp share a row's columns. Of a layer a
-// little wider than the warp, the last TAIL units are dealt out one weight a lane, to two halves of the warp that take
-// turns with the columns. Weights lie feature by feature, unit by unit, group fastest, so that one load brings a unit's
-// weights of all groups. Below the features come a row of zeros that short rows are filled up with, b1, and W2. Of two
-// labels only half the difference of their weights is kept: the gradients of two logits are opposite, and the mean of the
-// weights never learns.
+// A lane holds U hidden units of every group. If the layer is narrow, S parts of the warp share the columns of a row.
+// If it is slightly wider than the warp, each lane takes one weight of the last TAIL units, and the two halves of the
+// warp take the columns in turn. Weights are ordered by feature, then by unit, then by group, so that one load gets a
+// unit's weights for all groups. After the features come a row of zeros, which pads short rows, then b1 and W2. With two
+// labels, only half the difference of their weights is stored: the gradients of two logits are opposite, so the mean of
+// the weights never learns.
 //
-// Compiled for G groups, K labels, H units, NNZ columns a row (0: any number), and the terms and optimiser in use.
+// Compiled for G groups, K labels, H units, NNZ columns per row (0: any number), and the terms and optimiser in use.
 typedef unsigned long long u64;
 typedef long long i64;
 
-#define N (U * G)              // weights of a lane in one row, without the tail's
+#define N (U * G)              // weights of a lane in one row, without those of the tail
 #define SLOTS (N + (TAIL > 0))
 #define LANES (32 / S)
 #define HP ((H + U - 1) / U * U)
 #define ROW (HP * G)
-#define KL (K == 2 ? 1 : K)    // logits that are kept
+#define KL (K == 2 ? 1 : K)    // stored logits
 #define M (G * KL)
 #define O (G - 1)              // other groups
 #define OTHERS (O > 0 ? O : 1)
 #define COLUMNS (NNZ / S)
-#define PITCH ((NNZ + 1) / 2 * 2)  // pairs from row to row, of which two are copied at once
-#define REACH (AHEAD ? 2 : 3)  // rows under way
-#define RING (REACH + 1 - AHEAD)  // of them and those that are being read
+#define PITCH ((NNZ + 1) / 2 * 2)  // pairs from one row to the next; two are copied at once
+#define REACH (AHEAD ? 2 : 3)  // rows in transfer
+#define RING (REACH + 1 - AHEAD)  // rows in transfer or in use
 #define ITEMS (T * (K + 1) * K)
 #define TURNS ((ITEMS + 31) / 32)
-#define FD (G == 2 ? 1 : G)    // differences of the groups' moments that are kept
+#define FD (G == 2 ? 1 : G)    // stored differences of the groups' moments
 #define FULL 0xffffffffu
 #define TINY 1e-37f
 
-struct Model {                 // all of eight bytes: `models.py` has the same
+struct Model {                 // every field has eight bytes; `packing.py` has the same layout
   const int2* rows; const i64* starts; const unsigned* who; const float2* counts;
   float* policies; float* gradient; float* moments; double* state; double* history; i64* done;
   const float* gains; const float* rates;
@@ -48,13 +48,13 @@ __device__ __forceinline__ u64 scramble(u64 seed, u64 counter) {
 __device__ __forceinline__ double uniform(u64 key, i64 step) {
   return (double)(scramble(key, step) >> 11) * (1.0 / 9007199254740992.0);
 }
-// Whom a lane meets next: how often everybody has been met, and how many since.
+// The next person of a lane: the number of completed passes over the people, and the position in this pass.
 struct Place {
   unsigned pass, met;
 
   __device__ __forceinline__ void on(const Model& m, int people) {
     met += people;
-    while (met >= (unsigned)m.n) { met -= (unsigned)m.n; pass++; }  // a division takes longer
+    while (met >= (unsigned)m.n) { met -= (unsigned)m.n; pass++; }  // faster than a division
   }
   __device__ __forceinline__ int person(const Model& m, i64 step) const {
     if (m.order == 1) return (int)met;
@@ -115,10 +115,10 @@ typedef u64 Offset;
 #else
 typedef unsigned Offset;
 #endif
-// Policies or their gradient, read and written at so many bytes behind the policies' `base`. In shared memory by its own
-// addresses, which are short and which no sum has to be made for.
+// Policies or their gradient, read and written at an offset in bytes from the policies. In shared memory, offsets are
+// its own addresses: these are short, and need no addition.
 struct Weights {
-  float* first; unsigned apart; bool shared;  // `apart`: bytes between the policies and these
+  float* first; unsigned apart; bool shared;  // `apart`: the distance from the policies, in bytes
 
   template <int C> __device__ __forceinline__ void load(Offset at, float* to) const {
     if (!shared) { get<C>((const float*)((const char*)first + at), to); return; }

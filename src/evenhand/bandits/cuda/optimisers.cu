@@ -1,6 +1,6 @@
-// How a batch's gradient moves the policies. One warp trains; all warps of a block move the weights.
+// Updates the policies with the gradient of a batch. One warp trains; all warps of a block update the weights.
 #if OPT > 0
-#define AT_ONCE 4  // elements of a thread that are read before any is written
+#define AT_ONCE 4  // elements that a thread reads before it writes any
 
 struct Move { float share, decayed, apart, size[G], root[G]; bool touched[G], more; };
 

@@ -1,4 +1,4 @@
-"""People, policies and rewards as the kernels read them: NumPy in, NumPy out, no device needed."""
+"""Converts people, policies and rewards to the kernels' layout and back, in NumPy: no device is needed."""
 
 from __future__ import annotations
 
@@ -35,17 +35,17 @@ JUDGED = np.dtype(
 
 
 class Table(NamedTuple):
-    """Rows of pairs, one after another, and where each begins."""
+    """Rows of pairs, one after another, and the position where each row starts."""
 
     pairs: Any
     starts: Any
 
 
 def canonical(rows: Rows, n_features: int) -> Any:
-    """Return the rows as a CSR matrix that has every column of a row once."""
+    """Return the rows as a CSR matrix without duplicate entries."""
     n_people = len(rows.starts) - 1
     if not rows.sparse:
-        # Starts of the columns' own kind, if they fit: otherwise SciPy copies the columns.
+        # Row starts get the type of the columns if they fit; otherwise SciPy would copy the columns.
         columns, kind = _every_column(n_people, n_features), np.min_scalar_type(-int(rows.starts[-1]) - 1)
         starts = rows.starts.astype(np.promote_types(kind, np.int32))
         return sparse.csr_array((rows.values, columns, starts), shape=(n_people, n_features))
@@ -58,17 +58,17 @@ def canonical(rows: Rows, n_features: int) -> Any:
 
 @lru_cache(maxsize=4)
 def _every_column(n_people: int, n_features: int) -> Array:
-    """Return the columns of full rows; splits of one data set are of one size."""
+    """Return the column numbers of dense rows, cached: splits of one data set have equal sizes."""
     return np.tile(np.arange(n_features, dtype=np.int32), n_people)
 
 
 def most_columns(matrix: Any) -> int:
-    """Return the most columns that a row fills."""
+    """Return the largest number of entries in a row."""
     return int(np.diff(matrix.indptr).max(initial=0))
 
 
 def table_of(matrix: Any, width: int) -> Table:
-    """Return rows of `width` pairs, filled up with a column behind the last; 0 leaves them as they are.
+    """Return rows of `width` pairs, padded with a column after the last one; 0 means no padding.
 
     >>> table_of(sparse.csr_array(np.float32([[0, 5], [0, 0]])), 2).pairs["column"]
     array([[1, 2],
@@ -87,19 +87,19 @@ def table_of(matrix: Any, width: int) -> Table:
 
 
 def who_of(people: People) -> Array:
-    """Return each person's group and label in one number."""
+    """Return each person's group and label, packed into one number."""
     return (people.groups | people.labels << 16).astype(np.uint32)
 
 
 def counts_of(people: People) -> Array:
-    """Return what each person's gradient counts, and how many they stand for in rates."""
+    """Return the weight of each person's gradient, and the number of people they represent in rates."""
     if not len(people.weights):
         return np.zeros((1, 2), np.float32)
     return np.stack([people.weights, people.shares], axis=1).astype(np.float32)
 
 
 def pack_policies(spec: Spec, policies: Network) -> Array:
-    """Return policies feature by feature, unit by unit, group fastest, as the kernels' source says."""
+    """Return policies in the kernels' order: by feature, then by unit, then by group (see memory.cu)."""
     W1, b1, W2, b2 = policies
     n_groups, n_features, n_hidden = W1.shape
     if spec.K == 2:
@@ -111,7 +111,7 @@ def pack_policies(spec: Spec, policies: Network) -> Array:
 
 
 def unpack_policies(spec: Spec, flat: Array, before: Network, shrunk: Floats) -> Network:
-    """Return policies in their own shape; `before` has the mean of two labels' weights, which only decays."""
+    """Return policies in their usual shape; with two labels, the mean weights come from `before`, decayed."""
     n_groups, n_features, n_hidden = before.W1.shape
     by_group = flat[: spec.elements(n_features) * n_groups].reshape(-1, n_groups).T
     layers = by_group[:, : -spec.kept].reshape(n_groups, -1, spec.width)[:, :, :n_hidden]
@@ -125,14 +125,14 @@ def unpack_policies(spec: Spec, flat: Array, before: Network, shrunk: Floats) ->
 
 
 def first_state(spec: Spec, rates: Rates) -> Floats:
-    """Return the open batch of a run that begins, and its running rates."""
+    """Return the state of a new run: an empty batch, and its running rates."""
     batch = np.zeros(3 * spec.G)
-    batch[2 * spec.G :] = 1.0  # what weight decay has left
+    batch[2 * spec.G :] = 1.0  # the factor by which weight decay has shrunk the weights
     return np.concatenate([batch, *(part.ravel() for part in rates)]) if spec.T else batch
 
 
 def rates_in(spec: Spec, state: Floats, before: Rates) -> Rates:
-    """Return the running rates that a state holds."""
+    """Return the running rates in a state."""
     if not spec.T:
         return before
     ends = np.cumsum([part.size for part in before])[:-1]

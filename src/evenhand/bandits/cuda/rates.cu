@@ -1,4 +1,4 @@
-// Running rates and prices of the bounded terms: each lane keeps some of the (term, label, action), for all groups.
+// Running rates and prices of the bounded terms: each lane holds some of the (term, label, action), for all groups.
 #if T > 0
 struct Watched {
   float rate[TURNS][G], dual[TURNS][G], count[TURNS][G], price[TURNS];

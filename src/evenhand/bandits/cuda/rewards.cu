@@ -1,6 +1,6 @@
-// The acting policy beside the others.
+// The acting policy and the others.
 struct Seen { float p[K], lp[K], q[OTHERS * K], lq[OTHERS * K], z, zq[OTHERS]; };
-// One of two labels by the difference of their logits and e to the minus its size.
+// The probabilities of two labels, and their logarithms, from the difference z of the logits and e = exp(-|z|).
 __device__ __forceinline__ void of_two(float z, float e, float* said, float* logs) {
   const float total = __logf(1.f + e), large = __fdividef(1.f, 1.f + e), small = e * large;
   said[0] = z > 0 ? small : large; said[1] = z > 0 ? large : small;
@@ -8,7 +8,7 @@ __device__ __forceinline__ void of_two(float z, float e, float* said, float* log
 }
 __device__ __forceinline__ void look(const float* logits, int group, Seen& seen) {
 #if K == 2
-  // Exponentials before it is sorted out whose they are: so they begin side by side, and training waits for them.
+  // All exponentials first, then the choice of the group: they start side by side, and are on the critical path.
   float z[G], e[G];
   #pragma unroll
   for (int g = 0; g < G; g++) { z[g] = 2.f * logits[g]; e[g] = exp2f(-2.8853900817779268f * fabsf(logits[g])); }
@@ -36,7 +36,7 @@ template <int KIND> __device__ __forceinline__ float mean_divergence(const Seen&
   float mean = 0.f;
   #pragma unroll
   for (int o = 0; o < O; o++) {
-    if constexpr (KIND == 0 && K == 2) {  // shorter, and what training waits for
+    if constexpr (KIND == 0 && K == 2) {  // shorter, since this is on the critical path
       mean = (o ? mean : -0.f) + fmaf(seen.p[1], seen.z - seen.zq[o], seen.lp[0] - seen.lq[o * K]);
       continue;
     }
@@ -57,10 +57,10 @@ template <int KIND> __device__ __forceinline__ float mean_divergence(const Seen&
   return mean / OTHERS;
 }
 
-// What one action earns; p and the like are those of the action.
+// The reward of one action; p, lp, q and lq belong to this action.
 __device__ __forceinline__ float reward_of(const Model& m, int k, int label, float p, float lp, const float* q,
                                            const float* lq, const int* draws, float note, float price) {
-  float reward = T > 0 ? -price : -0.f;  // adding to minus nothing needs no instruction
+  float reward = T > 0 ? -price : -0.f;  // adding to -0 needs no instruction
 #if GAINS == 1
   reward += k == label ? 1.f : 0.f;
 #elif GAINS == 2
@@ -88,7 +88,7 @@ __device__ __forceinline__ float reward_of(const Model& m, int k, int label, flo
   }
   return reward;
 }
-// The logit gradient of the o-th other policy, which listens.
+// Computes the logit gradient of the o-th other policy, which listens.
 __device__ __forceinline__ void listen(const Model& m, const Seen& seen, int o, int action, int heard, float* out) {
   const float *p = seen.p, *q = seen.q + o * K, *lp = seen.lp, *lq = seen.lq + o * K;
   float agreed = 0.f, halves = 0.f;

@@ -1,4 +1,4 @@
-"""What a kernel is compiled for: the shape of the policies, the reward's terms, the optimiser, the rows."""
+"""What a kernel is compiled for: the shape of policies and rows, the reward terms and the optimiser."""
 
 from __future__ import annotations
 
@@ -20,82 +20,82 @@ KNOWN = (
     "agreement",
     "jensen_shannon",
     "rates",
-)  # by rewards.cu
+)  # to rewards.cu and rates.cu
 PARTS = ("memory", "layers", "rates", "rewards", "optimisers")
-MOST_COLUMNS = 64  # of a row that is fetched ahead; longer ones are read as they come
+MOST_COLUMNS = 64  # in a row that is prefetched; longer rows are read when they are needed
 MOST_WEIGHTS = 128  # of such a row that a lane keeps in registers
-MOST_DEALT = 16  # weights of a tail, which half a warp takes
-NOWHERE, POLICIES, GRADIENT, MOMENTS = range(4)  # what lies in shared memory, each with those before it
-RESERVED = 1024  # bytes of shared memory that the driver keeps of each block
-OWN = 1024  # bytes, at most, that variables of a kernel take that moves weights batch by batch
+MOST_DEALT = 16  # weights of a tail, which half a warp shares
+NOWHERE, POLICIES, GRADIENT, MOMENTS = range(4)  # what is in shared memory; each includes those before it
+RESERVED = 1024  # bytes of shared memory that the driver reserves in each block
+OWN = 1024  # bytes, at most, for the other shared variables of a kernel that updates weights in batches
 REGISTERS = 65_536  # of a multiprocessor
-LARGE = 8  # people in a batch from which on the weights are moved seldom
-MOST_HELD = 32  # groups that can be held to a bound: one bit each
+LARGE = 8  # people; with batches of at least this size, the weights are updated rarely
+MOST_HELD = 32  # groups with a bounded rate: one bit each
 
 
 class Spec(NamedTuple):
-    """The numbers that a kernel has for constants, by the names that the source knows them by."""
+    """The compile-time constants of a kernel, with their names in the source."""
 
     G: int  # groups
     K: int  # labels
     H: int  # hidden units
-    U: int  # of them to a lane
-    S: int  # parts of a warp among which a row is shared out
+    U: int  # hidden units per lane
+    S: int  # parts of a warp that share the columns of a row
     NNZ: int  # columns of a row; 0: any number
     PLACED: int
-    TAIL: int = 0  # units beyond the warp's lanes that are dealt out one weight a lane
-    WARPS: int = 1  # of a model; all but one only help to move the weights
-    MATES: int = 1  # models that share a block, at most
-    BLOCKS: int = 1  # that a multiprocessor is to have room for: what is left of its registers is a block's
+    TAIL: int = 0  # units beyond the warp's lanes; each lane takes one weight of them
+    WARPS: int = 1  # per model; all but one only help to update the weights
+    MATES: int = 1  # the largest number of models that share a block
+    BLOCKS: int = 1  # per multiprocessor, at least: this limits the registers of each block
     EXPECTED: int = 0
     LISTENS: int = 0
-    OPT: int = 0  # plain ascent person by person, in batches, Adam, joint Adam
+    OPT: int = 0  # 0: plain ascent after each person, 1: in batches, 2: Adam, 3: joint Adam
     WEIGHTED: int = 0
-    GAINS: int = 0  # none, 1 for the right label, a table
+    GAINS: int = 0  # 0: none, 1: 1 for the correct label, 2: a table
     LIKELIHOOD: int = 0
-    KLD: int = 0  # none, or 1 + the divergence's number
+    KLD: int = 0  # 0: none, otherwise 1 + the divergence's code
     LOG_RATIO: int = 0
     AGREEMENT: int = 0
     JENSEN_SHANNON: int = 0
-    T: int = 0  # bounded terms; those that bound rates given the label, and overall, as bits
+    T: int = 0  # bounded terms; next, as bits, those that bound rates given the label, and overall
     BY_LABEL: int = 0
     OVERALL: int = 0
 
     @property
     def kept(self) -> int:
-        """Logits that are kept: of two labels, half the difference."""
+        """The number of stored logits: with two labels, only half their difference."""
         return 1 if self.K == 2 else self.K
 
     @property
     def width(self) -> int:
-        """Hidden units with those that fill the last lane."""
+        """The number of hidden units, padded to fill the last lane."""
         return -(-self.H // self.U) * self.U
 
     @property
     def pitch(self) -> int:
-        """Pairs from one row to the next: an even number, since two are copied at once."""
+        """The number of pairs from one row to the next: even, since two pairs are copied at once."""
         return self.NNZ + self.NNZ % 2
 
     @property
     def ahead(self) -> bool:
-        """Whether a row is read into registers one person early: worth them if the row is long."""
+        """Whether a row is read into registers one person ahead: this is worth it for long rows."""
         return self.OPT > 0 or self.TAIL > 0 or self.NNZ // self.S * self.U * self.G >= 48
 
     def elements(self, n_features: int) -> int:
-        """Return how many weights a group's policy has here."""
+        """Return the number of weights of a group's policy in the kernels' layout."""
         return (n_features + 2 + self.kept) * self.width + self.kept
 
     def moments(self, n_features: int) -> int:
-        """Return how many numbers the optimiser keeps."""
+        """Return the size of the optimiser's state, in numbers."""
         each = (0, 0, 2 * self.G, (1 if self.G == 2 else self.G) + 3)[self.OPT]
         return _fours(self.elements(n_features) * each)
 
     def policies(self, n_features: int) -> int:
-        """Return how many numbers all policies take."""
+        """Return the size of all policies together, in numbers."""
         return _fours(self.elements(n_features) * self.G)
 
     def shared_bytes(self, n_features: int) -> int:
-        """Return the shared memory of one model in training."""
+        """Return the shared memory that one model needs in training, in bytes."""
         size, batches = self.policies(n_features), self.OPT > 0
         near = size if batches else _fours((n_features + 1) * self.width * self.G)
         numbers = 2 * self.pitch * (2 if self.ahead else 4)  # a ring of rows: column numbers and values
@@ -104,12 +104,12 @@ class Spec(NamedTuple):
         return 4 * numbers
 
     def source(self, kernel: str) -> str:
-        """Return the source of a kernel, 'train' or 'judge', with these numbers."""
+        """Return the source of a kernel, 'train' or 'judge', with these constants."""
         numbers = self._asdict() | {"AHEAD": int(self.ahead)}
         return "".join(f"#define {name} {value}\n" for name, value in numbers.items()) + _text(kernel)
 
     def for_judging(self) -> Spec:
-        """Return what a kernel that only decides depends on."""
+        """Return the part of the spec that matters for scoring checkpoints."""
         return Spec(*self[: Spec._fields.index("WARPS")])
 
 
@@ -124,7 +124,7 @@ def _fours(count: int) -> int:
 
 
 def layout(n_groups: int, n_hidden: int, most_columns: int) -> dict[str, int]:
-    """Return how a warp shares out hidden units and the columns of rows that have at most so many."""
+    """Return how a warp divides hidden units and the columns of a row (at most `most_columns`)."""
     parts = 1 if n_hidden > 32 else 2 if n_hidden > 8 else 4
     tail = n_hidden - 32 if 0 < (n_hidden - 32) * n_groups <= MOST_DEALT else 0
     units = math.ceil((n_hidden - tail) * parts / 32)
@@ -137,12 +137,12 @@ def layout(n_groups: int, n_hidden: int, most_columns: int) -> dict[str, int]:
 def spec_of(
     policies: Any, people: People, terms: Any, options: Options, *, most_columns: int, room: int
 ) -> Spec:
-    """Return the spec of one training run; `room` is the shared memory that a block may take.
+    """Return the spec of one training run; `room` is the largest shared memory of a block, in bytes.
 
     Raises
     ------
     ValueError
-        If the reward has a term that only the CPU knows, or more groups are bounded than there are bits.
+        If the reward has a term that only the CPU supports, or a rate is bounded for more than 32 groups.
     """
     n_groups, n_actions, n_hidden = policies.W2.shape
     unknown = [term.name for term, there in zip(TERMS, terms.active, strict=True) if there]
@@ -159,7 +159,7 @@ def spec_of(
             "groups there: use engine='cpu'."
         )
     direct = options.batch_size == 1 and not options.adam and options.weight_decay == 0
-    # Moments are read once a batch. If it is large, more models side by side are worth more.
+    # Moments are read once per batch. With large batches, memory is better spent on more models.
     large = options.batch_size >= LARGE or not options.adam
     gains = terms.correctness.gains
     mask = terms.rates.mask
@@ -187,10 +187,10 @@ def spec_of(
     own = 0 if direct else OWN
     while spec.PLACED and spec.shared_bytes(n_features) + own > room:
         spec = spec._replace(PLACED=spec.PLACED - 1)
-    if not spec.PLACED and 4 * spec.policies(n_features) >= 2**32:  # more than short addresses reach
+    if not spec.PLACED and 4 * spec.policies(n_features) >= 2**32:  # too large for 32-bit offsets
         spec = spec._replace(**layout(n_groups, n_hidden, MOST_COLUMNS + 1))
     if spec.PLACED == MOMENTS and 2 * (spec.shared_bytes(n_features) + own + RESERVED) > room + RESERVED:
-        spec = spec._replace(WARPS=8)  # a model that has a multiprocessor to itself
+        spec = spec._replace(WARPS=8)  # only one model fits on a multiprocessor
     needed = 255 if n_groups * n_actions > 4 else 96 if direct else 160
     most = REGISTERS // (32 * spec.WARPS * needed)
     most = most // 4 * 4 if most > 4 and direct else most

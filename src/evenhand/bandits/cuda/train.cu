@@ -1,5 +1,5 @@
-// A block trains one model with WARPS warps, or, person by person, as many models as it has warps, each in `room_each`
-// floats of shared memory: the driver keeps some of it from every block, so one block with all models has place for more.
+// A block trains one model with WARPS warps. With updates after each person, it trains one model per warp, each with
+// `room_each` floats of shared memory: the driver reserves some in every block, so more models fit into a single block.
 extern "C" __global__ void __launch_bounds__(32 * WARPS * MATES, BLOCKS)
 train(const Model* models, const int count, const int room_each) {
   extern __shared__ __align__(16) float shared[];
@@ -18,7 +18,7 @@ train(const Model* models, const int count, const int room_each) {
   room += RING * PITCH * 2;
 #endif
 #if PLACED >= 1
-  const i64 near = OPT == 0 ? padded((d + 1) * ROW) : size;  // person by person, all but the first layer is kept in registers
+  const i64 near = OPT == 0 ? padded((d + 1) * ROW) : size;  // then registers hold the other layers
   float* W = room; room += near;
   copy(W, m.policies, near, thread, 32 * WARPS);
 #else
@@ -59,7 +59,7 @@ train(const Model* models, const int count, const int room_each) {
 #else
   __syncthreads();
   __shared__ Move how;
-  if (threadIdx.x >= 32) {  // a warp that helps to move the weights, and rests otherwise
+  if (threadIdx.x >= 32) {  // a warp that only helps to update the weights
     for (;;) {
       __syncthreads();
       if (!how.more) return;
@@ -106,20 +106,20 @@ train(const Model* models, const int count, const int room_each) {
     const int whom = __shfl_sync(FULL, person, i);
     SEND(whom, i);
   }
-  // Waits for the row that the next step opens, at the end of a step: the step itself need not stop for it.
+  // Waits, at the end of a step, for the row that the next step opens, so that the step itself need not wait.
   #define ARRIVE asm volatile("cp.async.wait_group %0;" ::"n"(REACH - 1 - AHEAD))
   ARRIVE;
   __syncwarp();
 #if AHEAD
   Columns columns;
   open(columns, ring, base, me);
-  __syncwarp();  // the first row that is sent takes its place
+  __syncwarp();  // the first row to be sent overwrites it
 #endif
 #else
   #define ARRIVE
 #endif
   while (step < m.stop) {
-    // The next people, as many as there are lanes, are looked up at once, one turn before they are met.
+    // The next 32 people, one per lane, are looked up at once, one turn ahead.
     const i64 most = m.stop - step < left ? m.stop - step : left;
     const int here = most < 32 ? (int)most : 32;
     place.on(m, here);
@@ -158,7 +158,7 @@ train(const Model* models, const int count, const int room_each) {
 #endif
       forward(policies, small, columns, me, hidden, logits);
 #if NNZ > 0 && AHEAD
-      Columns next;  // is on its way while this person is dealt with
+      Columns next;  // loaded while this person is processed
       open(next, ring + slot * PITCH, base, me);
 #endif
       Seen seen;
@@ -227,7 +227,7 @@ train(const Model* models, const int count, const int room_each) {
       reward_sum += reward;
       apart_sum += apart;
 
-      // Every group's logit gradient: the acting one's, what listeners hear, or nothing; each times its `gains`.
+      // Every group's logit gradient: that of the acting or of a listening policy, or zero; each times its `gains`.
       float moves[M], gains[G];
 #if LISTENS
       float heard[OTHERS * KL];
@@ -254,7 +254,7 @@ train(const Model* models, const int count, const int room_each) {
 #else
       Small& target = summed;
 #endif
-      // Gains come last: a sampled reward is known later than all else.
+      // Gains are multiplied last, because a sampled reward is known last.
       float back[SLOTS];
       #pragma unroll
       for (int j = 0; j < SLOTS; j++) {
@@ -297,7 +297,7 @@ train(const Model* models, const int count, const int room_each) {
       ARRIVE;
       __syncwarp();
     }
-    // No early exit: a warp that might part here would have to come together again at every shuffle.
+    // No early exit: if a warp could diverge here, it would have to reconverge at every shuffle.
     if (!(fabsf(reward_sum) < __int_as_float(0x7f800000)) && !broken) broken = step + here;
     rewarded += reward_sum;
     parted += apart_sum;

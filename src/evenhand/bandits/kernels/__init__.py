@@ -1,4 +1,4 @@
-"""Numba: the training loop over people. Arrays are assumed clean; the doors are in `training`."""
+"""The training loop over people, compiled by Numba. It checks nothing: callers check their arrays."""
 
 from evenhand.bandits.kernels.padding import probabilities, train
 

@@ -1,7 +1,7 @@
-"""One person's row through one group's network, forward and backward, in place and without allocation.
+"""The forward and backward pass of one person through one group's network, without any allocation.
 
-Functions take whole stacks of policies and a group number `g`: a slice such as W1[g] would be counted in
-and out at every step, which costs more than the arithmetic.
+Functions take the stacked policies and a group number `g`. Numba counts references to every slice, such as
+W1[g], at every step, which would take longer than the arithmetic.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import numpy as np
 from evenhand.bandits.kernels.simd import LANES, load, read, store, summed, where_positive, zeros
 from evenhand.jit import jit
 
-# Sums may be reordered, so that loops over hidden units vectorise; NaN and infinity keep their meaning.
+# Sums may be reordered, so that loops over hidden units are vectorised; NaN and infinity keep their meaning.
 FAST = {"contract", "reassoc", "nsz", "arcp"}
 
 
@@ -26,10 +26,10 @@ def forward(
     n_features, width = W1.shape[1], b1.shape[1]
     n_actions = W2.shape[1]
     start, j = g * n_features * width, 0
-    while j + 3 * LANES <= width:  # three vectors of the default's hidden units at a time
+    while j + 3 * LANES <= width:  # three vectors at a time: all hidden units of the default
         low, middle, high = j, j + LANES, j + 2 * LANES
         one, two, three = load(b1, g * width + low), load(b1, g * width + middle), load(b1, g * width + high)
-        for q in range(count):  # in the row's order, so that zeros left out of a sparse row change no digit
+        for q in range(count):  # in the row's order, so that dense and sparse rows give identical sums
             value, place = read(values, at + q), start + read(indices, index_at + q) * width
             one = one + value * load(W1, place + low)
             two = two + value * load(W1, place + middle)
@@ -57,9 +57,9 @@ def add_gradient(
     values: Any, indices: Any, at: int, index_at: int, count: int,
     hidden: Any, logit_gradient: Any, scale: float, scratch: Any,
 ) -> None:  # fmt: skip
-    """Target (W1, b1, W2, b2)[g] += scale · gradient of the policy whose output weights are from_W2[g].
+    """Add scale · the gradient of the policy with output weights from_W2[g] to (W1, b1, W2, b2)[g].
 
-    With plain SGD the target is the policy itself; with batches or Adam it is the batch's gradient.
+    With plain SGD, the target is the policy itself; with batches or Adam, it is the batch's gradient.
     """
     n_features, width = W1.shape[1], b1.shape[1]
     n_actions, kind = W2.shape[1], b1.dtype.type
@@ -94,9 +94,9 @@ def add_gradient(
 
 @jit(inline="always")
 def softmax(logits: Any, g: int, logs: Any, policies: Any) -> None:
-    """Fill log-probabilities and probabilities of group g, in double precision whatever the logits are."""
+    """Fill the log-probabilities and probabilities of group g, always in double precision."""
     n_actions = logits.shape[1]
-    if n_actions == 2:  # the same numbers, without a question whose answer nobody foresees
+    if n_actions == 2:  # the same numbers, without an unpredictable branch
         first, second = np.float64(logits[g, 0]), np.float64(logits[g, 1])
         apart = abs(first - second)
         less = np.exp(-apart)
@@ -123,7 +123,7 @@ def softmax(logits: Any, g: int, logs: Any, policies: Any) -> None:
 
 @jit()
 def probabilities(W1: Any, b1: Any, W2: Any, b2: Any, rows: Any, out: Any) -> None:
-    """Fill out[person, group, action] with what each group's policy says."""
+    """Fill out[person, group, action] with every policy's probabilities."""
     n_groups, n_actions = W2.shape[:2]
     values, indices, starts = rows.values, rows.indices, rows.starts
     hidden = np.zeros(b1.shape, b1.dtype)

@@ -1,4 +1,4 @@
-"""The training loop: Algorithm 1 of the paper, its cure, and everything between, one person per step."""
+"""The training loop, one person per step: Algorithm 1 of the paper, its cure, and everything in between."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ from evenhand.rewards.kl import mean_divergence
 from evenhand.rewards.term import TINY, other_at
 
 ORDERS = ("shuffled", "file", "drawn")
-_PERSON, _ACTION = 0, 1  # streams of random numbers; the groups' own draws follow
+_PERSON, _ACTION = 0, 1  # streams of random numbers; the groups' own draws use the next ones
 
 
 @jit(inline="always")
 def shuffle_at(options: Any, step: int, n_people: int) -> Any:
-    """Return the shuffle of the epoch that a step lies in."""
+    """Return the shuffle of the epoch that a step belongs to."""
     return shuffle_of(n_people, scramble(options.seed, options.origin + (step - options.origin) // n_people))
 
 
 @jit(inline="always")
 def next_person(options: Any, step: int, position: int, n_people: int, shuffle: Any) -> Any:
-    """Return who is met: a fresh shuffle each epoch, the file's order, or drawn with replacement.
+    """Return the next person: from a new shuffle in each epoch, in the file's order, or drawn at random.
 
-    `position` is that of the step in its epoch.
+    `position` is the position of the step in its epoch.
     """
     if options.order == 0:
         return walk(position, shuffle)
@@ -41,14 +41,14 @@ def next_person(options: Any, step: int, position: int, n_people: int, shuffle: 
 
 @jit()
 def person_at(options: Any, step: int, n_people: int) -> Any:
-    """Return who is met at any step; the loop goes from one to the next."""
+    """Return the person of any step; the loop itself goes from one step to the next."""
     position = (step - options.origin) % n_people
     return next_person(options, step, position, n_people, shuffle_at(options, step, n_people))
 
 
 @jit(inline="always")
 def draw(policies: Any, g: int, u: float) -> Any:
-    """Return the action that a uniform number picks from group g's policy."""
+    """Return the action that the uniform number u selects from group g's policy."""
     n_actions = policies.shape[1]
     below = 0.0
     for k in range(n_actions - 1):
@@ -63,7 +63,7 @@ def stand_for(
     people: float, terms: Any, apart: float, first: int, last: int, group: int, said: Any, logs: Any,
     draws: Any, expected: bool, state: Any, rewards: Any, untold: Any,
 ) -> None:  # fmt: skip
-    """Let what a log's label changes about the rewards count for so many people; `untold` is room."""
+    """Multiply the label's effect on the rewards of a log by `people`; `untold` is scratch space."""
     fill_rewards(terms, apart, first, last, -1, group, said, logs, draws, expected, state, untold)
     for k in range(first, last):
         rewards[k] = untold[k] + people * (rewards[k] - untold[k])
@@ -74,10 +74,10 @@ def acting_gradient(
     expected: bool, logged: bool, action: int, weight: float, earned: float, g: int,
     policies: Any, rewards: Any, out: Any,
 ) -> Any:  # fmt: skip
-    """Fill the acting policy's logit gradient; return the reward to write down.
+    """Fill the acting policy's logit gradient; return the reward for the history.
 
-    Expected: Σ_a π(a)·r(a)·∇log π(a). Sampled: r(a)·∇log π(a) for the action taken. A log's action counts
-    with its importance `weight` π(a)/propensity, and what it `earned` is known for that action alone.
+    Expected: Σ_a π(a)·r(a)·∇log π(a). Sampled: r(a)·∇log π(a) for the action taken. A logged action has the
+    importance `weight` π(a)/propensity; what was `earned` is known only for that action.
     """
     n_actions = policies.shape[1]
     if not expected:
@@ -96,7 +96,7 @@ def acting_gradient(
 
 
 class Scratch(NamedTuple):
-    """Room for one step."""
+    """Scratch arrays for one step."""
 
     hidden: Any
     logits: Any
@@ -109,16 +109,18 @@ class Scratch(NamedTuple):
     draws: Any
 
 
-# Arrays that come in as arguments need not be counted in and out, which would take a seventh of a step.
+# Without NRT: arrays are arguments, and counting references to them would take a seventh of each step.
 @jit(fastmath=FAST, _nrt=False)
 def train(
     policies: Any, moments: Any, scratch: Any, rows: Any, people: Any, terms: Any, state: Any, options: Any,
     first_step: int, n_steps: int, history: Any, told: Any, pair: Any,
 ) -> int:  # fmt: skip
-    """Take `n_steps` steps from `first_step` on; return how many were taken before a reward was not finite.
+    """Take `n_steps` steps, starting at `first_step`; stop before a reward that is not finite.
 
-    history[row] sums reward and divergence and counts the steps of one interval. `told` are the shares of a
-    log's people, some of whom have labels; None leaves the lines about them out of the compiled loop. Unless
+    Return the number of steps taken.
+
+    history[row] holds the sums of reward and divergence, and the number of steps, of one interval. `told` are
+    the shares of people in a log with some labels; with None, the loop is compiled without that code. Unless
     `pair` is None, the loop is compiled for two groups and two actions.
     """
     W1, b1, W2, b2 = policies
@@ -133,7 +135,7 @@ def train(
     watches = state.rates.shape[0] > 0
     target_W1, target_b1, target_W2, target_b2 = policies if direct else moments.gradient
     hidden, logits, back, said, logs, rewards, untold, gradient, draws = scratch
-    # Once it has asked, the compiler knows, and writes out what would be loops over two.
+    # After this check, the compiler knows these sizes, and unrolls the loops over them.
     if pair is not None and not (
         n_groups == 2 and n_actions == 2 and target_W2.shape[1] == 2 and logits.shape[1] == 2
         and said.shape[0] == 2 and said.shape[1] == 2 and state.counts.shape[0] == 2
@@ -146,7 +148,7 @@ def train(
     person, upcoming, after = 0, 0, 0
     row, left = -1, 0
     for ahead in range(first_step, first_step + n_steps + 2):
-        # People lie anywhere in memory: two steps before they are met, they are sent for.
+        # People are scattered in memory, so they are prefetched two steps ahead.
         person, upcoming, after = upcoming, after, next_person(options, ahead, position, n_people, shuffle)
         position += 1
         if position == n_people:
@@ -208,7 +210,7 @@ def train(
         counts = people.weights[person] if weighted else 1.0
         scale = counts * rate if direct else counts
         pending[0] += 1
-        # `said` is what the policies said before anyone moved: the order of the groups does not matter.
+        # `said` holds the probabilities before any update, so the order of the groups does not matter.
         for turn in range(n_groups if listens else 1):
             g = other_at(group, turn, n_groups)
             if turn > 0:

@@ -1,4 +1,4 @@
-"""Step sizes, and how a batch's gradient moves the policies: plain ascent, Adam, or Adam on all jointly."""
+"""Step sizes, and the update of the policies after each batch: plain ascent, Adam, or joint Adam."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ DECAY_1, DECAY_2, EPSILON = 0.9, 0.999, 1e-8  # Adam's usual constants
 
 @jit(inline="always")
 def learning_rate(options: Any, step: int) -> Any:
-    """Return the step size of a step, by the schedule."""
+    """Return the step size that the schedule gives a step."""
     rate = options.learning_rate
     if options.schedule == 3:
         return rate / np.sqrt(1.0 + step / HALF_LIFE)
@@ -30,7 +30,7 @@ def learning_rate(options: Any, step: int) -> Any:
 
 @jit(inline="always")
 def adam_factors(updates: int) -> Any:
-    """Return what Adam's two averages are divided by, so that their start at zero does not show."""
+    """Return the factors that correct Adam's averages for their start at zero."""
     return 1.0 / (1.0 - DECAY_1**updates), 1.0 / np.sqrt(1.0 - DECAY_2**updates)
 
 
@@ -41,7 +41,7 @@ def move(
 ) -> None:  # fmt: skip
     """Move group g's weights up the gradient times `share`, by SGD or Adam, and clear the gradient.
 
-    `keep` is what weight decay leaves of the weights, whatever the gradient is.
+    Weight decay multiplies the weights by `keep`, whatever the gradient is.
     """
     kind, n = weights.dtype.type, weights.size // weights.shape[0]
     share_, rate_, keep_ = kind(share), kind(rate), kind(keep)
@@ -68,11 +68,12 @@ def move_jointly(
 ) -> None:  # fmt: skip
     """Move the policies' mean by Adam, and their differences from it `apart` times as fast.
 
-    What pulls the policies together, λ times over, is all in the differences; in every policy's own weights
-    Adam would divide what they learn together by it too. The differences share one scale, `second[0]`, so
-    that they sum to nothing and leave the mean alone; the mean's averages lie in the last row.
+    The pull between policies, with weight λ, only affects their differences. If Adam updated each policy
+    separately, the size of that pull would also slow down what the policies learn in common. The differences
+    share one scale, `second[0]`, so that they sum to zero and leave the mean unchanged. The last rows hold
+    the averages of the mean.
     """
-    if weights.shape[0] == 2:  # the compiler then knows, and writes two out
+    if weights.shape[0] == 2:  # the compiler then knows the size, and unrolls the loops
         _move_jointly(2, weights, gradient, first, second, share, rate, apart, keep, updates)
     else:
         _move_jointly(weights.shape[0], weights, gradient, first, second, share, rate, apart, keep, updates)
@@ -118,10 +119,10 @@ def _move_jointly(
 def close_batch(
     policies: Any, moments: Any, rate: float, adam: bool, apart: float, weight_decay: float
 ) -> None:
-    """Move every policy that the open batch touched by the mean of its gradients, and open the next.
+    """Update every policy of the open batch by its mean gradient, and start the next batch.
 
-    With `apart` above 0 all move jointly, their differences at that share of the rate. Weights decay, biases
-    do not.
+    With `apart` above 0, all policies move jointly, and their differences at that share of the rate. Weights
+    decay, biases do not.
     """
     keep = 1.0 - rate * weight_decay
     gradient, first, second = moments.gradient, moments.first, moments.second

@@ -1,6 +1,6 @@
-"""Policies as the loops take them: with hidden units to fill whole vectors, which weigh nothing and stay so.
+"""Pads policies with hidden units of zero weight, so that the loops work on whole vectors.
 
-A unit whose weights are all zero says nothing, hears nothing, and no optimiser moves it.
+A unit whose weights are all zero has no output and no gradient, so no optimiser changes it.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import numpy as np
 from evenhand.bandits.kernels import layers, loop
 from evenhand.bandits.kernels.simd import LANES
 from evenhand.bandits.kernels.structs import Moments
+from evenhand.bandits.kernels.subnormal import flushed_to_zero
 from evenhand.network import Network
 
 _BUFFERS = Moments._fields[:3]
@@ -21,7 +22,7 @@ _BUFFERS = Moments._fields[:3]
 
 @contextmanager
 def padded(policies: Network, moments: Moments) -> Iterator[tuple[Network, Moments]]:
-    """Give policies and moments as the loops take them; in the end, theirs have what those have become."""
+    """Yield padded policies and moments for the loops; on exit, copy the results back to the originals."""
     buffers: dict[str, Any] = {name: _wide(getattr(moments, name)) for name in _BUFFERS}
     wide = _wide(policies), moments._replace(**buffers)
     yield wide
@@ -32,20 +33,20 @@ def padded(policies: Network, moments: Moments) -> Iterator[tuple[Network, Momen
 
 
 def train(policies: Network, moments: Moments, *others: Any) -> int:
-    """Train as `loop.train` does, policies and moments of any width, in place."""
+    """Do what `loop.train` does, for policies and moments of any width, in place."""
     rates = others[3].rates
     pair = True if policies.W2.shape[:2] == (2, 2) and rates.shape[1:] == (2, 3, 2) else None
-    with padded(policies, moments) as (wide, wide_moments):
+    with padded(policies, moments) as (wide, wide_moments), flushed_to_zero():
         return int(loop.train(wide, wide_moments, _room(wide), *others, pair=pair))
 
 
 def probabilities(policies: Network, rows: Any, out: Any) -> None:
-    """Fill out[person, group, action] with what each group's policy says."""
+    """Fill out[person, group, action] with every policy's probabilities."""
     layers.probabilities(*_wide(policies), rows, out)
 
 
 def _room(policies: Network) -> loop.Scratch:
-    """Return room for one step."""
+    """Return scratch arrays for one step."""
     kind, (n_groups, n_actions, width) = policies.b1.dtype, policies.W2.shape
     return loop.Scratch(
         hidden=np.zeros((n_groups, width), kind), logits=np.zeros((n_groups, n_actions), kind),
@@ -56,7 +57,7 @@ def _room(policies: Network) -> loop.Scratch:
 
 
 def _wide(network: Network) -> Network:
-    """Return a network whose last axes fill whole vectors; the same arrays where they do already."""
+    """Return a network whose last axes fill whole vectors; arrays that already do are not copied."""
     return Network(*(_filled(part) for part in network))
 
 
@@ -64,7 +65,7 @@ def _filled(part: Any) -> Any:
     lacking = -part.shape[-1] % LANES
     if not lacking:
         return part
-    # Not np.pad, which takes longer than one person's decision.
+    # Not np.pad: it takes longer than the prediction for one person.
     wide = np.zeros((*part.shape[:-1], part.shape[-1] + lacking), part.dtype)
     wide[..., : part.shape[-1]] = part
     return wide

@@ -1,8 +1,8 @@
-"""Eight numbers at a time: vectors for compiled loops over hidden units, of which there are few.
+"""Vectors of eight numbers, for compiled loops over a small number of hidden units.
 
-A compiler vectorises loops over long arrays, but takes twenty hidden units one by one. Here vectors are said
-outright, and LLVM makes of them whatever the machine has. They are added, multiplied and divided with each
-other or with a number as NumPy's arrays are.
+Compilers vectorise loops over long arrays, but not over twenty hidden units. Here vectors are explicit, and
+LLVM maps them to the instructions of the machine. Like NumPy arrays, they can be added, subtracted,
+multiplied and divided, with each other or with a number.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ from numba.core import config, types
 from numba.extending import models, overload, register_model
 
 LANES = 8
-_FLAGS = ("contract", "nsz")  # a product and a sum may be one instruction
+_FLAGS = ("contract", "nsz")  # a product and a sum may become one instruction
 
 
 def intrinsic(written: Callable[..., Any]) -> Callable[..., Any]:
-    """Make an intrinsic, which is called with other arguments than it is written with."""
+    """Make an intrinsic; it is typed as Any, since callers pass other arguments than its definition has."""
     made: Callable[..., Any] = extending.intrinsic(written)
     return made
 
 
 class Vector(types.Type):
-    """The type of eight numbers."""
+    """The Numba type of a vector of eight numbers."""
 
     def __init__(self, dtype: Any) -> None:
         self.dtype = dtype
@@ -42,7 +42,7 @@ class _Model(models.PrimitiveModel):
 
 
 def _place(context: Any, builder: Any, kind: Any, array: Any, at: Any) -> Any:
-    """Return where eight numbers of an array lie, from a position in its memory on."""
+    """Return a pointer to eight numbers of an array, starting at a position in its memory."""
     held = context.make_array(kind)(context, builder, array)
     _check(context, builder, held, at, LANES)
     eight = ir.VectorType(context.get_value_type(kind.dtype), LANES)
@@ -50,7 +50,7 @@ def _place(context: Any, builder: Any, kind: Any, array: Any, at: Any) -> Any:
 
 
 def _check(context: Any, builder: Any, held: Any, at: Any, count: int) -> None:
-    """Where Numba checks bounds, do so too."""
+    """Check bounds if Numba is set to do so."""
     if getattr(config, "BOUNDSCHECK", None):
         last = builder.add(at, ir.Constant(at.type, count))
         below = builder.icmp_signed("<", at, ir.Constant(at.type, 0))
@@ -59,14 +59,14 @@ def _check(context: Any, builder: Any, held: Any, at: Any, count: int) -> None:
             context.call_conv.return_user_exc(builder, IndexError, ("a vector is out of bounds",))
 
 
-def _declared(builder: Any, name: str, kind: Any) -> Any:
-    """Return one of LLVM's own functions."""
+def declared(builder: Any, name: str, kind: Any) -> Any:
+    """Return an LLVM function, declared once per module."""
     return builder.module.globals.get(name) or ir.Function(builder.module, kind, name)
 
 
 @intrinsic
 def load(typing: Any, array: Any, at: Any) -> Any:
-    """Return eight numbers of an array, from a position in its memory on."""
+    """Return eight numbers of an array, starting at a position in its memory."""
 
     def made(context: Any, builder: Any, signature: Any, given: Any) -> Any:
         kind, where = signature.args
@@ -80,7 +80,7 @@ def load(typing: Any, array: Any, at: Any) -> Any:
 
 @intrinsic
 def store(typing: Any, array: Any, at: Any, vector: Any) -> Any:
-    """Write eight numbers to an array, from a position in its memory on."""
+    """Write eight numbers to an array, starting at a position in its memory."""
 
     def made(context: Any, builder: Any, signature: Any, given: Any) -> Any:
         kind, where, _ = signature.args
@@ -95,7 +95,7 @@ def store(typing: Any, array: Any, at: Any, vector: Any) -> Any:
 
 @intrinsic
 def read(typing: Any, array: Any, at: Any) -> Any:
-    """Return the number at a position of an array's memory, never one from the end: no sign is asked for."""
+    """Return the number at a position of an array's memory; negative positions don't count from the end."""
 
     def made(context: Any, builder: Any, signature: Any, given: Any) -> Any:
         kind, where = signature.args
@@ -109,7 +109,7 @@ def read(typing: Any, array: Any, at: Any) -> Any:
 
 @intrinsic
 def prefetch(typing: Any, array: Any, at: Any) -> Any:
-    """Send for what lies at a position of an array's memory, so that it is there when it is read."""
+    """Prefetch what is at a position of an array's memory."""
 
     def made(context: Any, builder: Any, signature: Any, given: Any) -> Any:
         kind, where = signature.args
@@ -117,7 +117,7 @@ def prefetch(typing: Any, array: Any, at: Any) -> Any:
         place = builder.gep(held.data, [context.cast(builder, given[1], where, types.intp)])
         byte, number = ir.IntType(8).as_pointer(), ir.IntType(32)
         asked = ir.FunctionType(ir.VoidType(), [byte, number, number, number])
-        fetch = _declared(builder, "llvm.prefetch.p0", asked)
+        fetch = declared(builder, "llvm.prefetch.p0", asked)
         read_kept_data = [ir.Constant(number, code) for code in (0, 3, 1)]
         builder.call(fetch, [builder.bitcast(place, byte), *read_kept_data])
         return context.get_dummy_value()
@@ -137,7 +137,7 @@ def zeros(typing: Any, array: Any) -> Any:
 
 @intrinsic
 def where_positive(typing: Any, test: Any, vector: Any) -> Any:
-    """Return the vector's numbers where those of `test` are above zero, and zero elsewhere."""
+    """Return the vector's numbers where `test` is above zero, and zero elsewhere."""
 
     def made(context: Any, builder: Any, signature: Any, given: Any) -> Any:
         zero = ir.Constant(given[0].type, None)
@@ -153,14 +153,14 @@ def roots(typing: Any, vector: Any) -> Any:
     def made(context: Any, builder: Any, signature: Any, given: Any) -> Any:
         kind = given[0].type
         name = f"llvm.sqrt.v{LANES}{kind.element.intrinsic_name}"
-        return builder.call(_declared(builder, name, ir.FunctionType(kind, [kind])), given)
+        return builder.call(declared(builder, name, ir.FunctionType(kind, [kind])), given)
 
     return vector(vector), made
 
 
 @intrinsic
 def summed(typing: Any, vector: Any) -> Any:
-    """Return the sum of the eight, halves first: the same on every machine."""
+    """Return the sum of the eight numbers, added in halves: the same on every machine."""
 
     def made(context: Any, builder: Any, signature: Any, given: Any) -> Any:
         found, number = given[0], ir.IntType(32)
@@ -179,7 +179,7 @@ def summed(typing: Any, vector: Any) -> Any:
 
 
 def _as_vector(context: Any, builder: Any, kind: Any, value: Any, dtype: Any) -> Any:
-    """Return a vector as it is, and one number eight times."""
+    """Return a vector unchanged, and a number as a vector that repeats it."""
     if isinstance(kind, Vector):
         return value
     number = context.cast(builder, value, kind, dtype)
@@ -190,7 +190,7 @@ def _as_vector(context: Any, builder: Any, kind: Any, value: Any, dtype: Any) ->
 
 
 def _arithmetic(operation: Callable[..., Any], instruction: str) -> None:
-    """Let an operation take vectors, and a vector and a number."""
+    """Define an operation for two vectors, and for a vector and a number."""
 
     @intrinsic
     def computed(typing: Any, left: Any, right: Any) -> Any:

@@ -1,4 +1,4 @@
-"""The service's addresses: decide, outcome, policies, promote, health, metrics, and a live page."""
+"""The service's addresses: decisions, outcomes, policies, promotion, health, metrics and a live page."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from evenhand.decisions.serve.beside import Beside, learner
 from evenhand.decisions.serve.guards import Guard
 from evenhand.decisions.serve.meters import Meters
 from evenhand.decisions.serve.quick import STATUSES, Asked, Deciding
+from evenhand.decisions.serve.refusing import problems
 from evenhand.decisions.serve.signing_in import add_signing_in
 from evenhand.decisions.status import Status, find
 from evenhand.version import __version__
@@ -30,15 +31,15 @@ _PROBLEMS: dict[int | str, dict[str, Any]] = {
     for status, why in {
         400: "The body can't be read as text.",
         401: "The token is not that of the role.",
-        403: "The name that was asked by is not this service's, or a stranger's page asks.",
-        409: "The log holds something else: another context under this id, or nothing to do this with.",
+        403: "The request names another host, or comes from another site's page.",
+        409: "The log holds something else: another context under this id, or there is nothing to act on.",
         413: "The request is too large.",
         422: "What was sent is not what is expected.",
         503: "The log can't be written now; ask again with the same id.",
     }.items()
 }
 _JSON = "JSON with the header 'Content-Type: application/json'"
-_HELD = "There is no candidate, or it is not surely better and within the bounds."
+_HELD = "There is no candidate, or it is not proven better and within the bounds."
 
 
 def make_app(
@@ -53,10 +54,10 @@ def make_app(
     describe: Callable[[dict[str, Any]], str] | None = None,
     beside: Sequence[Beside] = (),
 ) -> FastAPI:
-    """Return the service of an open loop, which it closes in the end.
+    """Return the service of an open loop. It closes the loop when it stops.
 
-    `page` makes the live page, `sign_in` the one that asks for a token in front of it, and `describe` the one
-    of the addresses: FastAPI's own has scripts from elsewhere, and is empty without a network.
+    `page` makes the live page, `sign_in` the form that asks for a token, and `describe` the page about the
+    addresses. FastAPI's own loads scripts from another site, and is empty without a network.
     """
     running = [*beside, learner(loop, learn_every, promotes=promotes)]
     deciding = Deciding(loop, Meters(loop))
@@ -92,16 +93,12 @@ def _answer_problems(app: FastAPI, deciding: Deciding) -> None:
 
     @app.exception_handler(RequestValidationError)
     async def misshapen(request: Request, error: RequestValidationError) -> JSONResponse:
-        """Say what is wrong where, without sending back what came."""
+        """Say what is wrong and where."""
         deciding.meters.failures.labels("422").inc()
         kind = request.headers.get("content-type", "no type")[:100]
-        if await request.body() and "json" not in kind:  # what curl does by itself
+        if await request.body() and "json" not in kind:  # the default of curl
             return JSONResponse({"detail": f"Got a body of {kind}, but expected {_JSON}."}, 422)
-        wrong = [
-            {"where": ".".join(map(str, one["loc"]))[:200], "what": one["msg"][:200]}
-            for one in error.errors()[:20]
-        ]
-        return JSONResponse({"detail": wrong}, 422)
+        return JSONResponse({"detail": problems(error)}, 422)
 
 
 def _add_deciding(app: FastAPI, deciding: Deciding) -> None:
@@ -116,17 +113,16 @@ def _add_deciding(app: FastAPI, deciding: Deciding) -> None:
         return await deciding.answer(Asked(ids, contexts, [one.group for one in people], several))
 
     @app.post("/outcome", response_model=shapes.Status | shapes.Statuses, tags=["deciding"])
-    async def outcome(told: shapes.Told | shapes.ManyTold) -> Any:
-        """Tell what became of one decision or several; the answer says whether and how it is used."""
-        many = told.outcomes if isinstance(told, shapes.ManyTold) else [told]
+    async def outcome(told: shapes.Outcome | shapes.Outcomes) -> Any:
+        """Report the outcome of one decision or several. The answer says whether and how each is used."""
+        many = told.outcomes if isinstance(told, shapes.Outcomes) else [told]
         found = await asyncio.wrap_future(loop.submit_outcomes([one.model_dump() for one in many]))
-        for status in found:
-            meters.outcomes.labels(status).inc()
-        return {"statuses": found} if isinstance(told, shapes.ManyTold) else {"status": found[0]}
+        meters.count_outcomes(found)
+        return {"statuses": found} if isinstance(told, shapes.Outcomes) else {"status": found[0]}
 
     @app.get("/health", tags=["deciding"])
     async def health() -> dict[str, Any]:
-        """Say that the service is up, and which policy is in force."""
+        """Say that the service is up and which policy is in force."""
         return {"status": "ok", "version": loop.version}
 
 
@@ -140,18 +136,18 @@ def _add_administering(
 
     @app.get("/policies", tags=["administering"])
     def policies() -> Any:
-        """List every policy with its origin and its promotions."""
+        """List every policy with its parent and its promotions."""
         return JSONResponse(as_plain({"policies": loop.policies()}))
 
     @app.get("/candidate", tags=["administering"])
     def candidate() -> Any:
-        """Say what the log knows about the newest policy that was never in force."""
+        """Compare the candidate with the policy in force, from what the log knows."""
         found = loop.candidate()
         return JSONResponse(as_plain({"candidate": None if found is None else found.as_dict()}))
 
     @app.post("/promote", responses={409: {"description": _HELD}}, tags=["administering"])
     def promote(how: shapes.Promote | None = None) -> Any:
-        """Put the candidate in force if it is surely better and within the bounds; 409 if it is not."""
+        """Put the candidate in force if, with confidence, it earns more and keeps the bounds; else 409."""
         found = loop.promote(**(how or shapes.Promote()).model_dump())
         if found is None:
             return JSONResponse({"detail": "There is no candidate."}, 409)
@@ -159,17 +155,17 @@ def _add_administering(
 
     @app.post("/rollback", tags=["administering"])
     def rollback(how: shapes.Rollback | None = None) -> Any:
-        """Put the policy in force again that was before."""
+        """Put the previous policy back in force."""
         return {"version": loop.rollback(**(how or shapes.Rollback()).model_dump())}
 
     @app.get("/status", tags=["administering"])
     def status() -> Any:
-        """Count what was decided and earned, by group and by policy, and say how groups are treated."""
+        """Return what was decided and earned, per group and per policy, and how groups are treated."""
         return JSONResponse(seen())
 
     @app.get("/decision", responses={404: {"model": shapes.Problem}}, tags=["administering"])
     def decision(id: shapes.Id) -> Any:
-        """Look up one person's decision, with what each group's policy would have said."""
+        """Look up one person's decision, and what each group's policy would have decided."""
         found = find(loop, check_id(id))
         if found is None:
             return JSONResponse({"detail": "No such id."}, 404)
@@ -177,7 +173,7 @@ def _add_administering(
 
     @app.get("/metrics", response_class=PlainTextResponse, tags=["administering"])
     def metrics() -> Response:
-        """Return the counters for Prometheus."""
+        """Return the metrics for Prometheus."""
         return Response(generate_latest(meters.registry), media_type=CONTENT_TYPE_LATEST)
 
     if page is not None:

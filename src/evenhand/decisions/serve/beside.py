@@ -1,4 +1,4 @@
-"""Work beside deciding: a thread that does one thing at intervals, such as learning."""
+"""Work in the background: a thread that does one thing at intervals, such as learning."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _LOG = logging.getLogger("evenhand.serve")
 
 
 class Beside:
-    """Does something every so many seconds until it is stopped; an error does not end it."""
+    """Calls a function every so many seconds until it is stopped. An error does not end it."""
 
     def __init__(self, name: str, every: float, does: Callable[[], object]) -> None:
         self._every, self._does = every, does
@@ -21,12 +21,12 @@ class Beside:
         self._thread = threading.Thread(target=self._run, name=f"evenhand-{name}", daemon=True)
 
     def start(self) -> None:
-        """Begin, unless the interval is 0."""
+        """Start, unless the interval is 0."""
         if self._every > 0:
             self._thread.start()
 
     def stop(self) -> None:
-        """End; what is being done is finished first."""
+        """Finish the current call, then stop."""
         self._over.set()
         if self._thread.is_alive():
             self._thread.join()
@@ -42,7 +42,7 @@ class Beside:
 
 
 def learner(loop: DecisionLoop, every: float, *, promotes: bool) -> Beside:
-    """Return what calls `learn` at intervals, and `promote` after it if told to."""
+    """Return the thread that calls `learn` at intervals, and then `promote` if `promotes` is true."""
 
     def learn() -> None:
         loop.learn()

@@ -18,16 +18,16 @@ from evenhand.tables.dataset import Dataset
 from evenhand.tables.preprocessing import encode, make_preprocessor
 from evenhand.workflow.deployed import Deployed
 
-TICK = 0.2  # seconds between two handfuls of applicants
+TICK = 0.2  # seconds between two batches of applicants
 LEARN_EVERY = 10.0  # seconds
-_AT_ONCE = 20  # applicants in a handful
+_AT_ONCE = 20  # applicants in a batch
 _WITHIN = 8.0  # seconds that an outcome may take; outcomes take 1 to 7
-_MOST = 200_000  # applicants; a demonstration that is forgotten shall not fill the disk
+_MOST = 200_000  # applicants; a forgotten demonstration must not fill the disk
 _TAUGHT = 300  # people that the first model was trained on
 
 
 class Story(NamedTuple):
-    """What a demonstration is about: the people, and the words for what is decided and seen later."""
+    """The people of a demonstration, and its words for decisions and outcomes."""
 
     people: Dataset
     good: str  # the label of those who should get `yes`
@@ -39,7 +39,7 @@ class Story(NamedTuple):
 
 
 def choose_story(cache_dir: str | Path | None = None) -> Story:
-    """Return loans with German credit if that is in the cache, else simulated students: no download."""
+    """Return loans with German credit if that is in the cache, else simulated students. Download nothing."""
     if available(cache_dir=cache_dir).at["german", "ready"] == "yes":
         people = load("german", cache_dir=cache_dir)
         return Story(people, "good", "grant", "refuse", "repaid", "defaulted", "loans, with German credit")
@@ -49,7 +49,7 @@ def choose_story(cache_dir: str | Path | None = None) -> Story:
 
 
 def too_strict(story: Story, seed: int = 0) -> Deployed:
-    """Return a model of an old practice, which refused most of those who would have done well."""
+    """Return a model of an old practice that refused most people who would have done well."""
     rng = np.random.default_rng(seed)
     people = story.people
     rows = rng.permutation(len(people))[:_TAUGHT]
@@ -66,7 +66,7 @@ def too_strict(story: Story, seed: int = 0) -> Deployed:
 
 
 def begin(story: Story, log: str | Path) -> DecisionLoop:
-    """Begin a log in which only `yes` reveals an outcome, which comes some seconds later."""
+    """Begin a log in which only `yes` reveals an outcome, some seconds later."""
     return DecisionLoop(
         too_strict(story), log, explore=0.15, held_out=0.5, reveals={story.yes}, within=_WITHIN, overdue=-1.0,
         earns={story.yes: {story.well: 1.0, story.badly: -1.0}}, max_flip=0.1,
@@ -74,7 +74,7 @@ def begin(story: Story, log: str | Path) -> DecisionLoop:
 
 
 class Stream:
-    """Applicants, drawn from the data again and again, and what became of those who got `yes`."""
+    """Applicants drawn from the data with replacement, and the outcomes of those who got `yes`."""
 
     def __init__(self, loop: DecisionLoop, story: Story, seed: int = 1) -> None:
         self._loop, self._story = loop, story
@@ -83,11 +83,11 @@ class Stream:
         own = people.sensitive[people.sensitive_columns]
         self._rows = pd.concat([people.contexts.astype(object), own], axis=1).to_dict("records")
         self._well = (people.label == story.good).to_numpy()
-        self._later: list[tuple[float, str, str]] = []  # when it will be seen, of whom, what
+        self._later: list[tuple[float, str, str]] = []  # when it will be seen, whose, and what
         self._came = 0
 
     def step(self) -> None:
-        """Let a handful apply, and tell the outcomes whose time has come."""
+        """Let a batch of applicants apply, and report the outcomes that are due."""
         now = self._loop.clock()
         due = []
         while self._later and self._later[0][0] <= now:

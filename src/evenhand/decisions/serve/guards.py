@@ -1,4 +1,4 @@
-"""Who may ask, and how much at a time."""
+"""Access to the service: tokens, host names and the size of requests."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from evenhand.decisions.serve.signing_in import LOGIN, holds_session
 LARGEST = 8 << 20  # bytes of a request
 OPEN = ("/health", LOGIN)
 DECIDING = ("/decide", "/outcome")
-LOOKING = ("/", "/decision", "/docs", "/openapi.json")  # for browsers that have signed in, with their cookie
+LOOKING = ("/", "/decision", "/docs", "/openapi.json")  # also for browsers with the cookie of a sign-in
 
 _App = Callable[[Any, Any, Any], Awaitable[None]]
 _Shortcut = Callable[[Any, Mapping[bytes, bytes], bytes], Awaitable[_App | None]]
@@ -22,7 +22,7 @@ _Shortcut = Callable[[Any, Mapping[bytes, bytes], bytes], Awaitable[_App | None]
 
 @lru_cache(maxsize=100)
 def is_loopback(host: str) -> bool:
-    """Return whether only this machine can reach an address."""
+    """Return whether an address can be reached only from this machine."""
     try:
         return host == "localhost" or ipaddress.ip_address(host.strip("[]")).is_loopback
     except ValueError:
@@ -30,7 +30,7 @@ def is_loopback(host: str) -> bool:
 
 
 def check_tokens(host: str, tokens: Mapping[str, str | None]) -> None:
-    """Raise if others than this machine could reach the service without a token, or a token is short."""
+    """Raise if other machines could reach the service without a token, or if a token is too short."""
     for role, token in tokens.items():
         if token is not None and len(token) < 16:
             raise ValueError(f"Got a token for {role} of {len(token)} characters, but expected at least 16.")
@@ -42,7 +42,7 @@ def check_tokens(host: str, tokens: Mapping[str, str | None]) -> None:
 
 
 class Guard:
-    """Turns away requests that are too large, without the right token, or by a name that isn't ours."""
+    """Refuses requests that are too large, lack the right token, or use a host name that isn't ours."""
 
     def __init__(
         self, app: _App, host: str, tokens: Mapping[str, str | None], shortcut: _Shortcut | None = None
@@ -55,7 +55,7 @@ class Guard:
             return await self.app(scope, receive, send)
         headers = dict(scope["headers"])
         if not self.tokens["administering"] and not is_loopback(_name(headers.get(b"host", b""))):
-            # A stranger's page can point a name of its own at this machine.
+            # A page of another site can point its own host name at this machine.
             return await _refuse(send, 403, "Ask by 127.0.0.1 or localhost.")
         if not self._allowed(scope, headers):
             if scope["path"] == "/" and self.tokens["administering"]:  # a browser can't send a token
@@ -66,7 +66,7 @@ class Guard:
         length = headers.get(b"content-length", b"0")
         if not length.isdigit() or len(length) > 18 or int(length) > LARGEST:
             return await _refuse(send, 413, f"Send at most {LARGEST:,} bytes.")
-        body = bytearray()  # here, so that a length that lies is found out before anything is parsed
+        body = bytearray()  # read here, so that a false length is noticed before parsing
         while True:
             message = await receive()
             if message["type"] == "http.disconnect":
@@ -96,7 +96,7 @@ class Guard:
         roles = ("deciding", "administering") if scope["path"] in DECIDING else ("administering",)
         sent = headers.get(b"authorization", b"")
         kept = [token for role in roles if (token := self.tokens[role])]
-        # Every token is compared, each in the same time wherever it differs.
+        # Every token is compared, in a time that does not depend on where it differs.
         same = [hmac.compare_digest(sent, b"Bearer " + token.encode()) for token in kept]
         looks = scope["method"] == "GET" and scope["path"] in LOOKING
         if looks and (token := self.tokens["administering"]):
@@ -110,7 +110,7 @@ def _name(host: bytes) -> str:
 
 
 def _from_elsewhere(headers: Mapping[bytes, bytes]) -> bool:
-    """Return whether a browser asks for a stranger's page, which could roll back a policy unseen."""
+    """Return whether a page of another site sends the request: it could roll back a policy unnoticed."""
     if (site := headers.get(b"sec-fetch-site")) is not None:
         return site not in (b"same-origin", b"none")
     origin = headers.get(b"origin")

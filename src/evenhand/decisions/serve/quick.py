@@ -1,7 +1,7 @@
-"""A shorter way for requests that are plainly in order, and for their answers; it changes nothing else.
+"""A faster way for requests that are clearly valid, and for their answers. It changes nothing else.
 
-To make models of a thousand people takes longer than to decide about them. Whatever is not plainly in order
-goes the usual way, where it is accepted after all, or refused in words.
+Making pydantic models of a thousand people takes longer than deciding about them. All other requests go the
+usual way, which accepts them or says what is wrong.
 """
 
 from __future__ import annotations
@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from json.encoder import encode_basestring_ascii as quoted
 from typing import Any, NamedTuple
@@ -33,7 +32,7 @@ _FIELDS = {"id", "context", "group"}
 
 
 class Asked(NamedTuple):
-    """The people of a request, in columns, and whether they came as several."""
+    """The people of a request, in columns, and whether they came as a list."""
 
     ids: Sequence[str]
     contexts: Sequence[Any]
@@ -42,7 +41,7 @@ class Asked(NamedTuple):
 
 
 def plainly(body: bytes) -> Asked | None:
-    r"""Return the people of a request that `shapes` would take as they are; None if that is not plain.
+    r"""Return the people of a request that `shapes` would accept unchanged; None if that is not clear.
 
     >>> plainly(b'{"id": "a", "context": [1, 2.5]}')
     Asked(ids=['a'], contexts=[[1, 2.5]], groups=[None], several=False)
@@ -78,13 +77,13 @@ def _is_plain(context: Any) -> bool:
 
 
 class Answers:
-    """Rows of the log as JSON: what `shapes.Answer.of` makes of the decisions of a policy."""
+    """Writes rows of the log as JSON, the same as `shapes.Answer.of` for the decisions of a policy."""
 
     def __init__(self, policy: Policy) -> None:
         self.policy = policy
         said = ",".join(f"{_fixed(action)}:%s" for action in policy.actions)
         by_group = ",".join(f"{_fixed(group)}:{{{said}}}" for group in policy.groups)
-        # For each group and action, the text with gaps, and which of the probabilities is the action's.
+        # For each group and action: the text with gaps, and the place of the action's probability.
         self._forms = {
             (group, name): (
                 f'{{"id":%s,"action":{_fixed(as_plain(action))},"probability":%s,'
@@ -96,36 +95,35 @@ class Answers:
         }
 
     def body(self, rows: Sequence[Row], several: bool) -> bytes:
-        """Return the answer to one person or several."""
+        """Return the answer about one person or several."""
         told, times = [], {at: repr(at) for at in {row.at for row in rows}}
         for row in rows:
             form, own = self._forms[row.group, row.action]
-            # The log's own text of the probabilities is cut to pieces: to write numbers takes longer.
+            # Cut up the log's own text of the probabilities: writing numbers anew takes longer.
             said = row.by_group[2:-2].replace("], [", ", ").split(", ")
             told.append(form % (quoted(row.id), said[own], *said, row.version, times[row.at]))
         return (f'{{"decisions":[{",".join(told)}]}}' if several else told[0]).encode()
 
 
 class Deciding:
-    """Answers those who ask for decisions."""
+    """Answers requests for decisions."""
 
     def __init__(self, loop: DecisionLoop, meters: Meters) -> None:
         self.loop, self.meters = loop, meters
         self._answers = Answers(loop.policy)
 
     async def answer(self, asked: Asked) -> Response:
-        """Decide, and answer once it is on disk."""
+        """Decide, and answer once the decision is on disk."""
         began = time.perf_counter()
         rows = await asyncio.wrap_future(self.loop.submit(asked.ids, asked.contexts, asked.groups))
         self.meters.seconds.observe(time.perf_counter() - began)
-        for told, times in Counter((one.action, one.group, one.version) for one in rows).items():
-            self.meters.decisions.labels(*map(str, told)).inc(times)
+        self.meters.count_decisions(rows)
         if self._answers.policy is not self.loop.policy:
             self._answers = Answers(self.loop.policy)
         return Response(self._answers.body(rows, asked.several), media_type="application/json")
 
     async def shortcut(self, scope: Any, headers: Mapping[bytes, bytes], body: bytes) -> Response | None:
-        """Answer a request that is plainly in order; None if it is to go the usual way."""
+        """Answer a request that is clearly valid; None if it must go the usual way."""
         decides = (scope["method"], scope["path"]) == ("POST", "/decide")
         if not decides or headers.get(b"content-type") != b"application/json":
             return None
@@ -136,7 +134,7 @@ class Deciding:
             return self.problem(error)
 
     def problem(self, error: Exception) -> JSONResponse:
-        """Return an error as it is answered."""
+        """Return the answer to a request that failed with an error."""
         status = next(status for kind, status in STATUSES.items() if isinstance(error, kind))
         self.meters.failures.labels(str(status)).inc()
         return JSONResponse({"detail": str(error)}, status, {"Retry-After": "1"} if status == 503 else None)

@@ -1,4 +1,4 @@
-"""What requests and answers of the service look like."""
+"""The requests and answers of the service."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Id = Annotated[str, Field(min_length=1, max_length=LONGEST_ID, examples=["applic
 
 
 class _Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid", strict=True)  # "1" and true are no numbers
+    model_config = ConfigDict(extra="forbid", strict=True)  # "1" and true are not numbers
 
 
 class Person(_Strict):
@@ -30,12 +30,12 @@ class Person(_Strict):
 
 
 class People(_Strict):
-    """Several people, decided about together: all of them or none."""
+    """Several people to decide about together: all or none."""
 
     people: Annotated[list[Person], Field(min_length=1, max_length=MOST_PEOPLE)]
 
 
-class Told(_Strict):
+class Outcome(_Strict):
     """What a decision earned, or the label that was seen."""
 
     id: Id
@@ -44,14 +44,14 @@ class Told(_Strict):
     at: float | None = Field(None, description="Seconds since 1970; by default now.")
 
 
-class ManyTold(_Strict):
-    """Several outcomes, taken together: all of them or none."""
+class Outcomes(_Strict):
+    """Several outcomes to record together: all or none."""
 
-    outcomes: Annotated[list[Told], Field(min_length=1, max_length=MOST_PEOPLE)]
+    outcomes: Annotated[list[Outcome], Field(min_length=1, max_length=MOST_PEOPLE)]
 
 
 class Rollback(_Strict):
-    """Put the policy in force again that was before."""
+    """Put the previous policy back in force."""
 
     note: str = Field(default="", max_length=1000, description="Who or why, for the log.")
 
@@ -63,7 +63,7 @@ class Promote(Rollback):
 
 
 class Answer(BaseModel):
-    """What was decided about a person; it is on disk."""
+    """The decision about a person. It is on disk."""
 
     id: str
     action: Any
@@ -75,7 +75,7 @@ class Answer(BaseModel):
 
     @classmethod
     def of(cls, found: Decision) -> dict[str, Any]:
-        """Return a decision as the service answers it."""
+        """Return a decision in the form of an answer."""
         by_group = {
             group: {str(action): chance for action, chance in said.items()}
             for group, said in found.by_group.items()
@@ -90,18 +90,18 @@ class Answers(BaseModel):
 
 
 class Status(BaseModel):
-    """What became of an outcome."""
+    """What was done with an outcome."""
 
     status: str
 
 
 class Statuses(BaseModel):
-    """What became of each outcome, in their order."""
+    """What was done with each outcome, in their order."""
 
     statuses: list[str]
 
 
-class Wrong(BaseModel):
+class Error(BaseModel):
     """What is wrong, and where."""
 
     where: str
@@ -111,4 +111,4 @@ class Wrong(BaseModel):
 class Problem(BaseModel):
     """Why there is no answer."""
 
-    detail: str | list[Wrong]
+    detail: str | list[Error]

@@ -1,4 +1,4 @@
-"""Signing in: a browser gives the administering token once, for a cookie that may look but not change."""
+"""Signing in: a browser sends the administering token once, for a cookie that can read but not change."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _COOKIE = "evenhand"
 
 
 def session_of(token: str) -> str:
-    """Return what the cookie holds: not the token, but what only its holder can have got."""
+    """Return the content of the cookie: not the token, but a code that only its holder can have got."""
     return hmac.digest(token.encode(), b"evenhand: the live page", "sha256").hex()
 
 
@@ -25,7 +25,7 @@ def holds_session(cookies: bytes, token: str) -> bool:
 
 
 def add_signing_in(app: FastAPI, token: str, page: Callable[[str], str]) -> None:
-    """Add the addresses of the form; `page` shows it with a sentence above."""
+    """Add the addresses of the form. `page` shows the form under a sentence."""
 
     @app.get(LOGIN, include_in_schema=False)
     def ask() -> HTMLResponse:
@@ -34,7 +34,7 @@ def add_signing_in(app: FastAPI, token: str, page: Callable[[str], str]) -> None
 
     @app.post(LOGIN, include_in_schema=False)
     async def sign_in(request: Request) -> Response:
-        """Give the cookie to those who know the token."""
+        """Give the cookie if the token is right."""
         told = parse_qs((await request.body()).decode("latin-1")).get("token", [""])[0]
         if not hmac.compare_digest(told.encode(), token.encode()):
             return HTMLResponse(page("That is not the administering token."), 401)

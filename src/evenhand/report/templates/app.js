@@ -22,10 +22,12 @@
     const longer = `${lines.at(-1)} ${word}`.trim();
     return longer.length > most ? [...lines, word] : [...lines.slice(0, -1), longer];
   }, [""]).filter(Boolean);
+  // Three digits, however small the number: a gap of 0.0002 is not nothing.
+  const digits = (value) => (value && Math.abs(value) < 1e-4 ? value.toExponential(1) : String(Number(value.toPrecision(3))));
   const share = (name) => page.shares.includes(name);
   const shown = (name, measure) => {
     if (!measure || measure.value === null) return "–";
-    const write = (value) => (share(name) ? `${(100 * value).toFixed(1)}\u00a0%` : value.toFixed(page.digits));
+    const write = (value) => (share(name) ? `${(100 * value).toFixed(1)}\u00a0%` : name === "gap" && value < 0.1 ? digits(value) : value.toFixed(page.digits));
     const known = measure.low !== null && measure.low !== undefined;
     return write(measure.value) + (known ? ` (${write(measure.low)} to ${write(measure.high)})` : "");
   };
@@ -48,18 +50,21 @@
   });
   const config = { responsive: true, displaylogo: false, displayModeBar: false };
 
-  // The legend takes as many rows as its entries need: make room for it below the axis.
+  // The legend takes as many rows as its entries need: draw it, and make room for what it takes below the axis.
   const draw = (box, traces, shape) => {
-    const listed = traces.filter((trace) => trace.showlegend !== false);
-    let rows = shape.showlegend || listed.length > 1 ? 1 : 0, used = 0; // of one trace alone Plotly draws none
-    listed.map((trace) => 48 + 6.5 * trace.name.length).forEach((width) => {
-      if (used && used + width > box.clientWidth - 70) { rows += 1; used = 0; }
-      used += width;
-    });
     box.dataset.height = box.dataset.height || box.clientHeight;
-    box.style.height = `${Number(box.dataset.height) + ROW * (rows - 1)}px`;
-    shape.margin.b = 56 + ROW * rows;
-    Plotly.react(box, traces, shape, config);
+    const drawn = (legend) => {
+      shape.height = Number(box.dataset.height) + Math.max(0, legend - ROW);
+      box.style.height = `${shape.height}px`;
+      shape.margin.b = 56 + legend;
+      Plotly.react(box, traces, shape, config);
+      const entries = [...box.querySelectorAll(".legend .traces")].map((entry) => entry.getBoundingClientRect());
+      if (!entries.length) return 0;
+      const tall = Math.max(...entries.map((at) => at.bottom)) - Math.min(...entries.map((at) => at.top));
+      return Math.max(ROW, Math.ceil(tall) + 10);
+    };
+    const legend = drawn(ROW);
+    if (legend !== ROW) drawn(legend);
   };
 
   const errorBars = (models, name) => {
@@ -163,11 +168,9 @@
       const family = find("family"), weight = find("weight"), said = find("said");
       slide.hidden = false;
       sliding.forEach((name) => family.append(new Option(name, name)));
-      if (!highlighted || !sliding.includes(highlighted.family)) {
-        const delta = (model) => model.metrics.accuracy.value - model.metrics.discrimination.value;
-        highlighted = data.models.filter((m) => sliding.includes(m.family)).reduce((a, b) => (delta(b) > delta(a) ? b : a));
-      }
-      family.value = highlighted.family;
+      // The numbers are of the test part: nothing is chosen by them here.
+      const chosen = highlighted;
+      family.value = chosen && sliding.includes(chosen.family) ? chosen.family : sliding[0];
       const along = () => data.models.filter((m) => m.family === family.value && m.divergence_weight !== null)
         .sort((a, b) => a.divergence_weight - b.divergence_weight);
       const say = () => {
@@ -189,6 +192,7 @@
       family.addEventListener("change", begin);
       weight.addEventListener("input", say);
       begin();
+      highlighted = chosen || highlighted;
     };
 
     box.querySelectorAll("[data-axis]").forEach((button) => button.addEventListener("click", () => {
@@ -207,7 +211,7 @@
         line: { color: colourOf(data.convergence.length > 1 ? i : j), dash: dashes[(data.convergence.length > 1 ? j : i + j) % dashes.length], width: 2 },
       })));
       const names = [...new Set(data.convergence.flatMap((curve) => Object.keys(curve.series)))];
-      const shape = layout("people seen in training", names.length === 1 ? plain(page.shown[names[0]] || names[0]) : "on the validation part");
+      const shape = layout(data.convergence[0].counted || "people seen in training", names.length === 1 ? plain(page.shown[names[0]] || names[0]) : "on the validation part");
       shape.showlegend = true;
       draw(curves, traces, shape);
     };
@@ -305,7 +309,7 @@
           cell.append(known.length > FEW ? more : first.textContent);
           return cell;
         }
-        const value = column.title === "gap" ? (row.gap === null ? "–" : row.gap.toFixed(4)) : String(column.key(row));
+        const value = column.title === "gap" ? (row.gap === null ? "–" : digits(row.gap)) : String(column.key(row));
         const cell = element(column.title === "person" ? "th" : "td", undefined, column.title === "gap" ? "number" : "");
         if (column.title === "person") cell.scope = "row";
         cell.append(element("bdi", value));
@@ -346,20 +350,8 @@
     return () => [drawTrade, drawCurves, drawGroups, drawTwins].forEach((again) => again());
   };
 
-  // Where a table is wider than its place: a mark for the shadow, and a stop for the keyboard; elsewhere neither.
-  const mark = (box) => {
-    const before = box.scrollLeft > 1, after = box.scrollLeft + box.clientWidth < box.scrollWidth - 1;
-    if (before || after) { box.dataset.more = before && after ? "both" : before ? "left" : "right"; box.tabIndex = 0; }
-    else { delete box.dataset.more; box.removeAttribute("tabindex"); }
-  };
-  const sizes = new ResizeObserver((entries) => entries.forEach(({ target }) => mark(target.closest(".scroll"))));
-
   const redraw = [...document.querySelectorAll("[data-study]")].map((box) => study(box, page.studies[Number(box.dataset.study)]));
-  document.querySelectorAll(".scroll").forEach((box) => {
-    box.addEventListener("scroll", () => mark(box), { passive: true });
-    [box, ...box.children].forEach((each) => sizes.observe(each));
-    mark(box);
-  });
+  markScrolling(document);
   // Paper is narrower than most windows, and figures don't shrink by themselves.
   const widen = (size) => document.querySelectorAll(".plot").forEach((box) => Plotly.relayout(box, size));
   addEventListener("beforeprint", () => widen({ autosize: false, width: PAPER }));

@@ -1,4 +1,3 @@
-"use strict";
 const place = (id) => document.getElementById(id);
 // The page is made anew by the service; what is typed into it, and who was looked up, stays.
 async function refresh() {
@@ -8,12 +7,19 @@ async function refresh() {
     if (answer.redirected) return location.assign(answer.url);  // to sign in again: the token has changed
     const made = new DOMParser().parseFromString(await answer.text(), "text/html").getElementById("live");
     if (!answer.ok || !made) throw new Error(answer.status);
+    const before = [...place("live").querySelectorAll(".scroll")];
+    const scrolled = before.map((box) => box.scrollLeft), held = before.indexOf(document.activeElement);
     place("live").replaceWith(made);
+    const after = [...made.querySelectorAll(".scroll")];
+    after.forEach((box, i) => { box.scrollLeft = scrolled[i] || 0; });
+    markScrolling(made);
+    if (held >= 0 && after[held]) after[held].focus({ preventScroll: true });
   } catch (error) { state = "the service is away"; }
   if (place("state").textContent !== state) place("state").textContent = state;
   setTimeout(refresh, 3000);
 }
 setTimeout(refresh, 3000);
+markScrolling(document);
 
 // All that comes from the log is put in as text. Marks that hide or turn the direction of writing are written out.
 const hidden = /[\u061c\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff\x00-\x08\x0b-\x1f\x7f-\x9f]/g;
@@ -35,7 +41,8 @@ function table(told) {
     if (String(instead) !== String(told.action)) row.lastChild.firstChild.className = "differs";
     return row;
   });
-  const made = element("table", null, element("thead", null, head), element("tbody", null, ...rows));
+  const caption = element("caption", null, Object.assign(document.createElement("span"), { textContent: "What each group's policy says about this person." }));
+  const made = element("table", null, caption, element("thead", null, head), element("tbody", null, ...rows));
   made.className = "people";
   const scroll = element("div", null, made);
   scroll.className = "scroll";
@@ -52,5 +59,6 @@ place("look").addEventListener("submit", async (event) => {
     place("found").replaceChildren(
       element("p", `${told.id}: ${told.action}, with probability ${told.probability.toFixed(3)}, by version ${told.version}; ${earned}.`),
       table(told));
+    markScrolling(place("found"));
   } catch (error) { place("found").replaceChildren(element("p", "The service is away.")); }
 });

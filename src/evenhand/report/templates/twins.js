@@ -14,7 +14,7 @@ const setUpTwins = (box, twins, { element, plain, css, colourOf, layout, draw, l
     // A long name without spaces would leave no room for the bars; the table has all of it.
     const most = Math.max(16, plot.clientWidth / 24);
     const names = columns.map((name) => linesOf(name, most).map((line) => (line.length > most ? `${line.slice(0, most - 1)}…` : line)));
-    const kinds = [[true, "stands clear of chance", colourOf(0), colourOf(0)], [false, "does not", css("--card"), css("--soft")]];
+    const kinds = [[true, "clearly above chance", colourOf(0), colourOf(0)], [false, "not clearly above chance", css("--card"), css("--soft")]];
     const traces = kinds.map(([wanted, title, fill, line]) => {
       const at = columns.map((_, i) => i).filter((i) => clear[i] === wanted);
       return {

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from evenhand import CooperativeBandits, GradientBandit
 from evenhand.metrics import Answers, accuracy, discrimination, flip_rate
-from evenhand.protocol.selection import (
+from evenhand.metrics.selection import (
     BoundedDiscrimination,
     HighestDelta,
     Judged,

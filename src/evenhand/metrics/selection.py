@@ -1,8 +1,8 @@
-"""Which checkpoint is tested: the scores on validation, the criteria, and the callback that keeps the best.
+"""Choose the checkpoint to test: scores on validation, criteria, and a callback that keeps the best.
 
-A criterion ranks a checkpoint by its scores on the validation part; the highest rank wins. Ranks end in
-tie-breakers, and remaining ties go to the earlier checkpoint, then to the earlier point of the grid: the
-choice is the same on every machine. No rank uses the test part.
+A criterion ranks checkpoints by their scores on the validation part; the highest rank wins. Ranks include
+tie-breakers. Remaining ties go to the earlier checkpoint, then to the earlier grid point, so the choice is
+the same on every machine. No rank uses the test part.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any, ClassVar, Generic, NamedTuple, Protocol, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from evenhand.checks import number
+from evenhand.checks import number, one_of
 from evenhand.metrics.answers import Answers
 from evenhand.metrics.classifiers import probabilities_by_group
 from evenhand.metrics.measures import measure, value_of
@@ -26,7 +26,7 @@ Kept = TypeVar("Kept")
 
 
 class Scores(NamedTuple):
-    """What a checkpoint achieves on some people."""
+    """A checkpoint's scores on some people."""
 
     accuracy: float
     discrimination: float
@@ -38,11 +38,15 @@ class Scores(NamedTuple):
         """Accuracy minus discrimination."""
         return self.accuracy - self.discrimination
 
+    def with_delta(self) -> dict[str, float]:
+        """Return all scores by name."""
+        return {**self._asdict(), "delta": self.delta}
+
 
 class Criterion(Protocol):
-    """A name, and a rank of scores, the higher the better; `repr` is part of a result's key.
+    """A name and a rank of scores, where higher is better; `repr` is part of a result's key.
 
-    A criterion with `looks_at_flips = False` ignores the flip rate, which halves the time of scoring.
+    A criterion with `looks_at_flips = False` ignores the flip rate, which halves the time for scoring.
     """
 
     @property
@@ -50,12 +54,12 @@ class Criterion(Protocol):
         """The name in tables."""
 
     def rank(self, scores: Scores) -> Rank:
-        """Return what to compare by, the most important first."""
+        """Return the numbers to compare, the most important first."""
 
 
 @dataclass(frozen=True)
 class LowestDiscrimination:
-    """The paper's first: lowest discrimination; ties go to the higher accuracy."""
+    """The paper's first criterion: lowest discrimination; ties go to the higher accuracy."""
 
     looks_at_flips: ClassVar[bool] = False
     name: str = "discrimination"
@@ -67,7 +71,7 @@ class LowestDiscrimination:
 
 @dataclass(frozen=True)
 class HighestDelta:
-    """The paper's second: highest accuracy − discrimination; ties go to the lower discrimination."""
+    """The paper's second criterion: highest delta; ties go to the lower discrimination."""
 
     looks_at_flips: ClassVar[bool] = False
     name: str = "delta"
@@ -79,12 +83,12 @@ class HighestDelta:
 
 @dataclass(frozen=True)
 class BoundedDiscrimination:
-    """Highest accuracy among those with discrimination at most a bound; if there is none, the nearest to it.
+    """Highest accuracy with discrimination within a bound; if none is, the lowest discrimination.
 
     Parameters
     ----------
     bound : float
-        From 0 to 1.
+        The largest allowed discrimination, from 0 to 1.
     name : str
         The name in tables.
 
@@ -104,7 +108,7 @@ class BoundedDiscrimination:
         number("bound", self.bound, low=0, high=1)
 
     def rank(self, scores: Scores) -> Rank:
-        """Return whether the bound is kept, then accuracy if so, then minus discrimination."""
+        """Return whether the bound is kept, then the accuracy if it is, then minus discrimination."""
         within = scores.discrimination <= self.bound
         return (float(within), scores.accuracy if within else 0.0, -scores.discrimination)
 
@@ -112,15 +116,28 @@ class BoundedDiscrimination:
 CRITERIA: tuple[Criterion, ...] = (LowestDiscrimination(), HighestDelta(), BoundedDiscrimination())
 
 
+def criterion_of(select: str | Criterion) -> Criterion:
+    """Return a criterion as it is, or the criterion with this name.
+
+    >>> criterion_of("delta")
+    HighestDelta(name='delta')
+    """
+    named = {criterion.name: criterion for criterion in CRITERIA}
+    named_and_ranking = isinstance(getattr(select, "name", None), str) and hasattr(select, "rank")
+    if named_and_ranking and not isinstance(select, str | type):
+        return select
+    return named[one_of("select", select, named)]
+
+
 @dataclass(frozen=True, eq=False)
 class Judged:
-    """People that checkpoints are scored on: contexts, and labels and groups without any answers yet."""
+    """People to score checkpoints on: their contexts, and their labels and groups without predictions."""
 
     X: Any
     people: Answers
 
     def ask(self, model: Any, *, decisions_only: bool = False) -> Answers:
-        """Return a model's answers about these people; `decisions_only` skips probabilities where it can."""
+        """Return a model's predictions for these people; `decisions_only` skips probabilities if possible."""
         every = probabilities_by_group(
             model, self.X, labels=self.people.labels, groups=self.people.groups, products=True,
             decisions_only=decisions_only,
@@ -130,7 +147,7 @@ class Judged:
         return self.people.with_answers(every)
 
     def scores(self, model: Any, *, flips: bool = True) -> Scores:
-        """Return a model's scores; without `flips` the flip rate is NaN, and each policy is asked once."""
+        """Return a model's scores; without `flips`, networks only use own policies: the flip rate is NaN."""
         policies = policies_of(model)
         if not flips and policies is not None and len(policies.b2) == len(self.people.groups):
             return scores_of(self.people.with_answers(decided=own_decisions(policies, self.members)))
@@ -138,22 +155,22 @@ class Judged:
 
     @cached_property
     def members(self) -> list[tuple[npt.NDArray[np.intp], Any]]:
-        """The positions of each group's members, and their contexts."""
+        """The positions and contexts of each group's members."""
         members = [np.flatnonzero(self.people.own == group) for group in range(len(self.people.groups))]
         return [(who, self.X[who]) for who in members]
 
 
 def scores_of(answers: Answers) -> Scores:
-    """Return the scores of a checkpoint's answers.
+    """Return the scores of a checkpoint's predictions.
 
-    A group that has nobody here is left out; where that leaves one group, discrimination is 0.
+    Groups without people are left out; if only one group is left, discrimination is 0.
     """
     found = measure(answers, Scores._fields, intervals=False)
     return Scores(*(value_of(found, name) for name in Scores._fields))
 
 
 class Best(NamedTuple, Generic[Kept]):
-    """The best checkpoint by one criterion: its rank and scores on validation, and what was kept of it."""
+    """The best checkpoint by one criterion: its rank, step and validation scores, and what was kept of it."""
 
     rank: Rank
     step: int
@@ -162,9 +179,9 @@ class Best(NamedTuple, Generic[Kept]):
 
 
 class Selector(Generic[Kept]):
-    """A checkpoint callback: scores the model on validation and keeps the `best` by each criterion's name.
+    """A callback that scores each checkpoint on validation and keeps the `best` one per criterion name.
 
-    `keep` returns what to keep of a model that is the best so far, such as its answers about the test part.
+    `keep` returns what to keep of a model that is the best so far, such as its predictions on the test part.
     """
 
     def __init__(

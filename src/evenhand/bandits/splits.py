@@ -1,0 +1,130 @@
+"""The people that `fit_many` fits models to and scores them on: everybody, or the two parts of each split."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.model_selection import check_cv
+from sklearn.utils import _safe_indexing, indexable
+from sklearn.utils.validation import column_or_1d
+
+from evenhand.bandits.base import Later, PolicyLearner
+from evenhand.bandits.deciding import NoGroupsWarning
+from evenhand.bandits.doors import no_missing_labels
+from evenhand.bandits.kernels.structs import People
+from evenhand.frames import as_pandas
+from evenhand.groups import as_columns, groups_by_name
+from evenhand.metrics.answers import Answers
+from evenhand.metrics.selection import Judged
+from evenhand.wording import listed
+
+
+class Crowd(NamedTuple):
+    """Contexts, labels, and the keyword arguments of `fit`: those with a value per person, and others."""
+
+    X: Any
+    y: Any
+    each: dict[str, Any]
+    whole: dict[str, Any]
+
+    @classmethod
+    def to_split(cls, X: Any, y: Any, given: dict[str, Any]) -> Crowd:
+        """Return people that can be split; raise unless there is one of everything for each of them."""
+        if y is None:
+            raise ValueError("Got y=None, but expected one label per person.")
+        X, y = indexable(as_pandas(X), as_pandas(y))
+        each, whole = {}, {}
+        for name, value in given.items():
+            is_groups = name == "sensitive_features"
+            if np.isscalar(value) or (is_groups and groups_by_name(value, X)[1]):
+                whole[name] = value
+                continue
+            each[name] = as_columns(value) if is_groups else as_pandas(value)
+            if len(each[name]) != len(y):
+                raise ValueError(
+                    f"Got {name} for {len(each[name])} people, but expected one value for each of {len(y)}."
+                )
+        return cls(X, y, each, whole)
+
+    def part(self, rows: Any) -> Crowd:
+        """Return some of the people; None means all."""
+        if rows is None:
+            return self
+        each = {name: _safe_indexing(values, rows) for name, values in self.each.items()}
+        return self._replace(X=_safe_indexing(self.X, rows), y=_safe_indexing(self.y, rows), each=each)
+
+    @property
+    def given(self) -> dict[str, Any]:
+        """The keyword arguments of `fit`."""
+        return self.each | self.whole
+
+
+class Task(NamedTuple):
+    """Models to fit to the same people, and the people that their checkpoints are scored on."""
+
+    models: list[Any]
+    everybody: Crowd
+    rows: Any = None
+    judged: Judged | None = None
+
+    @property
+    def people(self) -> Crowd:
+        """The people to fit to, cut out anew each time: a copy for every split would fill the memory."""
+        return self.everybody.part(self.rows)
+
+
+def tasks_of(models: list[Any], everybody: Crowd, cv: Any, scored: bool, pos_label: Any) -> Iterator[Task]:
+    """Yield one task per split; if checkpoints are scored, it includes the people of the second part."""
+    splits = check_cv(cv, everybody.y, classifier=True).split(everybody.X, everybody.y)
+    for number, (rows, others) in enumerate(splits):
+        task = Task([clone(model) for model in models], everybody, rows)
+        if scored and models:
+            try:
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore", NoGroupsWarning)  # fits will warn
+                    scout, _ = scouted(models[0], task.people)
+                task = task._replace(judged=_judged(scout, everybody.part(others), pos_label))
+            except ValueError as error:
+                error.add_note(
+                    f"In split {number} of cv (the first is 0). If its first part lacks a group or a label, "
+                    "stratify the splits."
+                )
+                raise
+        yield task
+
+
+def scouted(model: PolicyLearner, people: Crowd) -> tuple[Any, tuple[Any, People]]:
+    """Return a copy that knows the labels and groups, and what a fit would train on; nothing is trained.
+
+    The model's own random numbers stay untouched.
+    """
+    scout, later = clone(model).set_params(random_state=0), Later()
+    scout.fit(people.X, people.y, **people.given, callback=later)
+    return scout, later.told
+
+
+def _judged(model: Any, people: Crowd, pos_label: Any) -> Judged:
+    """Return the people that score checkpoints, with a fitted model's codes for labels and groups."""
+    contexts, labels = model._contexts(people.X, reset=False), model.classes_.tolist()
+    no_missing_labels(people.y)
+    y = column_or_1d(people.y)
+    model._known_codes(y, "label")  # raises if a label is unknown
+    groups, own = ["everyone"], np.zeros(contexts.shape[0], np.int64)
+    if hasattr(model, "groups_"):
+        groups = model.groups_.tolist()
+        own = model._codes(model._given_groups(people.X, people.given.get("sensitive_features")), len(own))
+    weights = people.each.get("sample_weight")
+    answers = Answers(
+        labels, groups, own, y=y, pos_label=pos_label,
+        weights=None if weights is None else np.asarray(weights, dtype=np.float64),
+    )  # fmt: skip
+    if answers.positive is None:
+        raise ValueError(
+            f"Got {len(labels)} labels and no pos_label; expected the one to compare groups by, of "
+            f"{listed(labels)}."
+        )
+    return Judged(contexts, answers)

@@ -1,0 +1,89 @@
+"""The kernels equal the definition on an emulated device, whichever of its threads goes first."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+from emulated import CXX, emulate
+from evenhand.bandits.cuda import running
+from gpu_runs import (
+    JUDGED,
+    OPTIMISERS,
+    SHAPES,
+    TERMS,
+    assert_alike_in_one_block,
+    assert_counted,
+    assert_same,
+    large_run,
+    run_of,
+    run_of_shape,
+)
+
+pytestmark = pytest.mark.skipif(CXX is None, reason="there is no C++ compiler")
+
+
+def taking_turns(cases, fast):
+    """Return cases with the order of the threads, which alternates; those that are not `fast` are slow."""
+    return [
+        pytest.param(*case, bool(at % 2), marks=[] if fast(at) else pytest.mark.slow)
+        for at, case in enumerate(cases)
+    ]
+
+
+# Every term with every optimiser; the kinds of estimator and of cooperation take turns, too.
+PAIRS = [
+    (reward, (t + o) % 2 == 0, (t + o) // 2 % 2 == 0, optimiser)
+    for (t, reward), (o, optimiser) in itertools.product(enumerate(TERMS), enumerate(OPTIMISERS))
+]
+
+
+@pytest.mark.parametrize(
+    ("reward", "expected", "mutual", "optimiser", "backwards"),
+    taking_turns(PAIRS, lambda at: at % len(OPTIMISERS) == at // len(OPTIMISERS) % len(OPTIMISERS)),
+)
+def test_policies_equal_the_definition(reward, expected, mutual, optimiser, backwards, monkeypatch):
+    emulate(monkeypatch, backwards=backwards)
+    assert_same(run_of(reward, expected=expected, mutual=mutual, **OPTIMISERS[optimiser]))
+
+
+@pytest.mark.parametrize(
+    ("shape", "optimiser", "backwards"),
+    taking_turns(zip(SHAPES, itertools.cycle(["sgd", "sgd", "joint"])), lambda at: at in (2, 11, 13)),
+    ids=str,
+)
+def test_any_shape_equals_the_definition(shape, optimiser, backwards, monkeypatch):
+    emulate(monkeypatch, backwards=backwards)
+    assert_same(run_of_shape(shape, optimiser))
+
+
+def test_a_model_that_has_a_multiprocessor_to_itself_equals_the_definition(monkeypatch):
+    emulate(monkeypatch)
+    assert_same(large_run(filled=0.12))
+
+
+def test_models_that_share_a_block_are_as_if_alone(monkeypatch):
+    emulate(monkeypatch)
+    assert_alike_in_one_block(monkeypatch, n_models=3)
+
+
+def test_launches_do_not_change_the_result(monkeypatch):
+    def trained():
+        run = run_of("likelihood + log_ratio + parity", **OPTIMISERS["joint"])
+        running.train_all([run])
+        return run.training
+
+    emulate(monkeypatch, backwards=True)
+    whole = trained()
+    monkeypatch.setattr(running, "STEPS_A_LAUNCH", 77)
+    parts = trained()
+    np.testing.assert_allclose(parts.policies.W1, whole.policies.W1, atol=1e-6)
+    np.testing.assert_allclose(parts.history["reward"], whole.history["reward"], rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("shape", "backwards"), taking_turns(((one,) for one in JUDGED), lambda at: at in (1, 6)), ids=str
+)
+def test_decisions_about_others_are_counted(shape, backwards, monkeypatch):
+    emulate(monkeypatch, backwards=backwards)
+    assert_counted(shape)
