@@ -18,6 +18,7 @@ TERMS = [
     "likelihood + jensen_shannon", "correctness + parity", "likelihood + equal_opportunity",
     "likelihood + log_ratio + equalized_odds", "correctness + log_ratio + agreement + jensen_shannon + kl + parity",
 ]  # fmt: skip
+PULLS = ["likelihood + log_ratio", "likelihood + agreement", "likelihood + jensen_shannon"]
 OPTIMISERS = {
     "sgd": {}, "batches": {"batch_size": 7, "learning_rate": 0.1}, "adam": {"adam": True, "batch_size": 4},
     "adam one by one": {"adam": True, "learning_rate": 0.001},
@@ -51,7 +52,7 @@ def options(**changes):
 
 def run_of(
     reward, *, n_groups=2, n_labels=2, n_hidden=20, n_features=30, filled=0.3, dense=False, weighted=False, weight=1.5,
-    n_people=400, **changes
+    n_people=400, shared_start=False, **changes
 ):  # fmt: skip
     rng = np.random.default_rng(0)
     X = rng.normal(size=(n_people, n_features)) * (rng.random((n_people, n_features)) < filled)
@@ -67,9 +68,16 @@ def run_of(
         n_actions=n_labels,
         n_groups=n_groups,
         seed=1,
-        shared_start=False,
+        shared_start=shared_start,
     )
     return Run(training, rows, people, terms, options(**changes), "")
+
+
+def run_that_starts_alike(reward, expected, optimiser):
+    """Return a run in which rounding errors would be all that drives some weights apart, if there were any."""
+    return run_of(
+        reward, expected=expected, shared_start=True, filled=0.1, n_features=60, **OPTIMISERS[optimiser]
+    )
 
 
 def run_of_shape(shape, optimiser):

@@ -7,6 +7,7 @@ from typing import Any
 from evenhand.checks import JobFailedError, one_of
 
 ENGINES = ("cpu", "cuda")
+OLDEST = "8.0"  # compute capability: the training kernel copies rows while it computes
 
 
 def check_engine(engine: str) -> str:
@@ -21,9 +22,14 @@ def cupy() -> Any:
     try:
         import cupy as found
 
-        found.cuda.Device().compute_capability  # noqa: B018, raises where there is no device
+        capability = found.cuda.Device().compute_capability  # raises if there is no device
     except ImportError as error:
         raise ImportError(f"engine='cuda' needs: pip install 'evenhand[cuda]' ({error})") from error
     except Exception as error:
         raise JobFailedError(f"engine='cuda' found no CUDA device ({error}); use engine='cpu'.") from error
+    if int(capability) < int(OLDEST.replace(".", "")):
+        raise JobFailedError(
+            f"engine='cuda' found a GPU of compute capability {capability[:-1]}.{capability[-1]}, but needs "
+            f"{OLDEST} or higher; use engine='cpu'."
+        )
     return found

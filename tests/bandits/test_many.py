@@ -180,14 +180,27 @@ def test_an_error_names_the_split():
     splits = [(np.arange(5, 60), np.arange(5, 30)), (np.arange(5, 60), np.arange(30))]
     with pytest.raises(ValueError, match="Got group 'x'") as refused:
         fit_many(CooperativeBandits(), {}, X, y, sensitive_features=s, cv=splits, select="delta")
-    assert refused.value.__notes__ == [
-        "In split 1 of cv (the first is 0). If its first part lacks a group or a label, stratify the splits."
-    ]
+    assert refused.value.__notes__ == ["This happened in split 1 of cv (the first is 0)."]
 
 
 def test_an_empty_grid_has_no_models():
     X, y, s = make_arrays(60)
     assert fit_many(CooperativeBandits(), [], X, y, sensitive_features=s, cv=2, select="delta") == []
+
+
+def test_a_grid_may_be_a_generator():
+    X, y, s = make_arrays(60)
+    grid = ({"hidden": [size]} for size in (3, 4))
+    models = fit_many(CooperativeBandits(steps=10), grid, X, y, sensitive_features=s)
+    assert [model.hidden for model in models] == [3, 4]
+
+
+def test_an_error_of_a_fit_names_the_split():
+    X, y, s = make_arrays(60)
+    splits = [(np.arange(60), np.arange(30)), (np.flatnonzero(y == y[0]), np.arange(30))]
+    with pytest.raises(ValueError, match="y has one class only") as refused:
+        fit_many(CooperativeBandits(steps=10), {}, X, y, sensitive_features=s, cv=splits)
+    assert refused.value.__notes__ == ["This happened in split 1 of cv (the first is 0)."]
 
 
 @pytest.mark.parametrize(
@@ -208,6 +221,9 @@ def test_an_empty_grid_has_no_models():
         (CooperativeBandits(), {"select": "delta", "cv": 2, "pos_label": "ye"}, "Got pos_label='ye', but"),
         (CooperativeBandits(), {"select": HighestDelta, "cv": 2}, "Got select=<class .* but expected one of"),
         (CooperativeBandits(), {"pos_label": "yes"}, "Got pos_label='yes', but no select"),
+        (CooperativeBandits(), {"cv": []}, r"Got cv=\[\], but expected at least one split"),
+        (LogisticRegression(), {"engine": "gpu"}, "Got engine='gpu', but expected one of 'cpu', 'cuda'"),
+        (CooperativeBandits(), {"on_divergence": "skip"}, "Got on_divergence='skip', but expected"),
     ],
 )
 def test_what_can_not_be_selected_is_said(estimator, how, message):

@@ -103,6 +103,23 @@ def test_every_trial_of_a_pretended_device_has_a_result(many, monkeypatch):
     assert len(told.labels) == 24
 
 
+@pytest.mark.parametrize("many", [1, 10**6], ids=["with processes", "with threads"])
+def test_a_network_that_can_not_be_trained_leaves_the_others_alone(many, monkeypatch):
+    pretend(monkeypatch)
+    monkeypatch.setattr(gpu, "MANY", many)
+    bad = [
+        Method("CCB cured", make_cured, grid(learning_rate=[0.01, -1.0], steps=[1000])),
+        Method("CCB", make_ccb, grid(colour=["red"])),
+    ]
+    sweep = Sweep(bad, [people(300)])
+    found = sweep.run(engine="cuda", workers=1)
+    assert len(found) == len(CRITERIA)
+    errors = sweep.failures()["error"]
+    assert len(errors) == 2
+    assert sum("Got learning_rate=-1.0, but expected" in error for error in errors) == 1
+    assert sum("colour" in error for error in errors) == 1
+
+
 @pytest.mark.device
 @needs_device[1]
 def test_a_sweep_on_a_gpu_finds_what_threads_find():

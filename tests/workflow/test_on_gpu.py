@@ -23,7 +23,7 @@ def pretended(monkeypatch):
 
     def at_once(tasks, criterion, progress):
         asked.extend(model for task in tasks for model in task.models)
-        many._one_by_one(tasks, criterion, 1, progress)
+        return many._one_by_one(tasks, criterion, 1, progress, stops=True)
 
     monkeypatch.setattr(cuda, "cupy", lambda: None)
     monkeypatch.setattr(many, "_at_once", at_once)
@@ -53,7 +53,14 @@ def test_what_a_gpu_trained_is_not_taken_for_what_a_cpu_did(pretended, tmp_path)
     evenhand.explore(make_people(), **given)
     evenhand.explore(make_people(), **given, engine="cuda")
     assert len(pretended) == 4
-    assert len([*tmp_path.glob("*.skops")]) == 8
+    kept = [*tmp_path.glob("*.skops")]
+    assert len(kept) == 8
+    # What a killed run has trained is not trained again.
+    evenhand.explore(make_people(), **given, engine="cuda")
+    assert len(pretended) == 4
+    max(kept, key=lambda path: path.stat().st_mtime_ns).unlink()
+    evenhand.explore(make_people(), **given, engine="cuda")
+    assert len(pretended) == 5
 
 
 def test_a_gpu_that_is_not_there_is_said_before_anything_is_read(monkeypatch):

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import copy
+import warnings
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from sklearn.base import clone
+from sklearn.exceptions import FitFailedWarning
 from sklearn.model_selection import ParameterGrid
 from sklearn.utils.parallel import Parallel, delayed
 
 from evenhand.bandits.base import PolicyLearner
 from evenhand.bandits.cuda import asked_of, train_all, train_and_select
+from evenhand.bandits.cuda.spec import check_supported
 from evenhand.bandits.kernels.structs import People, Rows
 from evenhand.bandits.scaling import Scaling, on_one_scale
 from evenhand.bandits.splits import Crowd, Task, scouted, tasks_of
-from evenhand.bandits.training import Run
-from evenhand.cuda import check_engine
+from evenhand.bandits.training import Run, TrainingDivergedError
+from evenhand.checks import one_of
+from evenhand.cuda import ENGINES, check_engine
 from evenhand.metrics.networks import Frozen, freeze
 from evenhand.metrics.selection import Best, Criterion, Selector, criterion_of
 from evenhand.progress import Progress
@@ -32,6 +37,7 @@ def fit_many(
     cv: Any = None,
     select: str | Criterion | None = None,
     pos_label: Any = None,
+    on_divergence: str = "raise",
     engine: str = "cpu",
     n_jobs: int = 1,
     progress: Progress | None = None,
@@ -61,11 +67,15 @@ def fit_many(
         `n_steps_` remain those of the whole training. Without groups, discrimination is 0.
     pos_label : label, optional
         The positive label, whose rates `select` compares between groups; the second of two labels by default.
+    on_divergence : {'raise', 'warn'}
+        What happens if the training of a model diverges. With 'warn', that model is returned unfitted, and
+        a `FitFailedWarning` names it.
     engine : {'cpu', 'cuda'}
         Where models are trained. On the CPU, they equal those of separate fits, bit for bit. 'cuda' trains
         all `CooperativeBandits` or `GradientBandit` models at once on a GPU, with the same random numbers but
-        in single precision, and scores their checkpoints there. It needs `pip install 'evenhand[cuda]'`, and
-        supports all rewards except `Custom`.
+        in single precision, and scores their checkpoints there. It needs `pip install 'evenhand[cuda]'` and
+        a GPU of compute capability 8.0 or higher. It supports all rewards except `Custom`, and no
+        `sample_weight` together with `select`.
     n_jobs : int
         The number of models that the CPU trains at a time, in threads; -1 for one per core.
     progress : Progress, optional
@@ -98,11 +108,14 @@ def fit_many(
     >>> len(models), sorted(models[0].selected_)
     (4, ['accuracy', 'delta', 'discrimination', 'flip_rate', 'positive_rate', 'step'])
     """
+    one_of("engine", engine, ENGINES)
+    one_of("on_divergence", on_divergence, ("raise", "warn"))
     criterion = None if select is None else criterion_of(select)
     # Set the parameters of every point before the first fit. Points share no random state.
+    points = list(ParameterGrid(list(grid) if isinstance(grid, Iterator) else grid))
     models = [
         clone(estimator).set_params(**{name: clone(value, safe=False) for name, value in point.items()})
-        for point in ParameterGrid(grid)
+        for point in points
     ]
     if engine == "cuda" or criterion is not None:
         _check_learners(models, f"select={select!r}" if engine == "cpu" else f"engine={engine!r}")
@@ -120,10 +133,31 @@ def fit_many(
         tasks = list(tasks_of(models, everybody, cv, criterion is not None, pos_label))
     progress = progress or Progress()
     if engine == "cuda":
-        _at_once(tasks, criterion, progress)
+        errors = _at_once(tasks, criterion, progress)
     else:
-        _one_by_one(tasks, criterion, n_jobs, progress)
+        errors = _one_by_one(tasks, criterion, n_jobs, progress, stops=on_divergence == "raise")
+    _settle(tasks, points, errors, raises=on_divergence == "raise")
     return [model for task in tasks for model in task.models]
+
+
+def _settle(
+    tasks: list[Task], points: list[dict[str, Any]], errors: list[Exception | None], raises: bool
+) -> None:
+    """Raise the first error, or replace the models that failed by unfitted ones, and warn about them."""
+    failed = []
+    places = ((task, at) for task in tasks for at in range(len(task.models)))
+    for (task, at), error in zip(places, errors, strict=False):  # training stopped at an error to raise
+        if error is None:
+            continue
+        told = f"{points[at]}{task.place}"
+        if raises:
+            error.add_note(f"This happened with {told}.")
+            raise error
+        task.models[at] = clone(task.models[at])
+        failed.append(f"{told}: {error}")
+    if failed:
+        text = f"{len(failed)} of {len(errors)} models are not fitted, because their training diverged:"
+        warnings.warn("\n".join([text, *failed]), FitFailedWarning, stacklevel=3)
 
 
 def _check_learners(models: list[Any], what_for: str) -> None:
@@ -134,44 +168,62 @@ def _check_learners(models: list[Any], what_for: str) -> None:
         )
 
 
-def _one_by_one(tasks: list[Task], criterion: Criterion | None, n_jobs: int, progress: Progress) -> None:
-    """Fit models on the CPU."""
+def _one_by_one(
+    tasks: list[Task], criterion: Criterion | None, n_jobs: int, progress: Progress, stops: bool
+) -> list[Exception | None]:
+    """Fit models on the CPU; return an error for each that diverged, up to the first one if it `stops`."""
     # Threads: the training loop releases the GIL, and the models that are fitted are the ones returned.
     fits = (delayed(_fit)(model, task, criterion) for task in tasks for model in task.models)
+    errors: list[Exception | None] = []
     with progress.stage("Models", sum(len(task.models) for task in tasks)) as done:
-        for model in Parallel(n_jobs, require="sharedmem", return_as="generator")(fits):
-            done(type(model).__name__)
+        for name, error in Parallel(n_jobs, require="sharedmem", return_as="generator")(fits):
+            errors.append(error)
+            if stops and error is not None:
+                break
+            done(name)
+    return errors
 
 
-def _fit(model: Any, task: Task, criterion: Criterion | None) -> Any:
-    people = task.people
-    if criterion is None or task.judged is None:
-        return model.fit(people.X, people.y, **people.given)
-    selector: Selector[Any] = Selector(task.judged, [criterion], freeze)
-    model.fit(people.X, people.y, **people.given, callback=selector)
-    model._goes_back_to(selector.best[criterion.name])
-    return model
+def _fit(model: Any, task: Task, criterion: Criterion | None) -> tuple[str, Exception | None]:
+    people, name = task.people, type(model).__name__
+    with task.named():
+        try:
+            if criterion is None or task.judged is None:
+                model.fit(people.X, people.y, **people.given)
+                return name, None
+            selector: Selector[Any] = Selector(task.judged, [criterion], freeze)
+            model.fit(people.X, people.y, **people.given, callback=selector)
+        except TrainingDivergedError as error:
+            return name, error
+        model._goes_back_to(selector.best[criterion.name])
+    return name, None
 
 
-def _at_once(tasks: list[Task], criterion: Criterion | None, progress: Progress) -> None:
-    """Fit networks on a GPU."""
+def _at_once(tasks: list[Task], criterion: Criterion | None, progress: Progress) -> list[Exception | None]:
+    """Fit networks on a GPU; return an error for each that diverged."""
     ready, asked = [], []
     for task in tasks:
-        mine = ready_together(task.models, task.people)
+        with task.named():
+            mine = ready_together(task.models, task.people)
         ready += mine
         if task.judged is not None:
             asked += asked_of(task.judged, [scaling for _, scaling in mine])
     runs = [run for run, _ in ready]
+    best: list[Best[Frozen] | None] = [None] * len(runs)
     if criterion is None:
-        train_all(runs, progress)
+        errors = train_all(runs, progress)
     else:
-        best = train_and_select(runs, asked, criterion, progress)
+        watched = train_and_select(runs, asked, criterion, progress)
+        errors = [each.error for each in watched]
+        best = [each.best.get(criterion.name) for each in watched]
     models = [model for task in tasks for model in task.models]
-    looks = (delayed(model._looked_at)(run) for model, run in zip(models, runs, strict=True))
+    found = [each for each in zip(models, ready, best, errors, strict=True) if each[-1] is None]
+    looks = (delayed(model._looked_at)(run) for model, (run, _), *_ in found)
     seen = Parallel(-1, require="sharedmem")(looks)
     # Not in threads, so that warnings point to the user's own call.
-    for at, (model, (run, scaling), own) in enumerate(zip(models, ready, seen, strict=True)):
-        has_run_on_gpu(model, run, scaling, own, None if criterion is None else best[at])
+    for (model, (run, scaling), chosen, _), own in zip(found, seen, strict=True):
+        has_run_on_gpu(model, run, scaling, own, chosen)
+    return errors
 
 
 def has_run_on_gpu(
@@ -197,7 +249,10 @@ def ready_together(models: list[Any], people: Crowd) -> list[tuple[Run, Scaling 
             scout, (contexts, met) = scouted(model, people)
             seen[alike] = scout, met, *on_one_scale(contexts, model.standardize)
         first, met, scaling, rows = seen[alike]
-        vars(model).update({name: value for name, value in vars(first).items() if name.endswith("_")})
+        fitted = {name: value for name, value in vars(first).items() if name.endswith("_")}
+        vars(model).update(copy.deepcopy(fitted))
         model._begin(model.n_features_in_, len(getattr(model, "groups_", ("everyone",))))
-        ready.append((model._ready_to_run(rows, met, decays=True), scaling))
+        run = model._ready_to_run(rows, met, decays=True)
+        check_supported(run.training.policies, run.terms)
+        ready.append((run, scaling))
     return ready

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -68,6 +69,7 @@ class Task(NamedTuple):
 
     models: list[Any]
     everybody: Crowd
+    split: int | None = None
     rows: Any = None
     judged: Judged | None = None
 
@@ -76,24 +78,35 @@ class Task(NamedTuple):
         """The people to fit to, cut out anew each time: a copy for every split would fill the memory."""
         return self.everybody.part(self.rows)
 
+    @property
+    def place(self) -> str:
+        """The split in words."""
+        return "" if self.split is None else f" in split {self.split} of cv (the first is 0)"
+
+    @contextmanager
+    def named(self) -> Iterator[None]:
+        """Add the split to errors."""
+        try:
+            yield
+        except Exception as error:
+            if self.place:
+                error.add_note(f"This happened{self.place}.")
+            raise
+
 
 def tasks_of(models: list[Any], everybody: Crowd, cv: Any, scored: bool, pos_label: Any) -> Iterator[Task]:
     """Yield one task per split; if checkpoints are scored, it includes the people of the second part."""
-    splits = check_cv(cv, everybody.y, classifier=True).split(everybody.X, everybody.y)
+    splits = list(check_cv(cv, everybody.y, classifier=True).split(everybody.X, everybody.y))
+    if not splits:
+        raise ValueError(f"Got cv={cv!r}, but expected at least one split.")
     for number, (rows, others) in enumerate(splits):
-        task = Task([clone(model) for model in models], everybody, rows)
+        task = Task([clone(model) for model in models], everybody, number, rows)
         if scored and models:
-            try:
+            with task.named():
                 with warnings.catch_warnings():
                     warnings.simplefilter("ignore", NoGroupsWarning)  # fits will warn
                     scout, _ = scouted(models[0], task.people)
                 task = task._replace(judged=_judged(scout, everybody.part(others), pos_label))
-            except ValueError as error:
-                error.add_note(
-                    f"In split {number} of cv (the first is 0). If its first part lacks a group or a label, "
-                    "stratify the splits."
-                )
-                raise
         yield task
 
 

@@ -8,7 +8,7 @@ import time
 import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from itertools import chain, groupby, islice
 from pathlib import Path
 from threading import Event
@@ -46,7 +46,9 @@ def networks_among(trials: Iterator[Trial]) -> tuple[list[tuple[Trial, Any]], li
     """Return the trials of networks with the models to train, and the other trials."""
     networks, others = [], []
     for trial in trials:
-        model = trial.method.make(seed_of(trial.seed, trial.method.name, trial.point), **trial.point)
+        model = None
+        with suppress(Exception):  # the trial itself reports the error
+            model = trial.method.make(seed_of(trial.seed, trial.method.name, trial.point), **trial.point)
         if isinstance(model, PolicyLearner):
             networks.append((trial, model))
         else:
@@ -63,10 +65,18 @@ def on_gpu(
     """
     start, stopped = time.perf_counter(), Event()
     by_training: dict[int, tuple[Trial, Underway]] = {}
+    refused: list[tuple[Trial, str]] = []
 
     def fleets() -> Iterator[Fleet]:
         for members in _portions(networks):
-            underway = list(_underway(members, submit, folder))
+            underway = []
+            for trial, one in _underway(members, submit, folder):
+                if isinstance(one, str):
+                    refused.append((trial, one))
+                else:
+                    underway.append((trial, one))
+            if not underway:
+                continue
             by_training.update({id(one.run.training): (trial, one) for trial, one in underway})
             copies = len(underway[0][0].criteria)  # all trials of a sweep have the same
             plan = Plan([one.run for _, one in underway], [one.asked.rows for _, one in underway], copies)
@@ -103,6 +113,7 @@ def on_gpu(
                 yield trial, Result(found, None, seconds)
             except Exception:  # as in `Trial.run`: the other trials go on
                 yield trial, Result(None, traceback.format_exc(), seconds)
+        yield from ((trial, Result(None, error, 0.0)) for trial, error in refused)
 
 
 def _portions(networks: Sequence[tuple[Trial, Any]]) -> Iterator[list[tuple[Trial, Any]]]:
@@ -137,8 +148,8 @@ def _side_by_side(work: Callable[[Given], Found], given: Iterator[Given]) -> Ite
 
 def _underway(
     networks: Sequence[tuple[Trial, Any]], submit: Submit, folder: str | None
-) -> Iterator[tuple[Trial, Underway]]:
-    """Yield each trial with its model ready to train. The people of one split are checked and sent once.
+) -> Iterator[tuple[Trial, Underway | str]]:
+    """Yield each trial with its model ready to train, or with an error. People are sent once per split.
 
     Workers in other processes return the models in files of the folder.
     """
@@ -156,18 +167,26 @@ def _underway(
         yield from zip([trial for trial, _ in members], underway, strict=True)
 
 
-def _ready(prepared: Prepared, models: list[Any], most_people: int | None) -> list[Underway]:
-    """Return the models of one split, ready to train."""
+def _ready(prepared: Prepared, models: list[Any], most_people: int | None) -> list[Underway | str]:
+    """Return the models of one split, ready to train, or the errors of those that can't be trained."""
     people = slice(most_people)
     given = {"sensitive_features": prepared.s[people]}
-    ready = ready_together(models, Crowd(prepared.X[people], prepared.y[people], given, {}))
+    try:
+        ready = ready_together(models, Crowd(prepared.X[people], prepared.y[people], given, {}))
+    except Exception:  # as in `Trial.run`: the other trials go on
+        if len(models) == 1:
+            return [traceback.format_exc()]
+        return [one for model in models for one in _ready(prepared, [model], most_people)]
     asked = asked_of(prepared.validation, [scaling for _, scaling in ready])
     return [Underway(model, *one, whom) for model, one, whom in zip(models, ready, asked, strict=True)]
 
 
 def _ready_in_file(prepared: Prepared, folder: str, *given: Any) -> Path:
     """Write what `_ready` returns to a file in the folder: pipes are slow with so much data."""
-    ready = [one._replace(run=_sendable(one.run)) for one in _ready(prepared, *given)]
+    ready = [
+        one if isinstance(one, str) else one._replace(run=_sendable(one.run))
+        for one in _ready(prepared, *given)
+    ]
     descriptor, path = tempfile.mkstemp(dir=folder)
     with open(descriptor, "wb") as file:
         pickle.dump(ready, file, pickle.HIGHEST_PROTOCOL)
@@ -179,8 +198,9 @@ def _sendable(run: Run) -> Run:
     return run._replace(terms=run.terms._replace(custom=run.terms.custom._replace(function=None)))
 
 
-def _from_file(path: Path) -> list[Underway]:
-    found: list[Underway] = pickle.loads(path.read_bytes())  # written by our own worker, in our own folder
+def _from_file(path: Path) -> list[Underway | str]:
+    # Our own worker wrote it, in our own folder.
+    found: list[Underway | str] = pickle.loads(path.read_bytes())
     path.unlink()
     return found
 

@@ -170,14 +170,19 @@ def train_all(
         yield _candidate(settings, *trained)
 
 
-def networks_on_gpu(parts: Parts, settings: Settings, tell: Progress) -> Networks:
-    """Train the networks of every λ, with and without parity, at once; return them with their measures."""
-    models = [model_for(parts, settings, "networks", *pair) for pair in settings.pairs]
+def networks_on_gpu(
+    parts: Parts, settings: Settings, before: TrainedSoFar | None, tell: Progress
+) -> Networks:
+    """Train the networks of every λ and parity that were not trained before, all at once."""
+    pairs = [pair for pair in settings.pairs if before is None or before.read(*pair) is None]
+    if not pairs:
+        return {}
+    models = [model_for(parts, settings, "networks", *pair) for pair in pairs]
     grid = [{name: [getattr(model, name)] for name in ("divergence_weight", "reward")} for model in models]
     X, y, s, _, w = parts.train
     found = {}
     fitted = fit_many(models[0], grid, X, y, w, sensitive_features=s, engine="cuda", progress=tell)
-    for pair, model in zip(settings.pairs, fitted, strict=True):
+    for pair, model in zip(pairs, fitted, strict=True):
         curve = Curve(parts)
         curve(model.n_steps_, model)
         found[pair] = model, curve.found

@@ -229,7 +229,7 @@ def _trained(
         state = None if before is None else before.state(settings)
         networks = train_networks(stream, parts, settings, jobs=n_jobs, tell=tell, state=state)
     if engine == "cuda" and settings.policies != "trees":
-        networks = networks_on_gpu(parts, settings, tell)
+        networks = networks_on_gpu(parts, settings, before, tell)
     trained = []
     with tell.stage("Training", 2 * len(settings.weights)) as done:
         for candidate in train_all(parts, settings, jobs=n_jobs, before=before, networks=networks):

@@ -13,6 +13,7 @@ from evenhand.rewards import KL, Correctness, EqualizedOdds, Likelihood, LogRati
 from gpu_runs import (
     JUDGED,
     OPTIMISERS,
+    PULLS,
     SHAPES,
     TERMS,
     assert_alike_in_one_block,
@@ -21,6 +22,7 @@ from gpu_runs import (
     large_run,
     run_of,
     run_of_shape,
+    run_that_starts_alike,
 )
 
 pytestmark = needs_device
@@ -32,6 +34,13 @@ pytestmark = needs_device
 @pytest.mark.parametrize("reward", TERMS)
 def test_policies_equal_the_definition(reward, expected, mutual, optimiser):
     assert_same(run_of(reward, expected=expected, mutual=mutual, **OPTIMISERS[optimiser]))
+
+
+@pytest.mark.parametrize("optimiser", ["adam", "adam one by one", "joint"])
+@pytest.mark.parametrize("expected", [True, False], ids=["expected", "sampled"])
+@pytest.mark.parametrize("reward", PULLS)
+def test_policies_that_start_alike_equal_the_definition(reward, expected, optimiser):
+    assert_same(run_that_starts_alike(reward, expected, optimiser))
 
 
 @pytest.mark.parametrize("optimiser", ["sgd", "joint"])

@@ -10,6 +10,7 @@ from evenhand.bandits.cuda import running
 from gpu_runs import (
     JUDGED,
     OPTIMISERS,
+    PULLS,
     SHAPES,
     TERMS,
     assert_alike_in_one_block,
@@ -18,6 +19,7 @@ from gpu_runs import (
     large_run,
     run_of,
     run_of_shape,
+    run_that_starts_alike,
 )
 
 pytestmark = pytest.mark.skipif(CXX is None, reason="there is no C++ compiler")
@@ -45,6 +47,17 @@ PAIRS = [
 def test_policies_equal_the_definition(reward, expected, mutual, optimiser, backwards, monkeypatch):
     emulate(monkeypatch, backwards=backwards)
     assert_same(run_of(reward, expected=expected, mutual=mutual, **OPTIMISERS[optimiser]))
+
+
+@pytest.mark.parametrize(
+    ("reward", "optimiser", "expected", "backwards"),
+    taking_turns(
+        itertools.product(PULLS, ["adam", "joint"], [True, False]), lambda at: at == len(PULLS) * 4 - 1
+    ),
+)
+def test_policies_that_start_alike_equal_the_definition(reward, optimiser, expected, backwards, monkeypatch):
+    emulate(monkeypatch, backwards=backwards)
+    assert_same(run_that_starts_alike(reward, expected, optimiser))
 
 
 @pytest.mark.parametrize(

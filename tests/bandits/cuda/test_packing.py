@@ -7,7 +7,15 @@ from sklearn.linear_model import LogisticRegression
 
 from evenhand import Correctness, Custom, GradientBandit, Parity, fit_many
 from evenhand.bandits.cuda import fleet, packing
-from evenhand.bandits.cuda.spec import GRADIENT, NOWHERE, POLICIES, RESERVED, layout, spec_of
+from evenhand.bandits.cuda.spec import (
+    GRADIENT,
+    NOWHERE,
+    POLICIES,
+    RESERVED,
+    check_supported,
+    layout,
+    spec_of,
+)
 from evenhand.bandits.kernels.structs import Options, People, Rows
 from evenhand.bandits.training import Training
 from evenhand.rewards import as_reward, pack_terms
@@ -38,6 +46,7 @@ def spec(
     )
     terms = pack_terms(as_reward(reward), 1.0, n_labels, group_sizes=[9] * n_groups)
     people = People(np.zeros(4, np.int64), np.zeros(4, np.int64))
+    check_supported(training.policies, terms)
     made = spec_of(training.policies, people, terms, options, most_columns=columns, room=room)
     return made, training.policies
 

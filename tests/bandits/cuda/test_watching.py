@@ -67,6 +67,14 @@ def test_fit_many_on_a_pretended_device_tells_of_every_step(select, monkeypatch)
     assert not hasattr(model, "selected_")
 
 
+def test_long_histories_count_as_memory(monkeypatch):
+    device = pretend(monkeypatch, memory=3_000_000)
+    X, y, s = make_arrays(200)
+    plain = CooperativeBandits(steps=1000, checkpoint_every=1)
+    fit_many(plain, {"random_state": list(range(300))}, X, y, sensitive_features=s, engine="cuda")
+    assert 0 < device.least < device.memory / 2
+
+
 @pytest.mark.parametrize("select", [None, "delta"])
 def test_models_that_do_not_fit_at_once_are_queued(select, monkeypatch):
     device = pretend(monkeypatch, memory=3_000_000)

@@ -32,6 +32,12 @@ __device__ __forceinline__ void look(const float* logits, int group, Seen& seen)
   }
 #endif
 }
+// Returns log(p / ((p + q) / 2)) from the logarithms of p and q. It is exactly 0 for equal policies, and has all its
+// digits for nearly equal ones: Adam would turn the rounding errors of a plain logarithm into steps.
+__device__ __forceinline__ float above_middle(float lp, float lq) {
+  const float z = lq - lp, s = sinhf(0.25f * fminf(fmaxf(z, -16.f), 16.f));
+  return fabsf(z) < 16.f ? -0.5f * z - log1pf(2.f * s * s) : 0.6931472f - fmaxf(z, 0.f);
+}
 template <int KIND> __device__ __forceinline__ float mean_divergence(const Seen& seen) {
   float mean = 0.f;
   #pragma unroll
@@ -45,10 +51,7 @@ template <int KIND> __device__ __forceinline__ float mean_divergence(const Seen&
     for (int k = 0; k < K; k++) {
       const float p = seen.p[k], q = seen.q[o * K + k], lp = seen.lp[k], lq = seen.lq[o * K + k];
       if constexpr (KIND == 0) total += p * (lp - lq);
-      if constexpr (KIND == 1) {
-        const float middle = __logf(0.5f * (p + q) + TINY);
-        total += 0.5f * p * (lp - middle) + 0.5f * q * (lq - middle);
-      }
+      if constexpr (KIND == 1) total += 0.5f * (p * above_middle(lp, lq) + q * above_middle(lq, lp));
       if constexpr (KIND == 2) total += 0.5f * fabsf(p - q);
       if constexpr (KIND == 3) { const float gap = sqrtf(p) - sqrtf(q); total += 0.5f * gap * gap; }
     }
@@ -82,7 +85,7 @@ __device__ __forceinline__ float reward_of(const Model& m, int k, int label, flo
     apart += (float)m.agreement * (EXPECTED ? 1.f - q[o] : (draws[o] == k ? 0.f : 1.f));
 #endif
 #if JENSEN_SHANNON
-    apart += (float)m.jensen_shannon * 0.5f * (lp - __logf(0.5f * (p + q[o]) + TINY));
+    apart += (float)m.jensen_shannon * 0.5f * above_middle(lp, lq[o]);
 #endif
     reward -= apart / OTHERS;
   }
@@ -97,11 +100,11 @@ __device__ __forceinline__ void listen(const Model& m, const Seen& seen, int o, 
   for (int k = 0; k < K; k++) {
     agreed += p[k] * q[k];
 #if JENSEN_SHANNON
-    halves += q[k] * 0.5f * (lq[k] - __logf(0.5f * (p[k] + q[k]) + TINY));
+    halves += q[k] * 0.5f * above_middle(lq[k], lp[k]);
 #endif
   }
 #elif JENSEN_SHANNON
-  halves = 0.5f * (pick<K>(lq, heard) - __logf(0.5f * (pick<K>(p, heard) + pick<K>(q, heard)) + TINY));
+  halves = 0.5f * above_middle(pick<K>(lq, heard), pick<K>(lp, heard));
 #endif
   #pragma unroll
   for (int k = K - KL; k < K; k++) {
@@ -115,7 +118,7 @@ __device__ __forceinline__ void listen(const Model& m, const Seen& seen, int o, 
 #endif
 #if JENSEN_SHANNON
     sum += (float)m.jensen_shannon
-           * (EXPECTED ? q[k] * (halves - 0.5f * (lq[k] - __logf(0.5f * (p[k] + q[k]) + TINY)))
+           * (EXPECTED ? q[k] * (halves - 0.5f * above_middle(lq[k], lp[k]))
                        : halves * (q[k] - (k == heard ? 1.f : 0.f)));
 #endif
     out[k - (K - KL)] = sum / OTHERS;

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 import numpy as np
@@ -11,45 +11,47 @@ from evenhand.bandits.cuda.fleet import Fleet
 from evenhand.bandits.cuda.watching import Asked, Watch, Watched
 from evenhand.bandits.cuda.waves import Plan
 from evenhand.bandits.training import Run
-from evenhand.metrics.networks import Frozen
-from evenhand.metrics.selection import Best, Criterion
+from evenhand.metrics.selection import Criterion
 from evenhand.progress import Progress
 
 STEPS_A_LAUNCH = 100_000  # keeps launches short, since a display may use the same GPU
 
 
-def train_all(runs: Sequence[Run], progress: Progress | None = None) -> None:
-    """Train all runs to their end, and write the results into them."""
-    plan, errors = Plan(runs), []
+def train_all(runs: Sequence[Run], progress: Progress | None = None) -> list[Exception | None]:
+    """Train all runs to their end, and write the results into them; return the errors of those that fail."""
+    plan, errors = Plan(runs), {}
     with _telling(plan, runs, progress) as tell:
         for wave in plan.waves():
-            errors += _trained(wave, tell)
+            errors.update(_trained(wave, tell))
             wave.clear()  # frees the memory for the next
-    _raise_first(errors)
+    return [errors[id(run.training)] for run in runs]
 
 
-def _trained(fleets: list[Fleet], tell: Callable[[int], None]) -> list[Exception | None]:
+def _trained(fleets: list[Fleet], tell: Callable[[int], None]) -> dict[int, Exception | None]:
     while going := [fleet for fleet in fleets if (fleet.steps < fleet.ends).any()]:
         # Launches return at once, so fleets are trained side by side.
         made = [fleet.advance(np.minimum(fleet.steps + STEPS_A_LAUNCH, fleet.ends)) for fleet in going]
         for fleet, steps in zip(going, made, strict=True):
             fleet.stream.synchronize()
             tell(steps)
-    return [error for fleet in fleets for error in fleet.finish()]
+    return {
+        id(run.training): error
+        for fleet in fleets
+        for run, error in zip(fleet.runs, fleet.finish(), strict=True)
+    }
 
 
 def train_and_select(
     runs: Sequence[Run], asked: Sequence[Asked], criterion: Criterion, progress: Progress | None = None
-) -> list[Best[Frozen]]:
-    """Train all runs to their end, like `train_all`; return the best checkpoint of each."""
+) -> list[Watched]:
+    """Train all runs to their end, like `train_all`; return the best checkpoint or the error of each."""
     of_run = {id(run.training): one for run, one in zip(runs, asked, strict=True)}
     plan, found = Plan(runs, [one.rows for one in asked], copies=1), {}
     with _telling(plan, runs, progress) as tell:
         for wave in plan.waves():
             found.update(_watched(wave, of_run, criterion, tell))
             wave.clear()
-    _raise_first(watched.error for watched in found.values())
-    return [found[id(run.training)].best[criterion.name] for run in runs]
+    return [found[id(run.training)] for run in runs]
 
 
 def _watched(
@@ -75,10 +77,3 @@ def _telling(plan: Plan, runs: Sequence[Run], progress: Progress | None) -> Iter
     total = sum(run.options.end - run.training.step for run in runs)
     with (progress or Progress()).stage("Steps", total) as done:
         yield lambda steps: done("on the GPU", pieces=steps)
-
-
-def _raise_first(errors: Iterable[Exception | None]) -> None:
-    """Raise the first error, if there is one."""
-    for error in errors:
-        if error is not None:
-            raise error

@@ -134,17 +134,9 @@ def layout(n_groups: int, n_hidden: int, most_columns: int) -> dict[str, int]:
     return {"H": n_hidden, "U": math.ceil(n_hidden / 32), "S": 1, "TAIL": 0, "NNZ": 0}
 
 
-def spec_of(
-    policies: Any, people: People, terms: Any, options: Options, *, most_columns: int, room: int
-) -> Spec:
-    """Return the spec of one training run; `room` is the largest shared memory of a block, in bytes.
-
-    Raises
-    ------
-    ValueError
-        If the reward has a term that only the CPU supports, or a rate is bounded for more than 32 groups.
-    """
-    n_groups, n_actions, n_hidden = policies.W2.shape
+def check_supported(policies: Any, terms: Any) -> None:
+    """Raise if a reward has a term that only the CPU supports, or bounds a rate for more than 32 groups."""
+    n_groups = len(policies.W2)
     unknown = [term.name for term, there in zip(TERMS, terms.active, strict=True) if there]
     unknown = [name for name in unknown if name not in KNOWN]
     if unknown:
@@ -152,12 +144,19 @@ def spec_of(
             f"Got a reward with the term {unknown[0]!r} for engine='cuda', but it runs on the CPU only: "
             "expected engine='cpu', or a reward of the other terms."
         )
-    n_bounded = len(terms.rates.bound)
-    if n_bounded and n_groups > MOST_HELD:
+    if len(terms.rates.bound) and n_groups > MOST_HELD:
         raise ValueError(
             f"Got {n_groups} groups and a bounded rate for engine='cuda', but expected at most {MOST_HELD} "
             "groups there: use engine='cpu'."
         )
+
+
+def spec_of(
+    policies: Any, people: People, terms: Any, options: Options, *, most_columns: int, room: int
+) -> Spec:
+    """Return the spec of one training run; `room` is the largest shared memory of a block, in bytes."""
+    n_groups, n_actions, n_hidden = policies.W2.shape
+    n_bounded = len(terms.rates.bound)
     direct = options.batch_size == 1 and not options.adam and options.weight_decay == 0
     # Moments are read once per batch. With large batches, memory is better spent on more models.
     large = options.batch_size >= LARGE or not options.adam

@@ -50,6 +50,7 @@ class Plan:
         for spec, runs in self._groups:
             d = max(run.training.policies.W1.shape[1] for run in runs)
             numbers = (1 + (spec.OPT > 0) + self._copies) * spec.policies(d) + spec.moments(d)
+            numbers += 4 * max(-(-run.options.end // run.options.interval) for run in runs)  # of the history
             while runs:
                 most = max(1, int(MEMORY_SHARE * _free_memory() / (4 * numbers)))
                 if wave and most < len(runs):
