@@ -9,6 +9,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import hypothesis
+import numpy as np
 import pytest
 
 from evenhand.datasets.sources import (
@@ -29,6 +30,13 @@ def _private_data(request: pytest.FixtureRequest) -> None:
     marked = request.node.get_closest_marker("private_data")
     if marked and not has_private(COMPAS_SCORES, DAYS_IN_HOSPITAL_Y2, DAYS_IN_HOSPITAL_Y3):
         pytest.skip("the files of ../shared/data are not there; EVENHAND_DATA can name their folder")
+
+
+@pytest.fixture(autouse=True)
+def _own_draws(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Start a module's RNG anew: what a test draws depends neither on other tests nor on the module's data."""
+    if hasattr(getattr(request.node, "module", None), "RNG"):
+        monkeypatch.setattr(request.node.module, "RNG", np.random.default_rng(1))
 
 
 @pytest.fixture(scope="session")
