@@ -71,3 +71,17 @@ def test_a_folder_that_is_not_there_is_named_and_the_temporary_file_is_not(tmp_p
         with pytest.raises(FileNotFoundError) as raised:
             write(path)
         assert str(raised.value) == f"Got {path} to write to, but there is no folder '{path.parent}'."
+
+
+def test_a_file_in_the_place_of_a_folder_is_named(tmp_path: Path) -> None:
+    (tmp_path / "afile").touch()
+    beside, under = tmp_path / "afile" / "m.skops", tmp_path / "afile" / "models" / "m.skops"
+    for write in (try_writing, lambda at: write_text(at, "x")):
+        with pytest.raises(NotADirectoryError) as raised:
+            write(beside)
+        assert str(raised.value) == (
+            f"Got {beside} to write to, but '{beside.parent}' is a file, not a folder."
+        )
+        with pytest.raises(FileNotFoundError) as lacking:
+            write(under)
+        assert str(lacking.value) == f"Got {under} to write to, but there is no folder '{under.parent}'."

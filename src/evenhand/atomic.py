@@ -32,13 +32,20 @@ def _new_beside(path: Path) -> Path:
     partial = path.with_name(f".{stem}.{secrets.token_hex(8)}{path.suffix}")
     try:
         os.close(os.open(partial, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
-    except FileNotFoundError as error:
-        if path.parent.is_dir():
-            raise
-        raise FileNotFoundError(
-            f"Got {path} to write to, but there is no folder {str(path.parent)!r}."
-        ) from error
+    except (FileNotFoundError, NotADirectoryError):
+        check_parent(path)
+        raise
     return partial
+
+
+def check_parent(path: Path) -> None:
+    """Raise unless the file would lie in a folder."""
+    parent = path.parent
+    if parent.is_dir():
+        return
+    if parent.exists():
+        raise NotADirectoryError(f"Got {path} to write to, but {str(parent)!r} is a file, not a folder.")
+    raise FileNotFoundError(f"Got {path} to write to, but there is no folder {str(parent)!r}.")
 
 
 def try_writing(path: Path) -> None:

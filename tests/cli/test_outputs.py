@@ -104,6 +104,14 @@ def test_a_folder_without_tables_is_named_and_not_the_output(tmp_path, monkeypat
     assert (result.exit_code, "Got '.', which is a folder; expected a model" in result.stderr) == (2, True)
 
 
+def test_an_output_under_a_file_is_an_error_before_the_work_begins(fitted, tmp_path):
+    (tmp_path / "afile").touch()
+    result = evenhand("predict", fitted.model, fitted.people, "-o", tmp_path / "afile" / "d.csv")
+    assert result.exit_code == 2
+    assert "d.csv to write to, but " in result.stderr
+    assert "afile' is a file, not a folder." in " ".join(result.stderr.split())
+
+
 @pytest.mark.parametrize("name", ["m.skops", "r.html"])
 def test_from_python_a_folder_that_is_not_there_is_named(fitted, tmp_path, name):
     model, path = library.load(fitted.model), tmp_path / "none" / name

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 FAILED, MISUSED, INTERRUPTED = 1, 2, 130
 _CONTINUED = ("fit", "reproduce")  # where they stopped, if they are run again
-_MISUSES = (ValueError, TypeError, FileNotFoundError, IsADirectoryError, ImportError)
+_MISUSES = (ValueError, TypeError, FileNotFoundError, NotADirectoryError, IsADirectoryError, ImportError)
 
 
 class Guarded(TyperGroup):

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from evenhand.arrays import Codes
-from evenhand.atomic import try_writing
+from evenhand.atomic import check_parent, try_writing
 from evenhand.checks import MIN_GROUP, JobFailedError
 from evenhand.code_version import Source
 from evenhand.groups import encode_groups
@@ -54,8 +54,7 @@ def check_written(*outputs: Path | None, inputs: Iterable[Path | None]) -> None:
             continue
         if path.is_dir():
             raise IsADirectoryError(f"Got {path} to write to, which is a folder; expected a file.")
-        if not path.parent.is_dir():
-            raise FileNotFoundError(f"Got {path} to write to, but there is no folder {path.parent}.")
+        check_parent(path)
         for other, why in taken:
             if other.is_dir() and other.resolve() in path.resolve().parents:
                 check_folder(other)
