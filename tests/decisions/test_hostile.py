@@ -69,6 +69,15 @@ def test_the_script_notices_answers_that_are_against_the_schema(client):
         assert judged(*answer) == AGAINST_SCHEMA, answer
 
 
+def test_many_problems_take_little_time(client):
+    """Were each compared with all others, this test would take minutes."""
+    answer = client.post(
+        "/outcome", json={"id": "a", "reward": 1.0, **dict.fromkeys(map(str, range(30_000)))}
+    )
+    assert answer.status_code == 422
+    assert len(answer.json()["detail"]) == 20
+
+
 @pytest.mark.parametrize(
     ("path", "body"),
     [

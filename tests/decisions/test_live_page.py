@@ -197,7 +197,7 @@ def test_it_says_that_the_service_is_away(loop, page):
 def test_it_says_when_other_people_come(loop, page):
     from playwright.sync_api import expect
 
-    expect(page.locator("#drift p")).to_contain_text("no column has shifted beyond chance")
+    expect(page.locator("#drift p")).to_contain_text("who applied first: no column has shifted beyond chance")
     decide(loop, 300, begin=1000, shift=1.5)
     expect(page.locator("#drift p")).to_contain_text("number 2 has shifted", timeout=15_000)
     assert page.locator("#drift tbody tr").count() == 4

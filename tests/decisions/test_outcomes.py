@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sqlite3
 from datetime import UTC, datetime, timedelta
 
@@ -153,20 +154,54 @@ def test_an_outcome_that_is_none_is_refused(begin, crowd, tmp_path, told, error)
         ({"earns": {"lend": {"repaid": 1}}}, "Got earns with 'lend'"),
         ({"overdue": 0.0}, "no within"),
         ({"within": -1}, "Got within=-1"),
-        ({"unrevealed": 2.0}, "Got unrevealed=2.0, but expected.*reward_range"),
+        (
+            {"unrevealed": 2.0},
+            "Got unrevealed=2.0, but expected a finite number of at least 0 and at most 1. reward_range=",
+        ),
         ({"reward_range": (1, 1)}, "expected a lower and a higher finite number"),
+        (
+            {"earns": {"grant": {"a": 1, "b": 3}}, "unrevealed": 1.0, "reward_range": (1, 3)},
+            "Got reward_range=(1, 3), but expected one with 0: earns doesn't name the outcome 'a' of 'refuse'",
+        ),
+        (
+            {"earns": {"grant": {"a": 1}, "refuse": {"b": 3}}, "unrevealed": 1.0, "reward_range": (1, 3)},
+            "the outcome 'b' of 'grant', which therefore earns 0.",
+        ),
         ({"explore": 0.6}, "Got explore=0.6"),
         ({"held_out": 1.5}, "Got held_out=1.5"),
         ({"max_flip": -1}, "Got max_flip=-1"),
         ({"confidence": 1}, "Got confidence=1"),
-        ({"seed": "zz"}, "expected 32 hexadecimal digits"),
-        ({"seed": "0" * 30}, "expected 32 hexadecimal digits"),
+        ({"seed": "zz"}, "Got a seed that is not 32 hexadecimal digits"),
+        ({"seed": "0" * 30}, "Got a seed that is not 32 hexadecimal digits"),
     ],
 )
 def test_rules_are_checked_before_a_log_is_begun(begin, tmp_path, options, error):
-    with pytest.raises(ValueError, match=error):
+    with pytest.raises(ValueError, match=re.escape(error)):
         begin(tmp_path / "log", **options)
     begin(tmp_path / "log").close()  # nothing of it was written
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        {"earns": {"grant": {"a": 1, "b": 3}}, "reveals": {"grant"}},
+        {"earns": {"grant": {"a": 1, "b": 3}, "refuse": {"a": 3, "b": 1}}},
+    ],
+)
+def test_a_range_without_0_is_enough_if_every_outcome_is_named(begin, crowd, tmp_path, told):
+    loop = begin(tmp_path / "log", **told, unrevealed=1.0, reward_range=(1, 3))
+    made = loop.decide_many(crowd[:50])
+    loop.outcome_many([{"id": one.id, "label": "b"} for one in made])
+    loop.learn()
+    assert {reward for reward, _ in earned(loop).values()} == {1.0, 3.0}
+
+
+def test_a_label_that_would_earn_more_than_the_range_is_refused(begin, crowd, tmp_path):
+    loop = begin(tmp_path / "log", reward_range=(-1, 0.5))
+    made = loop.decide_many(crowd[:1])[0]
+    with pytest.raises(ValueError, match=r"earns 0 or 1, and reward_range is -1 to 0.5"):
+        loop.outcome(made.id, label="grant")
+    assert loop.outcome(made.id, reward=0.5) == "accepted"
 
 
 def test_what_earns_does_not_name_earns_0_and_0_is_in_the_range(begin, crowd, tmp_path):

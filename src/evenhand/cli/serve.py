@@ -61,7 +61,8 @@ def run(
         tuple[float, float] | None,
         typer.Option(
             metavar="LOWEST HIGHEST",
-            help="Lowest and highest possible reward. Default: those of --earns, or 0 1.",
+            help="Lowest and highest possible reward. Default: 0 and those of --earns, --unrevealed and "
+            "--overdue; without --earns, 0 1.",
         ),
     ] = None,
     explore: Annotated[float, typer.Option(help="Lowest probability of every action.")] = 0.02,

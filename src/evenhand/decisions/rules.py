@@ -10,7 +10,7 @@ import secrets
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from datetime import timedelta
-from itertools import chain
+from itertools import chain, product
 from typing import Any, Self
 
 import numpy as np
@@ -22,6 +22,7 @@ from evenhand.decisions.errors import WrongLogError
 from evenhand.wording import listed
 
 _ABOUT_ONE = 1.0 / (1 << 53)
+_RIGHT = 0.0, 1.0  # what decisions other than the label and equal to it earn, without `earns`
 
 
 @dataclass(frozen=True)
@@ -73,6 +74,12 @@ class Rules:
         known = set(actions) if self.earns is None else {name for of in self.earns.values() for name in of}
         if str(label) not in known:
             raise ValueError(f"Got label={shown(label)}, but expected one of {listed(sorted(known))}.")
+        low, high = self.reward_range
+        if self.earns is None and not low <= _RIGHT[0] < _RIGHT[1] <= high:
+            raise ValueError(
+                f"Got label={shown(label)}, but expected a reward: without earns, a label earns 0 or 1, and "
+                f"reward_range is {low:g} to {high:g}."
+            )
         return None, str(label)
 
     def as_text(self) -> str:
@@ -101,6 +108,30 @@ def _check_reward(name: str, value: Any, low: float, high: float) -> float:
         return checks.number(name, value, low=low, high=high)
     except ValueError as error:
         raise ValueError(f"{error} reward_range=(low, high) says what a decision may earn.") from None
+
+
+def _range_of(given: tuple[float, float] | None, named: Mapping[str, list[float]]) -> tuple[float, float]:
+    """Return the lowest and the highest possible reward; raise if one that is named lies outside."""
+    known = [0.0, *chain.from_iterable(named.values())]  # what `earns` doesn't name earns 0
+    low, high = given or ((min(known), max(known)) if named["earns"] else _RIGHT)
+    if not (math.isfinite(low) and math.isfinite(high) and low < high):
+        raise ValueError(f"Got reward_range={(low, high)}, but expected a lower and a higher finite number.")
+    for name, values in named.items():
+        for value in values:
+            _check_reward(name, value, low, high)
+    return low, high
+
+
+def _unnamed(revealing: Collection[Any], paid: Mapping[str, Collection[str]]) -> tuple[str, str] | None:
+    """Return an action and an outcome of it that `earns` doesn't name; None if it names all.
+
+    >>> paid = {"grant": {"repaid": 1.0}}
+    >>> _unnamed(["grant", "refuse"], paid), _unnamed(["grant"], paid)
+    (('refuse', 'repaid'), None)
+    """
+    labels = sorted({label for of in paid.values() for label in of})
+    pairs = product(sorted(map(str, revealing)), labels)
+    return next(((action, label) for action, label in pairs if label not in paid.get(action, ())), None)
 
 
 def make_rules(
@@ -135,15 +166,18 @@ def make_rules(
         raise ValueError("Got overdue, but no within: expected how long an outcome may take.")
     named = {"unrevealed": [float(unrevealed)], "overdue": [] if overdue is None else [float(overdue)]}
     named["earns"] = [value for of in paid.values() for value in of.values()]
-    known = [0.0, *chain.from_iterable(named.values())]  # what `earns` doesn't name earns 0
-    low, high = reward_range or ((min(known), max(known)) if named["earns"] else (0.0, 1.0))
-    if not (math.isfinite(low) and math.isfinite(high) and low < high):
-        raise ValueError(f"Got reward_range={(low, high)}, but expected a lower and a higher finite number.")
-    for name, values in named.items():
-        for value in values:
-            _check_reward(name, value, low, high)
+    low, high = _range_of(reward_range, named)
+    unnamed = _unnamed(actions if reveals is None else reveals, paid)
+    if unnamed is not None and not low <= 0 <= high:
+        action, label = unnamed
+        raise ValueError(
+            f"Got reward_range={(low, high)}, but expected one with 0: earns doesn't name the outcome "
+            f"{label!r} of {action!r}, which therefore earns 0."
+        )
     if seed is not None and not re.fullmatch("[0-9a-fA-F]{32}", seed):
-        raise ValueError("Got a seed of another form, but expected 32 hexadecimal digits.")
+        raise ValueError(
+            "Got a seed that is not 32 hexadecimal digits, but expected one like secrets.token_hex(16)."
+        )
     return Rules(
         seed=seed or secrets.token_hex(16),
         explore=checks.number("explore", explore, low=0, high=1 / len(actions)),

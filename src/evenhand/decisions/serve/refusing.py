@@ -24,7 +24,8 @@ def problems(error: RequestValidationError) -> list[dict[str, str]]:
         if _is_meant(one["loc"], error.body):
             found.setdefault(_where(one, error.body), []).append(one)
     # A list of the wrong values is also no object, but only the values are worth telling.
-    inner = [at for at in found if not any(other[: len(at)] == at for other in found if other != at)]
+    above = {at[:depth] for at in found for depth in range(len(at))}
+    inner = [at for at in found if at not in above]
     return [
         {"where": ".".join(map(str, at))[:200] or "body", "what": _what(at, found[at])[:300]}
         for at in inner[:_MOST]
