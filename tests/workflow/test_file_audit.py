@@ -116,6 +116,20 @@ def test_a_compressed_model_is_audited_by_the_groups_of_any_column(fitted, tmp_p
     assert "one policy per group" not in alone.stdout
 
 
+def test_a_compressed_model_knows_the_people_it_was_made_with(fitted, tmp_path):
+    load(fitted.model).compress("f").save(tmp_path / "f.skops")
+    whole, one = (
+        audit_file(fitted.people, model=model, sensitive=sensitive, part=part).audit.about
+        for model, sensitive, part in [
+            (tmp_path / "f.skops", ["sex"], "all"),
+            (tmp_path / "f.skops", ["sex"], "test"),
+        ]
+    )
+    assert whole["trained_on"] == 280
+    assert "trained_on" not in one
+    assert one["people"] == audit_file(fitted.people, model=fitted.model, part="test").audit.about["people"]
+
+
 def test_unknown_and_small_groups_of_a_compressed_model_are_as_asked(fitted, tmp_path):
     load(fitted.model).compress("f").save(tmp_path / "f.skops")
     people = pd.read_csv(fitted.people)

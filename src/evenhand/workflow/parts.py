@@ -35,21 +35,23 @@ def test_rows(held: Deployed, met: Dataset | None, origin: str) -> Codes:
 def met_in_training(held: Deployed, table: Table) -> Dataset | None:
     """Return the file as a data set if it holds the people that the model was made with, otherwise None."""
     frame, made_with = table.plain(), held.card.get("data", {})
-    kept = {*held.columns, held.label, *held.sensitive}
+    # A compressed model has forgotten its groups; its card has not.
+    sensitive, merged = made_with.get("sensitive", held.sensitive), made_with.get("merged", held.merged)
+    kept = {*held.columns, held.label, *sensitive}
     if not made_with or len(frame) < made_with["people"] or held.label not in frame.columns:
         return None
     numbers = [name for name in held.columns if pd.api.types.is_numeric_dtype(frame[name])]
     try:
         dataset = load_table(
-            table, label=held.label, sensitive=held.sensitive,
-            unknown="keep" if UNKNOWN in held.groups_ else "drop",
+            table, label=held.label, sensitive=sensitive,
+            unknown="keep" if UNKNOWN in made_with.get("groups", held.groups_) else "drop",
             drop=[str(name) for name in frame.columns if name not in kept],
             categorical=[name for name in numbers if held.columns[name] == CATEGORY],
             weight=made_with.get("weight"),
         )  # fmt: skip
     except ValueError:  # a file that can't be read like the training data is another one
         return None
-    if held.merged:
-        dataset = replace(dataset, sensitive=dataset.sensitive.astype(str).replace(held.merged))
+    if merged:
+        dataset = replace(dataset, sensitive=dataset.sensitive.astype(str).replace(merged))
     dataset = replace(dataset, pos_label=held.pos_label)
     return dataset if dataset.fingerprint == made_with.get("fingerprint") else None
