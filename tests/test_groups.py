@@ -1,11 +1,18 @@
+import re
+
 import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from sklearn import config_context
+from sklearn.base import clone
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
-from evenhand.groups import codes_of, column_names, encode_groups
+from evenhand import CooperativeBandits
+from evenhand.groups import codes_of, column_called, column_names, encode_groups
 
 
 @given(st.lists(st.sampled_from(["b", "a", "c"]), min_size=1))
@@ -107,3 +114,33 @@ def test_errors_speak_of_no_group_that_nobody_named():
         codes_of(["f", "m"], 2, encode_groups(None, 2).names)
     with pytest.raises(ValueError, match=r"Got no sensitive_features, but expected .* one of 'f', 'm'\."):
         codes_of(None, 2, encode_groups(["f", "m"], 2).names)
+
+
+@pytest.mark.parametrize(
+    "features, wanted",
+    [
+        (["f", "m"], "group"),
+        (pd.Series([0, 1], name="sex"), "sex"),
+        (pd.Series([0, 1], name=3), "group"),
+        (pl.DataFrame({"sex": [0, 1]}), "sex"),
+        (CROSSED, "group"),
+    ],
+)
+def test_one_named_column_gives_groups_its_name(features, wanted):
+    assert column_called(features) == wanted
+
+
+def test_the_advice_about_pipelines_is_enough_for_every_call():
+    X, s = np.arange(40.0).reshape(-1, 1), np.array(["f", "m"] * 20)
+    y = (X[:, 0] > 20).astype(int)
+    bandits = CooperativeBandits(steps=50, random_state=0)
+    with pytest.raises(ValueError, match="Got no sensitive_features") as raised:
+        clone(bandits).fit(X, y, sensitive_features=s).predict(X)
+    advice = re.findall(r"set_\w+_request", str(raised.value))
+    with config_context(enable_metadata_routing=True):
+        for setting in advice:
+            getattr(bandits, setting)(sensitive_features=True)
+        model = make_pipeline(StandardScaler(), bandits).fit(X, y, sensitive_features=s)
+        decided = model.predict(X, sensitive_features=s)
+        assert model.score(X, y, sensitive_features=s) == (decided == y).mean()
+        assert model.predict_proba(X, sensitive_features=s).shape == (40, 2)

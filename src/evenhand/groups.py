@@ -92,6 +92,16 @@ def column_names(sensitive_features: Any) -> list[str] | None:
     return None if sensitive_features is None else _names_of_several(as_columns(sensitive_features))
 
 
+def column_called(sensitive_features: Any) -> str:
+    """Return the name of the one sensitive column; 'group' if it has none, or if there are several.
+
+    >>> column_called({"sex": [0, 1]}), column_called([0, 1])
+    ('sex', 'group')
+    """
+    names = as_columns(sensitive_features).columns.tolist()
+    return names[0] if len(names) == 1 and isinstance(names[0], str) else "group"
+
+
 def group_values(
     sensitive_features: Any, n_people: int, columns: list[str] | None = None, *, named: bool = True
 ) -> Array:
@@ -133,7 +143,8 @@ def no_groups(names: Array, then: str = "") -> ValueError:
     return ValueError(
         f"Got no sensitive_features, but expected each person's group, one of {listed(names)}.{then} In a "
         "grid search or a pipeline, call sklearn.set_config(enable_metadata_routing=True), and on the "
-        "estimator set_fit_request(sensitive_features=True) and set_score_request(sensitive_features=True)."
+        "estimator set_fit_request, set_predict_request, set_predict_proba_request and set_score_request, "
+        "each with sensitive_features=True."
     )
 
 

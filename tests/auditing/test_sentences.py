@@ -97,7 +97,10 @@ def test_a_small_difference_is_not_told_as_none() -> None:
     assert "48.7 % of f and 48.8 % of m got the decision 1: a difference of 0.02 points" in found.summary()
 
 
-@pytest.mark.parametrize("estimator", [CooperativeBandits(steps=200), CooperativeBoosting(rounds=2)])
+@pytest.mark.parametrize(
+    "estimator",
+    [CooperativeBandits(steps=200, random_state=0), CooperativeBoosting(rounds=2, random_state=0)],
+)
 @pytest.mark.parametrize("compressed", [True, False])
 def test_one_policy_for_everybody_is_said_to_be_one(estimator: Any, compressed: bool) -> None:
     X, sex = pd.DataFrame({"age": np.arange(80) % 7, "job": ["a", "b"] * 40}), np.repeat(["f", "m"], 40)
@@ -128,7 +131,7 @@ def test_of_many_labels_the_widest_is_named_also_where_the_model_knows_more_grou
     X, y = pd.DataFrame({"age": np.arange(40)}), np.tile(list("abcb"), 10)
     found = audit(Policies(), X, y, sensitive_features=np.array(["f", "m"] * 20), n_bootstrap=20)
     assert (
-        "the groups differ most in 'b', which 0.0 % of m and 100.0 % of f got: a difference"
+        "the groups differ most in 'b': 0.0 % of m and 100.0 % of f got it, a difference of 100.0 points"
         in found.summary()
     )
 
@@ -136,11 +139,14 @@ def test_of_many_labels_the_widest_is_named_also_where_the_model_knows_more_grou
 def test_of_more_than_two_groups_the_lowest_and_the_highest_are_named() -> None:
     decided = np.array([0, 0, 1, 0, 1, 1] * 10)
     found = audit(decided, None, decided, sensitive_features=np.array(list("abc") * 20), n_bootstrap=20)
-    rates = "Between 0.0 % (a) and 100.0 % (c) of each group got the decision 1: a difference of 100.0 points"
+    rates = "From 0.0 % of a to 100.0 % of c got the decision 1: a difference of 100.0 points"
     assert rates in found.summary()
     assert "of the decisions are correct: 100.0 % of every group." in found.summary()
     found = audit(decided, None, 1 - decided, sensitive_features=pd.Series([0, 1, 2] * 20, name="race"))
-    assert "Between 0.0 % (race = 0) and 100.0 % (race = 2) of each group got" in found.summary()
+    assert "From 0.0 % of people with race = 0 to 100.0 % of people with race = 2 got the" in found.summary()
+    said = np.array(list("aacbbcbcc") * 10)
+    found = audit(said, None, said, sensitive_features=np.array(list("xyz") * 30), n_bootstrap=20).summary()
+    assert "differ most in 'c': from 0.0 % of x to 100.0 % of z got it, a difference of 100.0 points" in found
 
 
 @pytest.mark.parametrize("groups", ["ab", "abc"])
@@ -158,3 +164,25 @@ def test_a_column_that_the_model_never_takes_does_not_give_the_group_away_to_it(
     found = audit(model, X, y, sensitive_features="sex", n_bootstrap=20)
     assert "no column that the model uses reveals the group by itself" in found.summary()
     assert "column of X" not in found.summary()
+
+
+@pytest.mark.parametrize("name", ["black", None])
+def test_every_finding_calls_groups_alike(name: str | None) -> None:
+    rng = np.random.default_rng(0)
+    black = pd.Series(rng.integers(0, 2, 200), name=name)
+    X = pd.DataFrame({"skill": rng.normal(size=200), "job": rng.choice(["cook", "clerk"], 200)})
+    y = np.where(X["skill"] + black > 0.5, "yes", "no")
+    model = tabular(CooperativeBandits(0.0, hidden=3, epochs=20, random_state=0))
+    found = audit(
+        model.fit(X, y, sensitive_features=black), X, y, sensitive_features=black, n_bootstrap=20,
+        twins={"n_null": 19, "n_pairs": 5}, certify={"time_limit": 2}, search={"max_predictions": 2000},
+    )  # fmt: skip
+    assert found.twins is not None
+    assert found.worst is not None
+    assert found.search is not None
+    called = name or "group"
+    assert f"of people with {called} = 0 have a counterpart in {called} = 1 who" in found.twins.summary()
+    for one in (found.worst, found.search):
+        assert f" as {called} = 0" in one.summary()
+        assert f" as {called} = 1" in one.summary()
+    assert ("group = " in found.summary()) == (name is None)

@@ -104,7 +104,7 @@ def test_a_blind_model_of_an_unrelated_feature_is_no_finding() -> None:
         if not found.flips["clear"].any():
             assert found.columns.empty
             assert found.people.empty
-            assert "so this is not clearly above chance" in found.summary()
+            assert "Allowing for all comparisons, this is not clearly above chance." in found.summary()
     assert alarms <= 2  # one of twenty, on average
 
 

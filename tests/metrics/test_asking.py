@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from fairlearn.postprocessing import ThresholdOptimizer
 from sklearn.compose import make_column_transformer
 from sklearn.dummy import DummyClassifier
 from sklearn.linear_model import LogisticRegression
@@ -13,6 +14,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, OneHotEncoder
 from sklearn.svm import LinearSVC
 
+from evenhand import CooperativeBandits, GradientBandit, tabular
+from evenhand.baselines import ThresholdOptimizerClassifier
 from evenhand.metrics.asking import respond
 from evenhand.metrics.group_columns import sensitive_columns
 from evenhand.metrics.individual import flip_rate
@@ -40,6 +43,46 @@ def test_a_model_is_told_every_group(told: Any) -> None:
     np.testing.assert_array_equal(said.decisions_by_group[:, 1] == "yes", SCORE > 0.4)
     np.testing.assert_array_equal(said.decisions, said.decisions_by_group[np.arange(N), said.own])
     assert flip_rate(said.decisions_by_group, said.own) == ((SCORE > 0.4) & (SCORE <= 0.6)).mean()
+
+
+class OtherThresholds:
+    """Somebody else's mitigator around a model that does not use the group."""
+
+    classes_ = np.array(["no", "yes"])
+
+    def __init__(self, model: Any) -> None:
+        self.model = self.estimator_ = model
+
+    def predict(self, X: Any, sensitive_features: Any = None) -> Any:
+        bar = np.where(np.asarray(sensitive_features) == "f", 0.6, 0.4)
+        return np.where(self.model.predict_proba(X)[:, 1] >= bar, "yes", "no")
+
+
+@pytest.mark.parametrize("inner", [GradientBandit, CooperativeBandits])
+def test_a_model_is_not_blind_because_one_inside_it_is(inner: Any) -> None:
+    fitted = inner(steps=200, random_state=0).fit(X, Y)
+    assert respond(fitted, X, sensitive_features=SEX).how in ("single", "blind")
+    said = respond(OtherThresholds(fitted), X, sensitive_features=SEX)
+    scores = fitted.predict_proba(X)[:, 1]
+    assert said.how == "told"
+    assert said.flips.mean() == ((scores >= 0.4) & (scores < 0.6)).mean() > 0
+
+
+@pytest.mark.parametrize("inner", [GradientBandit, CooperativeBandits])
+def test_thresholds_by_group_around_our_models_are_told_the_group(inner: Any) -> None:
+    y = (Y == "yes").astype(int)
+    ours = ThresholdOptimizerClassifier(estimator=inner(steps=200, random_state=0))
+    theirs = ThresholdOptimizer(estimator=ours.estimator, predict_method="predict_proba")
+    for model in (ours, theirs):
+        said = respond(model.fit(X, y, sensitive_features=SEX), X, sensitive_features=SEX)
+        assert said.how in ("told", "policies")
+        assert said.groups == ["f", "m"]
+
+
+def test_tabular_around_a_model_that_takes_no_group() -> None:
+    model = tabular(GradientBandit(steps=100, random_state=0)).fit(pd.DataFrame({"score": SCORE}), Y)
+    said = respond(model, pd.DataFrame({"score": SCORE}), sensitive_features=SEX)
+    assert said.flips.sum() == 0
 
 
 def test_policies_speak_for_groups_that_are_not_there(policies: Any) -> None:

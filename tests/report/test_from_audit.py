@@ -97,7 +97,7 @@ def test_of_many_labels_the_share_of_each_is_told_by_group_and_the_widest_is_nam
     shares = pd.crosstab(X["man"], grade, normalize="index")
     widest = (shares.max() - shares.min()).idxmax()
     least, most = shares[widest].idxmin(), shares[widest].idxmax()
-    assert f"the share of “{widest}” differs between {least} and {most} by" in study["sentence"]
+    assert f"the share of “{widest}” differs between man = {least} and man = {most} by" in study["sentence"]
     assert study["pos_label"] == ""
     for group, row in zip((0, 1), study["groups"], strict=True):
         told = found.row("rate_of_A", group)
@@ -169,3 +169,12 @@ def test_subgroups_have_headings_in_words(people):
         "its people",
         "its rate",
     ]
+
+
+def test_the_page_of_an_audit_names_the_sensitive_column(people, tmp_path):
+    X, y = people
+    for groups, wanted in ((X["man"], "man"), (X["man"].to_numpy(), "group")):
+        found = audit(y, X, y, sensitive_features=groups, n_bootstrap=50)
+        page = found.to_html(tmp_path / "audit.html").read_text(encoding="utf-8")
+        assert f"groups by <bdi>{wanted}</bdi>" in page
+        assert f"differs between {wanted} = 0 and {wanted} = 1 by" in page

@@ -24,7 +24,7 @@ def small(**changes: object) -> Dataset:
 
 def test_says_what_it_is() -> None:
     assert repr(small()) == (
-        "Dataset 'small' (3 people, 2 features), label 'hired' = 'yes': 66.7 %, sensitive 'sex': f 2, m 1"
+        "Dataset 'small' (3 people, 2 features), label 'hired' = 'yes': 66.7 %, sensitive 'sex' (f: 2, m: 1)"
     )
     assert len(small()) == 3
     assert small().sensitive_features.tolist() == ["f", "m", "f"]
@@ -103,3 +103,8 @@ def test_columns_that_say_the_same_leave_together() -> None:
     assert list(groups) == ["sex", "black", "race"]
     with pytest.raises(ValueError, match=r"Got sensitive='sx'.* Did you mean 'sex'"):
         arrange(people, sensitive="sx", known=known)
+
+
+def test_groups_that_say_nothing_by_themselves_come_with_their_column() -> None:
+    told = repr(small(sensitive=pd.DataFrame({"black": ["0", "1", "0"]})))
+    assert told.endswith("sensitive 'black' (black = 0: 2, black = 1: 1)")

@@ -265,7 +265,9 @@ def test_a_classifier_that_takes_no_groups_is_blind(people, table):
     first = model.predict(people, sensitive_features=people["sex"])
     assert (first == model.predict(people.drop(columns="sex"))).all()
     assert not hasattr(model, "probabilities_by_group")
-    assert not hasattr(model, "groups_")
+    assert model.groups_.tolist() == ["everyone"]
+    found = audit(model, people, table["hired"], sensitive_features=people["sex"], n_bootstrap=20)
+    assert "the model has a single policy and does not use the group" in found.summary()
 
 
 def test_it_is_at_the_top_level():

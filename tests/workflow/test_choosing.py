@@ -105,8 +105,8 @@ def test_names_and_families():
 def test_what_the_chosen_model_gives_up_is_said_unless_it_gives_up_nothing():
     assert against_most_accurate(ALL, FREE) == ""
     assert against_most_accurate(ALL, EQUAL) == (
-        "Against the most accurate model tried (λ = 0), the chosen one gives up 0.030 of accuracy and lowers "
-        "discrimination from 0.170 to 0.010."
+        "Against the most accurate model to choose from (λ = 0), the chosen one gives up 0.030 of accuracy and "
+        "lowers discrimination from 0.170 to 0.010."
     )
     assert "leaves discrimination at 0.000" in against_most_accurate([RARE, SPLIT], SPLIT)
     close = _candidate(1, 0.9499, 0.1, 0.0)

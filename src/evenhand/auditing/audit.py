@@ -89,7 +89,8 @@ def audit(
         people had the average rate of everybody. Otherwise a handful of people could decide the largest
         difference. If fewer than two groups are this large, all groups count as they are.
     min_count : int
-        A group is compared within a subgroup only if it has at least this many people there.
+        A group is compared within a subgroup only if it has at least this many people there. Subgroups of at
+        least 95 % of the people are examined, but not listed: they say nothing that is not said of everybody.
     n_listed : int
         The largest number of people, pairs and subgroups to list.
     n_bootstrap : int

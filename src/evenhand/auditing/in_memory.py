@@ -15,15 +15,15 @@ from evenhand.auditing.certificate.certify import certify as find_worst
 from evenhand.auditing.certificate.held import bounded_policies
 from evenhand.auditing.near_copies import near_copies
 from evenhand.auditing.people import PAIR_COLUMNS, neighbour_pairs, people_apart
-from evenhand.auditing.predictions import MOST_DECISIONS, check_known, read_predictions
+from evenhand.auditing.predictions import MOST_DECISIONS, check_is_model, check_known, read_predictions
 from evenhand.auditing.result import About, Audit
-from evenhand.auditing.searching.search import check_predicts, search_flips
+from evenhand.auditing.searching.search import NEEDED, search_flips
 from evenhand.auditing.subgroups import COLUMNS, find_subgroups
 from evenhand.auditing.table import MetricTable
 from evenhand.auditing.tally import tally
 from evenhand.auditing.twins import find_twins
 from evenhand.frames import as_pandas
-from evenhand.groups import check_column, groups_by_name
+from evenhand.groups import check_column, column_called, groups_by_name
 from evenhand.metrics.answers import Answers
 from evenhand.metrics.asking import respond
 from evenhand.metrics.counts import encode_labels
@@ -50,7 +50,7 @@ def audit_people(
     if worst is not None:  # refuse unsuitable models before measuring anything
         bounded_policies(model, worst.get("radius"))
     if search is not None:
-        check_predicts(model)
+        check_is_model(model, *NEEDED)
     groups, _ = groups_by_name(as_pandas(sensitive_features), frame)
     answers = _answers(model, X, truth, groups, plan.pos_label, plan.threshold, rng)
     if frame is not None and len(frame) != len(answers):
@@ -81,7 +81,8 @@ def audit_people(
     if plan.twins is not None:
         audited = replace(audited, twins=find_twins(model, X, answers, groups, plan.twins, rng))
     if worst is not None:
-        audited = replace(audited, worst=find_worst(model, X, **{"random_state": rng, **worst}))
+        certificate = find_worst(model, X, **{"random_state": rng, **worst})
+        audited = replace(audited, worst=replace(certificate, column=column_called(groups)))
     if search is not None:
         options = {"pos_label": answers.pos_label, "n_listed": n_listed, "random_state": rng, **search}
         audited = replace(audited, search=search_flips(model, X, sensitive_features=groups, **options))

@@ -20,6 +20,13 @@ from evenhand.wording import as_plain, listed
 MOST_DECISIONS = 20  # without labels; more distinct values are probably scores
 
 
+def check_is_model(model: Any, what: str, why: str) -> None:
+    """Raise unless this can predict; `what` needs it to, and `why` completes the sentence."""
+    if not hasattr(model, "predict"):
+        given = "predictions" if hasattr(model, "__len__") else type(model).__name__
+        raise TypeError(f"Got {given}, but {what} needs the model itself: {why}.")
+
+
 def read_predictions(
     predictions: Any,
     y: Any,

@@ -75,7 +75,7 @@ class Audit:
         `neighbour` are positions in X, from 0.
     subgroups : DataFrame
         The subgroups within which two groups are treated most differently, without very small ones and those
-        of nearly everybody. The intervals hold for all subgroups at once.
+        of at least 95 % of the people. The intervals hold for all subgroups at once.
     notes : list of str
         What was left out, what was sampled, and what can't be known.
     about : About

@@ -5,11 +5,10 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from evenhand.auditing.naming import got, group_called, members_of
 from evenhand.auditing.predictions import decisions_at
 from evenhand.auditing.table import rate_of
 from evenhand.metrics.asking import BLIND, HOW
-from evenhand.wording import people
+from evenhand.wording import got, group_called, members_of, people
 
 if TYPE_CHECKING:
     from evenhand.auditing.result import Audit
@@ -46,9 +45,9 @@ def _points(value: float) -> str:
 def _who(audit: Audit) -> str:
     about = audit.about
     here = groups_here(audit)
-    groups = _listed([f"{group_called(name, _column(audit))}: {about['groups'][name]:,}" for name in here])
+    groups = _listed([f"{group_called(name, column_of(audit))}: {about['groups'][name]:,}" for name in here])
     text = f"{people(about['people'])} in {len(here)} group{'s' * (len(here) != 1)} ({groups})."
-    nobody = [group_called(name, _column(audit)) for name in about["groups"] if name not in here]
+    nobody = [group_called(name, column_of(audit)) for name in about["groups"] if name not in here]
     if nobody:
         text += f" Nobody here is in {_listed(nobody)}, which the model also knows."
     decided, bar, positive = about["decisions"], about["threshold"], about["positive"]
@@ -64,7 +63,7 @@ def _who(audit: Audit) -> str:
     return text
 
 
-def _column(audit: Audit) -> str:
+def column_of(audit: Audit) -> str:
     """Return the name of the sensitive column, if there is one and it has a name; else 'group'."""
     columns = [] if audit.tally is None else audit.tally.columns
     return columns[0] if len(columns) == 1 else "group"
@@ -111,23 +110,23 @@ def _groups(audit: Audit) -> str:
     if audit.about["positive"] is not None:
         metric = "positive_rate"
         rates = _between_groups(audit, metric)
-        text = f"{rates[:1].upper()}{rates[1:]} {_got(audit, label)}"
+        text = f"{rates[:1].upper()}{rates[1:]} {_got(audit, label)}:"
     elif label is None or len(audit.about["labels"]) == 1:
         return ""
     else:
         metric = rate_of(label)
         text = (
             f"No label was named as the positive one. Of the {len(audit.about['labels'])} labels, the groups "
-            f"differ most in {label!r}, which {_between_groups(audit, metric)} got"
+            f"differ most in {label!r}: {_between_groups(audit, metric)} got it,"
         )
-    return f"{text}: a difference of {points}.{_too_small(audit, metric)}"
+    return f"{text} a difference of {points}.{_too_small(audit, metric)}"
 
 
 def _too_small(audit: Audit, metric: str) -> str:
     """Name the groups that are filled up in the difference, with their own rates."""
     about = audit.about
     few = [
-        f"{share(audit.value(metric, name))} of {members_of(name, _column(audit))} "
+        f"{share(audit.value(metric, name))} of {members_of(name, column_of(audit))} "
         f"({people(about['groups'][name])})"
         for name in groups_here(audit)
         if name not in about["compared"]
@@ -176,7 +175,7 @@ def _subgroups(audit: Audit) -> str:
     if audit.subgroups.empty:
         return ""
     worst = audit.subgroups.iloc[0]
-    least, most = (members_of(worst[f"group_{side}"], _column(audit)) for side in ("least", "most"))
+    least, most = (members_of(worst[f"group_{side}"], column_of(audit)) for side in ("least", "most"))
     return (
         f"Of {audit.about['subgroups_examined']:,} subgroups, the largest certain difference is among "
         f"{worst['subgroup']} ({people(worst['people'])}): {worst['rate']} for {share(worst['rate_least'])} "
@@ -197,14 +196,12 @@ def _between_groups(audit: Audit, metric: str) -> str:
     rows = audit.metrics[(audit.metrics["metric"] == metric) & audit.metrics["group"].notna()]
     rows = rows[rows["value"].notna() & rows["group"].isin(audit.about["compared"])]
     rows = rows.sort_values("value", kind="stable")
-    ends, column = [rows.iloc[0], rows.iloc[-1]], _column(audit)
+    ends, column = [rows.iloc[0], rows.iloc[-1]], column_of(audit)
     least, most = (share(end["value"]) for end in ends)
     if least == most:
         return f"{least} of every group"
-    if len(rows) < 3:
-        return " and ".join(f"{share(end['value'])} of {members_of(end['group'], column)}" for end in ends)
-    lowest, highest = (f"{share(end['value'])} ({group_called(end['group'], column)})" for end in ends)
-    return f"between {lowest} and {highest} of each group"
+    lowest, highest = (f"{share(end['value'])} of {members_of(end['group'], column)}" for end in ends)
+    return f"{lowest} and {highest}" if len(rows) < 3 else f"from {lowest} to {highest}"
 
 
 def _listed(texts: list[str]) -> str:

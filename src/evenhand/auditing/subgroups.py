@@ -57,6 +57,8 @@ def find_subgroups(
 ) -> tuple[pd.DataFrame, int]:
     """Return the subgroups with the largest certain difference in rates, and the number examined.
 
+    Subgroups of at least 95 % of the people (`NEARLY_ALL`) are examined, but not listed.
+
     >>> frame = pd.DataFrame({"job": ["cook"] * 200 + ["clerk"] * 200})
     >>> own = np.arange(400) % 2
     >>> search = Search("yes", min_count=30, confidence=0.95, n_listed=5)

@@ -8,9 +8,8 @@ from typing import Any, TypedDict
 import pandas as pd
 
 from evenhand.arrays import Codes
-from evenhand.auditing.naming import got, group_called, members_of
 from evenhand.auditing.people import as_records, plain, with_rows
-from evenhand.wording import people
+from evenhand.wording import got, group_called, members_of, people
 
 _NAMED = 5  # the most columns in a sentence
 _NUMBERED = ("person", "counterpart")
@@ -22,6 +21,7 @@ class AboutTwins(TypedDict):
 
     people: int
     groups: dict[Any, int]
+    column: str  # the name of the sensitive column; 'group' if it has none, or if there are several
     compared: list[Any]
     positive: Any
     columns: list[str]
@@ -138,13 +138,14 @@ def _unclear(n: int, of: int) -> str:
 
 
 def _flips(row: dict[Any, Any], about: AboutTwins) -> str:
-    positive = about["positive"]
+    positive, column = about["positive"], about["column"]
     who = "got a different decision" if positive is None else f"{got(positive)}, which they did not"
-    clear = "" if row["clear"] else ", so this is not clearly above chance"
+    clear = "clearly" if row["clear"] else "not clearly"
     return (
-        f"{_points(row, 1)} of {members_of(row['group'])} have a counterpart in "
-        f"{group_called(row['counterpart_group'])} who {who}; with groups assigned at random it is "
-        f"{100 * row['by_chance']:.1f} %, and seldom above {100 * row['by_chance_high']:.1f} %{clear}."
+        f"{_points(row, 1)} of {members_of(row['group'], column)} have a counterpart in "
+        f"{group_called(row['counterpart_group'], column)} who {who}; with groups assigned at random it is "
+        f"{100 * row['by_chance']:.1f} %, and seldom above {100 * row['by_chance_high']:.1f} %. Allowing for "
+        f"all comparisons, this is {clear} above chance."
     )
 
 

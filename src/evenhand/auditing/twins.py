@@ -25,7 +25,7 @@ from evenhand.auditing.ranges import check_columns
 from evenhand.auditing.twin_result import AboutTwins, Twins
 from evenhand.checks import MIN_GROUP, integer, number, one_of
 from evenhand.frames import as_pandas
-from evenhand.groups import encode_groups, groups_by_name
+from evenhand.groups import column_called, encode_groups, groups_by_name
 from evenhand.metrics.answers import Answers
 from evenhand.metrics.asking import answer
 from evenhand.metrics.bootstrap import generator
@@ -235,6 +235,7 @@ def find_twins(
     about: AboutTwins = {
         "people": len(frame),
         "groups": dict(zip(names, sizes.tolist(), strict=True)),
+        "column": column_called(given),
         "compared": [names[code] for code in compared],
         "positive": answers.pos_label,
         "columns": [str(name) for name in others.columns],

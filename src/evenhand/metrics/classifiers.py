@@ -30,19 +30,12 @@ def takes_group(model: Any) -> bool:
     return "sensitive_features" in _parameters(final_step(model).predict) and not has_one_policy(model)
 
 
-def held_policies(model: Any) -> Any:
-    """Return the estimator with the policies: that inside a `Deployed` or `tabular` model, or the model."""
-    return getattr(model, "model", getattr(model, "estimator_", model))
-
-
 def has_one_policy(model: Any) -> bool:
-    """Return whether this is one of our models with a single policy for everybody.
+    """Return whether a model says that it has a single policy: it was compressed, or fitted without groups.
 
-    Such a model was compressed, or fitted without groups.
+    What is inside a model says nothing: somebody else's may use the group around a model that doesn't.
     """
-    policies = held_policies(final_step(model))
-    networks, groups = policies_of(policies), getattr(policies, "groups_", None)
-    return np.array_equal(np.asarray(groups), [EVERYONE]) or (networks is not None and len(networks.b1) == 1)
+    return np.array_equal(np.asarray(getattr(final_step(model), "groups_", None)), [EVERYONE])
 
 
 def probabilities_by_group(

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from evenhand.auditing import Audit, Statutory
+from evenhand.auditing.sentences import column_of
 from evenhand.auditing.table import rate_of
 from evenhand.code_version import Made, made
 from evenhand.metrics.measures import SHOWN, GroupRow, Measure
@@ -65,7 +66,7 @@ def write_audit(
 ) -> Path:  # fmt: skip
     """Write the report of an audit as one HTML file; return its path."""
     how = made("evenhand.auditing.audit", seeds=[], data=[])
-    names = {"name": name, "label": label, "sensitive": "group"}
+    names = {"name": name, "label": label, "sensitive": column_of(found)}
     return write_html(summary_of_audit(found, **names, how=how, filled=filled), path)
 
 

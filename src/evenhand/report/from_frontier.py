@@ -12,6 +12,7 @@ from evenhand.metrics.measures import Measure, measure
 from evenhand.report.persons import persons
 from evenhand.report.summarise import model_of, summary_of
 from evenhand.report.summary import ModelEntry, Study, Summary
+from evenhand.wording import group_called
 from evenhand.workflow.candidates import Candidate, answers_of
 from evenhand.workflow.choosing import Choice
 from evenhand.workflow.frontier import Frontier
@@ -71,7 +72,7 @@ def study_of(frontier: Frontier, choice: Choice) -> Study:
         ],
         "submodels": _submodels(frontier, choice, said, measured),
         "persons": persons(with_dates(test.contexts, dataset.dates), answers, numbers=frontier.test_rows),
-        "notes": [*frontier.notes, "Chosen on the validation part; every number here is from the test part."],
+        "notes": [*frontier.notes, "Every number here is from the test part."],
     }
 
 
@@ -82,9 +83,12 @@ def _name(candidate: Candidate, chosen: Candidate) -> str:
 
 
 def _submodels(frontier: Frontier, choice: Choice, said: Floats, measured: Measured) -> list[ModelEntry]:
-    groups = choice.candidate.model.groups_.tolist()
+    groups, column = choice.candidate.model.groups_.tolist(), str(frontier.dataset.sensitive.columns[0])
     rows = [
-        model_of(f"the policy of {name}", measured(np.repeat(said[:, [code]], len(groups), axis=1)))
+        model_of(
+            f"the policy of {group_called(name, column)}",
+            measured(np.repeat(said[:, [code]], len(groups), axis=1)),
+        )
         for code, name in enumerate(groups)
     ]
     swapped = choice.candidate.model.reversed().probabilities_by_group(frontier.parts.test.X)

@@ -9,6 +9,7 @@ from evenhand.checks import one_of
 from evenhand.code_version import Made
 from evenhand.metrics.measures import Measure
 from evenhand.report.summary import KINDS, SCHEMA, Metrics, ModelEntry, Overview, Study, Summary
+from evenhand.wording import group_called
 
 
 def summary_of(
@@ -88,7 +89,8 @@ def sentence(study: Study, *, audited: bool = False) -> str:
         unequal = _share(found["discrimination"], " points")
         # With more than two labels and none named, it is the largest difference over all of them.
         apart = study.get("widest") or {"label": study["pos_label"], "least": "", "most": ""}
-        between = f"{apart['least']} and {apart['most']}" if apart["most"] else "groups"
+        sides = [group_called(apart[side], study["sensitive"]) for side in ("least", "most") if apart[side]]
+        between = " and ".join(sides) or "groups"
         parts.append(f"the share of “{apart['label']}” differs between {between} by {unequal}")
     if "flip_rate" in found:
         parts.append(f"{_share(found['flip_rate'])} would get a different decision in another group")

@@ -9,6 +9,7 @@ from evenhand.auditing.twin_result import how
 from evenhand.metrics.measures import Measure
 from evenhand.report.persons import shown
 from evenhand.report.summary import Table, TwinDirection, TwinPair, TwinsShown
+from evenhand.wording import group_called
 
 _PAIRS = 60  # on a page, in all directions together
 _COLUMNS = 40  # of a pair, and of a figure
@@ -35,7 +36,8 @@ def _flips(found: Twins) -> Table:
     columns = ["group", "counterparts in", "people", "share", level, "by chance", "above chance"]
     rows = [
         [
-            str(row["group"]), str(row["counterpart_group"]), f"{row['people']:,} of {row['of']:,}",
+            *(group_called(row[name], found.about["column"]) for name in ("group", "counterpart_group")),
+            f"{row['people']:,} of {row['of']:,}",
             share(row["share"]), f"{100 * row['low']:.1f} to {100 * row['high']:.1f}",
             f"{share(row['by_chance'])}, seldom above {100 * row['by_chance_high']:.1f}",
             "yes" if row["clear"] else "no",
@@ -62,8 +64,8 @@ def _direction(found: Twins, group: Any, other: Any, most: int) -> TwinDirection
 
     columns = of_direction(found.columns)[:_COLUMNS]
     return {
-        "group": str(group),
-        "counterpart_group": str(other),
+        "group": group_called(group, found.about["column"]),
+        "counterpart_group": group_called(other, found.about["column"]),
         "columns": [str(row["column"]) for row in columns],
         "shares": [_measure(row) for row in columns],
         "clear": [bool(row["clear"]) for row in columns],

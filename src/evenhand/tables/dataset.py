@@ -12,7 +12,7 @@ import pandas as pd
 
 from evenhand.arrays import Codes, Flags
 from evenhand.checks import did_you_mean, one_of
-from evenhand.wording import listed
+from evenhand.wording import group_called, listed
 
 
 class Whole(NamedTuple):
@@ -70,7 +70,7 @@ class Dataset:
     >>> table = pd.DataFrame({"age": [25, 31]})
     >>> hired, sex = pd.Series(["no", "yes"], name="hired"), pd.DataFrame({"sex": ["f", "m"]})
     >>> Dataset("two", table, hired, sex, pos_label="yes")
-    Dataset 'two' (2 people, 1 feature), label 'hired' = 'yes': 50.0 %, sensitive 'sex': f 1, m 1
+    Dataset 'two' (2 people, 1 feature), label 'hired' = 'yes': 50.0 %, sensitive 'sex' (f: 1, m: 1)
     """
 
     name: str
@@ -170,12 +170,13 @@ class Dataset:
     def __repr__(self) -> str:
         features = self.contexts.shape[1]
         counts = list(self.group_counts.items())
-        groups = ", ".join(f"{group} {count:,}" for group, count in counts[:5])
+        column = self.sensitive.columns[0]
+        groups = ", ".join(f"{group_called(group, column)}: {count:,}" for group, count in counts[:5])
         more = f" and {len(counts) - 5} more groups" if len(counts) > 5 else ""
         return (
             f"Dataset {self.name!r} ({self.people:,} people, {features} "
             f"feature{'' if features == 1 else 's'}), label {self._labels()}, "
-            f"sensitive {self.sensitive.columns[0]!r}: {groups}{more}"
+            f"sensitive {column!r} ({groups}{more})"
         )
 
     def _labels(self) -> str:

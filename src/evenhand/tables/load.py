@@ -73,7 +73,7 @@ def load_table(
     --------
     >>> people = pd.DataFrame({"age": [25, 31, 47], "sex": ["f", "m", "f"], "hired": ["no", "yes", "yes"]})
     >>> load_table(people, label="hired", sensitive="sex")
-    Dataset 'table' (3 people, 1 feature), label 'hired' = 'yes': 66.7 %, sensitive 'sex': f 2, m 1
+    Dataset 'table' (3 people, 1 feature), label 'hired' = 'yes': 66.7 %, sensitive 'sex' (f: 2, m: 1)
     """
     table = read_table(source, encoding=encoding, decimal=decimal, sheet=sheet)
     notes = list(table.notes)

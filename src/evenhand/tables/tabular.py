@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from evenhand.arrays import Array, Floats
 from evenhand.frames import as_pandas
-from evenhand.groups import groups_by_name
+from evenhand.groups import EVERYONE, groups_by_name
 from evenhand.tables.columns import kinds_of_columns, tidy_columns
 from evenhand.tables.files import read_table
 from evenhand.tables.matching import contexts_of
@@ -175,7 +175,9 @@ class TabularClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     @property
     def groups_(self) -> Array:
-        """The groups' names."""
+        """The groups' names; 'everyone' alone if the fitted estimator does not use the group."""
+        if not _takes_groups(self.estimator_.predict):
+            return np.asarray([EVERYONE], dtype=object)
         return np.asarray(self.estimator_.groups_)
 
     @property
@@ -205,8 +207,12 @@ class TabularClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
 def _passed(method: Any, sensitive_features: Any) -> dict[str, Any]:
     """Return the groups as a keyword argument, if the method takes it; a plain classifier doesn't."""
-    taken = sensitive_features is not None and "sensitive_features" in inspect.signature(method).parameters
+    taken = sensitive_features is not None and _takes_groups(method)
     return {"sensitive_features": sensitive_features} if taken else {}
+
+
+def _takes_groups(method: Any) -> bool:
+    return "sensitive_features" in inspect.signature(method).parameters
 
 
 def _as_frame(X: Any) -> pd.DataFrame:

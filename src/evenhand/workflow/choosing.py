@@ -152,9 +152,10 @@ def on_bounds(bounds: dict[str, float], test: dict[str, Measure]) -> list[str]:
 
 
 def against_most_accurate(candidates: Sequence[Candidate], chosen: Candidate, *, rare: bool = False) -> str:
-    """Say what the chosen model gives up, on the validation part; '' if no model is more accurate.
+    """Say what the chosen model gives up, on the validation part; '' if no candidate is more accurate.
 
-    If a label is rare, accuracy is balanced accuracy.
+    The candidates are the models to choose from, without the references that never see the group. If a label
+    is rare, accuracy is balanced accuracy.
     """
     name = BALANCED["accuracy"] if rare else "accuracy"
     best = max(candidates, key=lambda one: value_of(one.validation, name))
@@ -168,7 +169,7 @@ def against_most_accurate(candidates: Sequence[Candidate], chosen: Candidate, *,
         changed = f"{how} discrimination from {before} to {after}"
     much = f"{lost:.3f}" if lost >= 0.0005 else "less than 0.001"
     return (
-        f"Against the most accurate model tried ({best.name}), the chosen one gives up {much} of "
+        f"Against the most accurate model to choose from ({best.name}), the chosen one gives up {much} of "
         f"{name.replace('_', ' ')} and {changed}."
     )
 

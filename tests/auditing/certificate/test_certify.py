@@ -68,7 +68,7 @@ def test_the_worst_person_is_what_predict_says(model):
         assert model.predict_proba(row, sensitive_features=[group])[0, 1] == pytest.approx(probability)
         assert model.predict(row, sensitive_features=[group])[0] == found.worst.decisions[group]
     assert isinstance(found.worst.person["age"], int)
-    assert "Certified: nobody's probabilities differ by more than" in found.summary()
+    assert "Certified: probabilities differ by at most" in found.summary()
     assert found.to_dict()["worst"]["person"]["job"] == found.worst.person["job"]
 
 
@@ -77,7 +77,9 @@ def test_without_time_the_bound_still_holds(model):
     found = certify(model, people, time_limit=0, tolerance=1e-6)
     assert not found.certified
     assert found.worst.bound >= largest(model, possible(people))
-    assert "Proven: nobody's differ" in found.summary()
+    proven, unproven = found.summary().splitlines()[1].split(" Not proven within the time limit: ")
+    assert proven.startswith("Proven: probabilities differ by at most ")
+    assert unproven == f"by at most {100 * found.worst.gap:.2f} points."
 
 
 def test_narrower_ranges_and_fewer_categories(model):
@@ -184,6 +186,7 @@ def test_a_deployed_model_decides_at_its_threshold(model):
     flips = (said >= 0.8).any(1) & (said < 0.8).any(1)
     assert found.flip.gap == pytest.approx(np.abs(said[flips, 0] - said[flips, 1]).max(), abs=2e-4)
     assert sorted(found.flip.decisions.values()) == ["no", "yes"]
+    assert found.column == "sex"
 
 
 def test_errors_say_what_is_missing(model):
@@ -213,7 +216,7 @@ def test_an_audit_shows_the_worst_person(model, tmp_path):
     people, sex, hired = people_and_hired()
     found = audit(model, people, hired, sensitive_features=sex, n_bootstrap=2, certify={"time_limit": 30})
     assert found.worst.certified
-    assert "Certified: nobody's probabilities differ" in found.summary()
+    assert "Certified: probabilities differ by at most" in found.summary()
     told = found.to_dict()["worst"]
     assert told["worst"]["person"]["job"] == found.worst.worst.person["job"]
     page = found.to_html(tmp_path / "audit.html").read_text(encoding="utf-8")
@@ -223,7 +226,7 @@ def test_an_audit_shows_the_worst_person(model, tmp_path):
     assert without.worst is None
     assert without.to_dict()["worst"] is None
     with pytest.raises(
-        TypeError, match=r"Got ndarray, but a certificate needs the model itself, not predictions"
+        TypeError, match="Got predictions, but a certificate needs the model itself: it covers"
     ):
         audit(hired, people, hired, sensitive_features=sex, n_bootstrap=2, certify=True)
 
@@ -237,7 +240,7 @@ def test_an_audit_refuses_what_it_cannot_do_before_it_measures():
 
     with pytest.raises(TypeError, match="Got Slow, but expected a fitted CooperativeBandits"):
         audit(Slow(), people, hired, sensitive_features=sex, certify=True)
-    with pytest.raises(TypeError, match="Got ndarray, but a search needs the model itself, not predictions"):
+    with pytest.raises(TypeError, match="Got predictions, but a search needs the model itself: it asks"):
         audit(hired[:5], people, hired, sensitive_features=sex, search=True)
     trees = tabular(CooperativeBoosting(rounds=2)).fit(people, hired, sensitive_features=sex)
     with pytest.raises(ValueError, match="Got a radius for policies with trees"):
@@ -250,3 +253,16 @@ def test_dates_are_possible_days():
     model = tabular(CooperativeBandits(2.0, hidden=3, epochs=5, random_state=0))
     found = certify(model.fit(people, hired, sensitive_features=sex), people, tolerance=1e-2)
     assert people["since"].min() <= found.worst.person["since"] <= people["since"].max()
+
+
+def test_the_policies_inside_somebody_elses_model_are_not_certified(model):
+    class Other:
+        def __init__(self, inner):
+            self.model = self.estimator_ = inner
+
+        def predict(self, X, sensitive_features=None):
+            return self.model.predict(X, sensitive_features=sensitive_features)
+
+    people, _, _ = people_and_hired()
+    with pytest.raises(TypeError, match="Got Other, but expected a fitted CooperativeBandits"):
+        certify(Other(model.estimator_), people)

@@ -217,7 +217,7 @@ def test_errors_say_what_was_expected() -> None:
         search_flips(model, X, sensitive_features="sex", together=[["aeg"]])
     with pytest.raises(ValueError, match="Got max_predictions=0"):
         search_flips(model, X, sensitive_features="sex", max_predictions=0)
-    with pytest.raises(TypeError, match="Got ndarray, but a search needs the model itself, not predictions"):
+    with pytest.raises(TypeError, match="Got predictions, but a search needs the model itself: it asks"):
         search_flips(model.predict(X), X, sensitive_features="sex")
 
 

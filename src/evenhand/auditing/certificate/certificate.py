@@ -8,9 +8,8 @@ from typing import Any
 
 import pandas as pd
 
-from evenhand.auditing.naming import group_called
 from evenhand.auditing.people import differences, in_words, plain
-from evenhand.wording import listed
+from evenhand.wording import group_called, listed
 
 
 @dataclass(frozen=True)
@@ -69,6 +68,8 @@ class Certificate:
         The number of boxes that the search has made by splitting.
     radius : float or None
         The largest Gower distance between a possible person and a real person; None if there is no limit.
+    column : str
+        The name of the sensitive column; 'group' if it is not known, or if there are several.
     """
 
     worst: Worst
@@ -80,6 +81,7 @@ class Certificate:
     seconds: float
     boxes: int
     radius: float | None = None
+    column: str = "group"
 
     @property
     def certified(self) -> bool:
@@ -93,12 +95,13 @@ class Certificate:
         lines = [f"Of all possible people{near}, the worst found: {_person(worst)}. {self._said(worst)}"]
         if worst.certified:
             lines.append(
-                f"Certified: nobody's probabilities differ by more than {_points(worst.bound)} points."
+                f"Certified: probabilities differ by at most {_points(worst.bound)} points for every "
+                "possible person."
             )
         else:
             lines.append(
-                f"Proven: nobody's differ by more than {_points(worst.bound)} points. Not proven, within the "
-                f"time given: that nobody's differ by more than {100 * worst.gap:.2f}."
+                f"Proven: probabilities differ by at most {_points(worst.bound)} points for every "
+                f"possible person. Not proven within the time limit: by at most {100 * worst.gap:.2f} points."
             )
         if flip.person is None and flip.certified:
             lines.append("Certified: no possible person gets different decisions from two groups' policies.")
@@ -120,7 +123,8 @@ class Certificate:
 
     def _said(self, worst: Worst) -> str:
         said = ", ".join(
-            f"{value:.3f} as {group_called(group)}" for group, value in worst.probabilities.items()
+            f"{value:.3f} as {group_called(group, self.column)}"
+            for group, value in worst.probabilities.items()
         )
         alike = "" if worst.near is None else f" The nearest real person differs in {_changed(worst)}."
         return f"The probability of {self.label!r} is {said}.{alike}"

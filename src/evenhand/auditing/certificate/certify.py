@@ -123,7 +123,7 @@ def certify(
     boxes = sum(tree.split for kind in trees for tree in kind)
     return Certificate(
         worst, decided, held.policies.classes_.tolist()[asked[1].positive], list(names), given.in_words(),
-        tolerance, time.monotonic() - began, boxes, radius,
+        tolerance, time.monotonic() - began, boxes, radius, getattr(model, "sensitive_name", "") or "group",
     )  # fmt: skip
 
 

@@ -15,8 +15,8 @@ from evenhand.auditing.certificate.domain import COMBINED, Domain, Encode, check
 from evenhand.auditing.certificate.forest import Forest
 from evenhand.auditing.certificate.policies import TwoPolicies
 from evenhand.auditing.certificate.splitting import Leaf, cut_where_trees_split, forest_of, leaves_of
+from evenhand.auditing.predictions import check_is_model
 from evenhand.frames import as_pandas
-from evenhand.metrics.classifiers import held_policies
 from evenhand.metrics.counts import positive_label
 from evenhand.metrics.gower import as_frame
 from evenhand.network import Network
@@ -118,12 +118,10 @@ class Held(NamedTuple):
 
 def bounded_policies(model: Any, radius: float | None = None) -> Any:
     """Return the policies of a model; raise if they can't be bounded, or not within a radius."""
-    if not hasattr(model, "predict"):
-        raise TypeError(
-            f"Got {type(model).__name__}, but a certificate needs the model itself, not predictions: it "
-            "covers people who are not in the table."
-        )
-    policies = held_policies(model)
+    check_is_model(model, "a certificate", "it covers people who are not in the table")
+    policies = model
+    if _preprocessor(model) is not None:  # a Deployed or tabular model
+        policies = getattr(model, "model", getattr(model, "estimator_", model))
     networks, boosted = _parts(policies)
     if not hasattr(policies, "groups_") or (networks is None and boosted is None):
         raise TypeError(
@@ -152,7 +150,7 @@ def held_by(model: Any, X: Any, radius: float | None = None) -> Held:
     positive = positive_label(labels, getattr(model, "pos_label", None))
     threshold, frame = getattr(model, "threshold", None), None if X is None else as_pandas(X)
     about = threshold, 1 if positive is None else positive
-    prepared = getattr(model, "preprocessor", getattr(model, "preprocessor_", None))
+    prepared = _preprocessor(model)
     if prepared is None:
         if frame is None:
             raise ValueError(
@@ -170,6 +168,10 @@ def held_by(model: Any, X: Any, radius: float | None = None) -> Held:
         policies, lambda rows: _dense(encode(prepared, rows)), kinds, categories, told_missing(prepared),
         contexts, *about,
     )  # fmt: skip
+
+
+def _preprocessor(model: Any) -> Any:
+    return getattr(model, "preprocessor", getattr(model, "preprocessor_", None))
 
 
 def _bare(policies: Any, table: pd.DataFrame, threshold: float | None, positive: int) -> Held:

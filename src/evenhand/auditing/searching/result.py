@@ -9,10 +9,9 @@ import numpy as np
 import pandas as pd
 
 from evenhand.arrays import Codes
-from evenhand.auditing.naming import group_called
 from evenhand.auditing.people import as_records, beside_features, differences, in_words, plain, with_rows
 from evenhand.auditing.searching.members import Members, different, gap_between
-from evenhand.wording import as_plain, listed, people
+from evenhand.wording import as_plain, group_called, listed, people
 
 
 @dataclass(frozen=True, repr=False)
@@ -40,6 +39,8 @@ class FlipSearch:
         The label whose probabilities are given.
     note : str
         What could not be changed, or why there was nothing to search.
+    column : str
+        The name of the sensitive column; 'group' if it has none, or if there are several.
     """
 
     people: pd.DataFrame
@@ -50,6 +51,7 @@ class FlipSearch:
     groups: list[Any]
     label: Any
     note: str
+    column: str = "group"
 
     def summary(self) -> str:
         """Return what was found, in plain words."""
@@ -82,7 +84,7 @@ class FlipSearch:
         said = ", ".join(
             f"{as_plain(row[f'decided as {group}'])!r}"
             + (f" ({row[name]:.3f})" if (name := f"P({self.label}) as {group}") in row else "")
-            + f" as {group_called(group)}"
+            + f" as {group_called(group, self.column)}"
             for group in self.groups
         )
         return f"{values}: {said}."

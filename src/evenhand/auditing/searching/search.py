@@ -9,18 +9,20 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from evenhand.auditing.predictions import check_is_model
 from evenhand.auditing.searching.members import BATCH, Found, Members, children
 from evenhand.auditing.searching.possible import possible_people
 from evenhand.auditing.searching.result import FlipSearch, people_table
 from evenhand.checks import integer, number
 from evenhand.frames import as_pandas
-from evenhand.groups import groups_by_name
+from evenhand.groups import column_called, groups_by_name
 from evenhand.metrics.asking import question
 from evenhand.metrics.bootstrap import generator
 from evenhand.metrics.classifiers import classifier
 from evenhand.metrics.gower import as_frame
 from evenhand.wording import listed
 
+NEEDED = "a search", "it asks the model about people who are not in the table"
 _NOTHING = "A search needs a model that uses the group, two groups, and columns that don't reveal them."
 _IDLE = 20  # rounds without new people, after which the search ends
 _MOST = 16 * BATCH  # the largest number of people to make others from
@@ -96,15 +98,15 @@ def search_flips(
     integer("max_predictions", max_predictions)
     integer("n_listed", n_listed)
     number("time_limit", time_limit, low=0)
-    check_predicts(model)
+    check_is_model(model, *NEEDED)
     X = as_pandas(X)
     given, _ = groups_by_name(as_pandas(sensitive_features), as_frame(X))
-    asked = question(classifier(model), X, given, 0)
+    asked, column = question(classifier(model), X, given, 0), column_called(given)
     names = asked.groups.names.tolist()
     features = [name for name in asked.seen if name not in asked.columns]
     if not features or not (asked.told or asked.columns) or len(names) < 2:
         note = asked.note or _NOTHING
-        return FlipSearch(pd.DataFrame(), pd.DataFrame(), 0, 0, 0.0, names, pos_label, note)
+        return FlipSearch(pd.DataFrame(), pd.DataFrame(), 0, 0, 0.0, names, pos_label, note, column)
     possible = possible_people(asked.frame[features], together, ranges)
     members = Members(asked, possible, max_predictions, began + time_limit)
     search(members, generator(random_state))
@@ -113,16 +115,8 @@ def search_flips(
     people = people[people.pop("flips")].reset_index(drop=True)
     farthest = people_table(members, *members.farthest(), label).drop(columns="flips")
     seconds = time.monotonic() - began
-    return FlipSearch(people, farthest, members.n_found, predictions, seconds, names, label, asked.note)
-
-
-def check_predicts(model: Any) -> None:
-    """Raise unless a model can predict people who are not in the table."""
-    if not hasattr(model, "predict"):
-        raise TypeError(
-            f"Got {type(model).__name__}, but a search needs the model itself, not predictions: it asks the "
-            "model about people who are not in the table."
-        )
+    found = members.n_found
+    return FlipSearch(people, farthest, found, predictions, seconds, names, label, asked.note, column)
 
 
 def _label(labels: list[Any], wanted: Any) -> Any:
