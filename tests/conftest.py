@@ -20,8 +20,8 @@ from evenhand.datasets.sources import (
 )
 from factories import FIT, Fitted, evenhand, make_people
 
-# No test is timed: the first call compiles, and a busy machine is no defect.
-hypothesis.settings.register_profile("untimed", deadline=None)
+# No test is timed: the first call compiles, and a busy machine is no defect. CI repeats the same examples.
+hypothesis.settings.register_profile("untimed", deadline=None, derandomize="CI" in os.environ)
 hypothesis.settings.load_profile("untimed")
 
 
@@ -32,11 +32,13 @@ def _private_data(request: pytest.FixtureRequest) -> None:
         pytest.skip("the files of ../shared/data are not there; EVENHAND_DATA can name their folder")
 
 
-@pytest.fixture(autouse=True)
-def _own_draws(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Start a module's RNG anew: what a test draws depends neither on other tests nor on the module's data."""
-    if hasattr(getattr(request.node, "module", None), "RNG"):
-        monkeypatch.setattr(request.node.module, "RNG", np.random.default_rng(1))
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Begin all draws anew: they depend neither on the tests before this one nor on the module's own data."""
+    np.random.seed(1)  # noqa: NPY002 - models without a random_state draw from it
+    module = getattr(item, "module", None)
+    if hasattr(module, "RNG"):
+        module.RNG = np.random.default_rng(1)
 
 
 @pytest.fixture(scope="session")
