@@ -186,3 +186,20 @@ def test_every_finding_calls_groups_alike(name: str | None) -> None:
         assert f" as {called} = 0" in one.summary()
         assert f" as {called} = 1" in one.summary()
     assert ("group = " in found.summary()) == (name is None)
+
+
+def test_groups_that_are_too_small_to_compare_are_not_among_every_group() -> None:
+    decided, group = np.array([0, 1] * 40 + [0] * 10), np.array(list("aabb") * 20 + ["c"] * 10)
+    found = audit(decided, None, decided, sensitive_features=group, pos_label=1, n_bootstrap=20).summary()
+    assert "50.0 % of every larger group got the decision 1: a difference of" in found
+    assert "as they are: 0.0 % of c (10 people)" in found
+
+
+def test_with_weight_on_one_group_only_nothing_is_compared() -> None:
+    decided, group = np.array([0, 1] * 40), np.array(["a"] * 40 + ["b"] * 40)
+    found = audit(
+        decided, None, decided, sensitive_features=group, pos_label=1, n_bootstrap=20,
+        sample_weight=(group == "a").astype(float),
+    )  # fmt: skip
+    assert "Only one group has people who count" in found.summary()
+    assert "nan" not in found.summary()

@@ -48,3 +48,17 @@ def test_the_sentence_has_numbers_and_intervals_and_warns_of_constants():
     assert "99.9 % the same answer" in sentence(study)
     assert "of these people" in sentence(study, audited=True)
     assert sentence({"pos_label": "yes", "models": []}) == ""
+
+
+def test_groups_are_named_only_where_they_differ():
+    found = {"accuracy": {"value": None}, "discrimination": {"value": 0.0, "low": None, "high": None}}
+    study = {"pos_label": "yes", "sensitive": "sex", "models": [model_of("M", found, chosen=True)]}
+    for least, most, between in [
+        ("a", "a", "groups"),
+        ("", "b", " and b"),
+        ("0", "1", "sex = 0 and sex = 1"),
+    ]:
+        study["widest"] = {"label": "yes", "least": least, "most": most}
+        assert f"differs between {between} by 0.0 points" in sentence(study).replace("The", "the")
+    study["models"] = [model_of("M", {"accuracy": {"value": None, "low": 0.1}}, chosen=True)]
+    assert sentence(study) == ""

@@ -2,10 +2,11 @@ from __future__ import annotations
 
 import json
 
+import numpy as np
 import pandas as pd
 import pytest
 
-from evenhand import CooperativeBandits, audit, load, save, tabular
+from evenhand import CooperativeBandits, audit, explore, load, save, tabular
 from evenhand.progress import Progress
 from evenhand.workflow import persistence
 from evenhand.workflow.file_audit import audit_file
@@ -148,3 +149,44 @@ def test_unknown_and_small_groups_of_a_compressed_model_are_as_asked(fitted, tmp
     assert found["other"] == 4
     with pytest.raises(ValueError, match=r"Got other in merge_small, which has no effect"):
         audit_file(tmp_path / "p.csv", model=tmp_path / "f.skops", merge_small="other")
+
+
+@pytest.mark.parametrize(
+    ("sensitive", "options"),
+    [(["sex", "race"], {}), (["sex"], {"merge_small": "other", "min_group": 100})],
+)
+def test_people_of_unknown_group_are_recognised_as_trained_on(sensitive, options, tmp_path):
+    rng = np.random.default_rng(0)
+    people = make_people(500).assign(race=rng.choice(["x", "y"], 500))
+    people.loc[rng.random(500) < 0.1, "sex"] = "?"
+    people.to_csv(tmp_path / "p.csv", index=False)
+    model = explore(
+        tmp_path / "p.csv", label="hired", sensitive=sensitive, unknown="keep", weights=[1.0], epochs=2,
+        policies="networks", n_jobs=1, **options,
+    ).choose()  # fmt: skip
+    about = audit_file(tmp_path / "p.csv", model=model).audit.about
+    assert about["trained_on"] == model.card["data"]["parts"]["train"]
+    assert audit_file(tmp_path / "p.csv", model=model, part="test").audit.about["people"] < 100
+
+
+def test_only_people_who_are_audited_count_as_trained_on(fitted, tmp_path):
+    """Whoever has no group in the column that a compressed model is audited by is left out."""
+    people = pd.read_csv(fitted.people)
+    people["race"] = np.where(np.arange(len(people)) % 2, "", np.where(np.arange(len(people)) % 4, "x", "y"))
+    people.to_csv(tmp_path / "p.csv", index=False)
+    about = audit_file(
+        tmp_path / "p.csv", model=load(fitted.model).compress("f"), sensitive=["race"]
+    ).audit.about
+    assert about["people"] == len(people) // 2
+    assert 0 < about["trained_on"] < about["people"]
+
+
+def test_a_compressed_model_is_audited_with_the_checks_of_other_audits(fitted, tmp_path):
+    people, model = pd.read_csv(fitted.people), load(fitted.model).compress("f")
+    people["sex2"] = np.where(np.arange(len(people)) % 3, "m ", np.where(people["sex"] == "f", "F", "f"))
+    people.assign(land="x").to_csv(tmp_path / "p.csv", index=False)
+    notes = " ".join(audit_file(tmp_path / "p.csv", model=model, sensitive=["sex2"]).audit.notes)
+    assert "blanks around" in notes
+    assert "differ only in case" in notes
+    with pytest.raises(ValueError, match=r"The sensitive column 'land' of .* has one value only"):
+        audit_file(tmp_path / "p.csv", model=model, sensitive=["sex2", "land"])

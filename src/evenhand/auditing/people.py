@@ -73,9 +73,14 @@ def differences(mine: pd.Series[Any], theirs: pd.Series[Any]) -> str:
     apart = [
         f"{name} {' | '.join(_both(mine[name], theirs[name]))}"
         for name in mine.index
-        if not (mine[name] == theirs[name] or (pd.isna(mine[name]) and pd.isna(theirs[name])))
+        if not _same(mine[name], theirs[name])
     ]
     return ", ".join(apart) if apart else "nothing"
+
+
+def _same(one: Any, other: Any) -> bool:
+    missing = pd.isna(one), pd.isna(other)  # first: pd.NA is neither equal nor different
+    return all(missing) if any(missing) else bool(one == other)
 
 
 def _both(one: Any, other: Any) -> tuple[str, str]:
@@ -100,6 +105,16 @@ def in_words(value: Any) -> str:
         return brief(float(value))
     midnight = isinstance(value, pd.Timestamp) and value == value.normalize()
     return str(value.date() if midnight else value)
+
+
+def in_full(value: Any) -> str:
+    """Return a value as text that has all its digits: a person who is made up may lie beside a boundary.
+
+    >>> [in_full(value) for value in (31.0, 3695.3350830078125, "cook")]
+    ['31', '3695.3350830078125', 'cook']
+    """
+    whole = not isinstance(value, float | np.floating) or pd.isna(value) or float(value).is_integer()
+    return in_words(value) if whole else repr(float(value))
 
 
 def with_rows(table: pd.DataFrame, columns: Sequence[str], rows: Codes) -> pd.DataFrame:

@@ -105,6 +105,8 @@ def _groups(audit: Audit) -> str:
     if len(groups_here(audit)) < 2:
         return "There is only one group, so nothing can be compared between groups."
     row = audit.row("discrimination")
+    if math.isnan(row["value"]):
+        return "Only one group has people who count, so nothing can be compared between groups."
     points = f"{_points(row['value'])} points ({100 * row['low']:.1f} to {100 * row['high']:.1f})"
     label = (audit.about["widest"] or {}).get("label")
     if audit.about["positive"] is not None:
@@ -199,7 +201,8 @@ def _between_groups(audit: Audit, metric: str) -> str:
     ends, column = [rows.iloc[0], rows.iloc[-1]], column_of(audit)
     least, most = (share(end["value"]) for end in ends)
     if least == most:
-        return f"{least} of every group"
+        some = set(groups_here(audit)) - set(audit.about["compared"])
+        return f"{least} of every {'larger ' * bool(some)}group"
     lowest, highest = (f"{share(end['value'])} of {members_of(end['group'], column)}" for end in ends)
     return f"{lowest} and {highest}" if len(rows) < 3 else f"from {lowest} to {highest}"
 

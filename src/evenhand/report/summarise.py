@@ -88,12 +88,17 @@ def sentence(study: Study, *, audited: bool = False) -> str:
     if "discrimination" in found and found["discrimination"]["value"] is not None:
         unequal = _share(found["discrimination"], " points")
         # With more than two labels and none named, it is the largest difference over all of them.
-        apart = study.get("widest") or {"label": study["pos_label"], "least": "", "most": ""}
-        sides = [group_called(apart[side], study["sensitive"]) for side in ("least", "most") if apart[side]]
-        between = " and ".join(sides) or "groups"
-        parts.append(f"the share of “{apart['label']}” differs between {between} by {unequal}")
+        apart, between = study.get("widest"), "groups"
+        if apart and apart["least"] != apart["most"]:
+            between = " and ".join(
+                group_called(apart[side], study["sensitive"]) for side in ("least", "most")
+            )
+        label = apart["label"] if apart else study["pos_label"]
+        parts.append(f"the share of “{label}” differs between {between} by {unequal}")
     if "flip_rate" in found:
         parts.append(f"{_share(found['flip_rate'])} would get a different decision in another group")
+    if not parts:
+        return ""
     known = any(measure.get("low") is not None for measure in found.values())
     said = "; ".join(parts)
     text = said[:1].upper() + said[1:] + (" (95 % intervals in brackets)." if known else ".")

@@ -233,11 +233,15 @@ def groups_in(
     merge_small: str | None, min_group: int,
 ) -> tuple[pd.Series[Any], dict[str, str]]:  # fmt: skip
     """Return the groups in some columns, by row, and the merged ones; rows of unknown group are left out."""
-    frame = frame[names].apply(without_blanks)
+    frame = _without_blanks(frame[names], names, notes, None)
     frame = with_known_groups(frame, names, unknown, notes if unknown == "keep" else [])
     if frame.empty:
         raise ValueError(f"{origin} has no row with a group in {listed(names)}; expected some.")
-    groups = crossed(_as_written(frame, names))
+    frame = _as_written(frame, names)
+    for name in names:
+        _check_groups(frame[name], origin)
+    notes.extend(_differ_in_case(frame))
+    groups = crossed(frame)
     groups, merged = with_small_merged(groups, merge_small, min_group, notes)
     _check_groups(groups, origin)
     return groups.set_axis(frame.index), merged

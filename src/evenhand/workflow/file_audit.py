@@ -28,7 +28,7 @@ from evenhand.wording import listed
 from evenhand.workflow import prediction_column
 from evenhand.workflow.decisions import Unseen
 from evenhand.workflow.deployed import Deployed
-from evenhand.workflow.parts import PARTS, met_in_training, test_rows
+from evenhand.workflow.parts import PARTS, met_in_training, n_trained_on, test_rows
 from evenhand.workflow.persistence import MOST_BYTES, load
 from evenhand.workflow.table import NoUsableRowsError, source_of, with_dates
 
@@ -269,8 +269,9 @@ def _audit_deployed(held: Deployed, table: Table, columns: _Columns, settings: _
     strange = Unseen({}, {})
     strange.add(unmet(contexts[known], held.columns, held.preprocessor))
     notes += strange.notes()
-    if met is not None and columns.part == "all":
-        found = replace(found, about={**found.about, "trained_on": held.card["data"]["parts"]["train"]})
+    trained = None if met is None or columns.part != "all" else n_trained_on(held, met, at)
+    if trained:
+        found = replace(found, about={**found.about, "trained_on": trained})
     source: Source = {
         "name": bare_name(Path(table.origin)), "people": len(y), "sha256": table.sha256,
         "source": table.origin,

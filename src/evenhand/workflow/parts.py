@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
 import pandas as pd
 
 from evenhand.arrays import Codes
 from evenhand.tables.columns import CATEGORY
 from evenhand.tables.dataset import Dataset
 from evenhand.tables.files import Table
-from evenhand.tables.grouping import UNKNOWN
 from evenhand.tables.load import load_table
-from evenhand.tables.splits import split
+from evenhand.tables.splits import Split, split
 from evenhand.workflow.deployed import Deployed
 from evenhand.workflow.table import digest_of
 
@@ -21,15 +21,29 @@ PARTS = ("all", "test")
 
 def test_rows(held: Deployed, met: Dataset | None, origin: str) -> Codes:
     """Return the rows of the model's test part; raise if the file holds other people."""
-    rows = None
-    if met is not None:
-        rows = met.row_numbers[split(met, seed=held.card["model"]["seed"], stratify="both").test]
-    if rows is None or digest_of(rows) != held.card["data"].get("test part"):
+    parts = None if met is None else _parts(held, met)
+    if parts is None:
         raise ValueError(
             f"Got part='test', but {origin} does not hold the people that the model was made with, or they "
             "were not split at random."
         )
-    return rows
+    return parts.test
+
+
+def n_trained_on(held: Deployed, met: Dataset, rows: Codes) -> int | None:
+    """Return how many of these rows the model was trained on; None if it is not known who was."""
+    parts = _parts(held, met)
+    if parts is not None:
+        return int(np.isin(rows, parts.train).sum())
+    return int(held.card["data"]["parts"]["train"]) if len(rows) == len(met) else None
+
+
+def _parts(held: Deployed, met: Dataset) -> Split | None:
+    """Return the rows of each part; None if they were not split at random."""
+    parts = Split(
+        *(met.row_numbers[part] for part in split(met, seed=held.card["model"]["seed"], stratify="both"))
+    )
+    return parts if digest_of(parts.test) == held.card["data"].get("test part") else None
 
 
 def met_in_training(held: Deployed, table: Table) -> Dataset | None:
@@ -41,17 +55,19 @@ def met_in_training(held: Deployed, table: Table) -> Dataset | None:
     if not made_with or len(frame) < made_with["people"] or held.label not in frame.columns:
         return None
     numbers = [name for name in held.columns if pd.api.types.is_numeric_dtype(frame[name])]
-    try:
-        dataset = load_table(
-            table, label=held.label, sensitive=sensitive,
-            unknown="keep" if UNKNOWN in made_with.get("groups", held.groups_) else "drop",
-            drop=[str(name) for name in frame.columns if name not in kept],
-            categorical=[name for name in numbers if held.columns[name] == CATEGORY],
-            weight=made_with.get("weight"),
-        )  # fmt: skip
-    except ValueError:  # a file that can't be read like the training data is another one
-        return None
-    if merged:
-        dataset = replace(dataset, sensitive=dataset.sensitive.astype(str).replace(merged))
-    dataset = replace(dataset, pos_label=held.pos_label)
-    return dataset if dataset.fingerprint == made_with.get("fingerprint") else None
+    for unknown in ("drop", "keep"):  # the card does not say what was done with people of unknown group
+        try:
+            dataset = load_table(
+                table, label=held.label, sensitive=sensitive, unknown=unknown,
+                drop=[str(name) for name in frame.columns if name not in kept],
+                categorical=[name for name in numbers if held.columns[name] == CATEGORY],
+                weight=made_with.get("weight"),
+            )  # fmt: skip
+        except ValueError:  # a file that can't be read like the training data is another one
+            continue
+        if merged:
+            dataset = replace(dataset, sensitive=dataset.sensitive.astype(str).replace(merged))
+        dataset = replace(dataset, pos_label=held.pos_label)
+        if dataset.fingerprint == made_with.get("fingerprint"):
+            return dataset
+    return None

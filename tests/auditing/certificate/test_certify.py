@@ -1,5 +1,6 @@
 """certify: against every possible person, one by one, where that can be done."""
 
+import re
 from itertools import product
 
 import numpy as np
@@ -7,7 +8,7 @@ import pandas as pd
 import pytest
 from sklearn.base import BaseEstimator, ClassifierMixin
 
-from evenhand import CooperativeBandits, CooperativeBoosting, audit, tabular
+from evenhand import CooperativeBandits, CooperativeBoosting, audit, search_flips, tabular
 from evenhand.auditing.certificate import certify
 from evenhand.network import Network
 from evenhand.workflow.deployed import Deployed
@@ -266,3 +267,21 @@ def test_the_policies_inside_somebody_elses_model_are_not_certified(model):
     people, _, _ = people_and_hired()
     with pytest.raises(TypeError, match="Got Other, but expected a fitted CooperativeBandits"):
         certify(Other(model.estimator_), people)
+
+
+def test_the_person_as_printed_is_the_one_that_was_found():
+    rng = np.random.default_rng(0)
+    people = pd.DataFrame({"skill": rng.normal(size=500) * 1000, "income": rng.lognormal(10, 1, 500)})
+    people["h"], sex = rng.normal(size=500), rng.choice(["f", "m"], 500)
+    hired = np.where(people["skill"] / 1000 + (sex == "m") * people["h"] > 0, "yes", "no")
+    model = CooperativeBoosting(divergence_weight=0.0, rounds=20, random_state=0)
+    model.fit(people, hired, sensitive_features=sex)
+    found = certify(model, people, time_limit=2)
+    searched = search_flips(model, people, sensitive_features=sex, max_predictions=2000)
+    for text in (found.summary().splitlines()[0], searched.summary().splitlines()[1]):
+        printed = {name: float(re.search(rf"\b{name} (-?\d+\.?\d*)", text)[1]) for name in people}
+        said = model.probabilities_by_group(pd.DataFrame([printed]))[0, :, 1]
+        for group, probability in zip("fm", said, strict=True):
+            assert f"{probability:.3f} as {group}" in text or f"({probability:.3f}) as {group}" in text
+    cells = found.to_frame()["farthest apart"]
+    assert {name: float(cells[name]) for name in people} == dict(found.worst.person)

@@ -8,7 +8,7 @@ from typing import Any
 
 import pandas as pd
 
-from evenhand.auditing.people import differences, in_words, plain
+from evenhand.auditing.people import differences, in_full, plain
 from evenhand.wording import group_called, listed
 
 
@@ -134,7 +134,7 @@ class Certificate:
         columns = {}
         for title, worst in (("farthest apart", self.worst), ("decided differently", self.flip)):
             person: Any = {} if worst.person is None else worst.person
-            cells = {name: in_words(value) for name, value in person.items()} | {
+            cells = {name: in_full(value) for name, value in person.items()} | {
                 f"P({self.label}) as {name}": f"{value:.4f}" for name, value in worst.probabilities.items()
             }
             cells |= {f"decided as {name}": str(value) for name, value in worst.decisions.items()}
@@ -167,7 +167,7 @@ def _changed(worst: Worst) -> str:
 def _person(worst: Worst) -> str:
     if worst.person is None:
         return "nobody"
-    return ", ".join(f"{name} {in_words(value)}" for name, value in worst.person.items())
+    return ", ".join(f"{name} {in_full(value)}" for name, value in worst.person.items())
 
 
 def _points(bound: float) -> str:

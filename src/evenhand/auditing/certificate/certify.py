@@ -65,7 +65,8 @@ def certify(
     tolerance : float
         A bound within this distance of the gap found counts as certified.
     time_limit : float
-        The time limit in seconds. When it is reached, the certificate has the bound proven so far.
+        The time limit in seconds. When it is reached, the step under way is finished, and the certificate has
+        the bound proven so far.
     random_state : int, RandomState, Generator or None
         The seed for the start of the search.
 
@@ -110,10 +111,10 @@ def certify(
     if radius is not None and held.contexts is not None:
         real = real_people(domain, held.contexts, radius)
     trees = _trees(mixed, held, names, real, generator(random_state), time_limit / 4)
-    started = time.monotonic()
-    # Half of the time is for everybody, the other half for different decisions; then everybody again.
-    for which, share in ((0, 0.5), (1, 1.0), (0, 1.0)):
-        _grow(trees[which], tolerance, started + share * time_limit, _bound(trees[0]))
+    started, ends = time.monotonic(), began + time_limit
+    # Half of the time left is for everybody, the other half for different decisions; then everybody again.
+    for which, until in ((0, (started + ends) / 2), (1, ends), (0, ends)):
+        _grow(trees[which], tolerance, until, _bound(trees[0]))
         for worse, flip in zip(*trees, strict=True):
             if flip.person is not None:
                 worse.offer(flip.found, *flip.person)

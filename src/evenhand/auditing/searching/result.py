@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from evenhand.arrays import Codes
-from evenhand.auditing.people import as_records, beside_features, differences, in_words, plain, with_rows
+from evenhand.auditing.people import as_records, beside_features, differences, in_full, plain, with_rows
 from evenhand.auditing.searching.members import Members, different, gap_between
 from evenhand.wording import as_plain, group_called, listed, people
 
@@ -80,7 +80,7 @@ class FlipSearch:
 
     def _told(self, table: pd.DataFrame) -> str:
         row = table.iloc[0]
-        values = ", ".join(f"{name} {in_words(row[name])}" for name in _features(table, self))
+        values = ", ".join(f"{name} {in_full(row[name])}" for name in _features(table, self))
         said = ", ".join(
             f"{as_plain(row[f'decided as {group}'])!r}"
             + (f" ({row[name]:.3f})" if (name := f"P({self.label}) as {group}") in row else "")
