@@ -53,7 +53,7 @@ def try_writing(path: Path) -> None:
     try:
         _new_beside(path).unlink()
     except OSError as error:
-        if not path.parent.is_dir():
+        if error.errno is None:  # `check_parent` has said what is missing
             raise
         why = error.strerror or str(error)
         raise OSError(f"Got {path} to write to, but no file can be made in {path.parent}: {why}.") from error

@@ -150,3 +150,12 @@ def test_only_the_test_part_is_decided(fitted, decided, tmp_path):
     out = evenhand("predict", fitted.model, tmp_path / "few.csv", "--part", "test", "--prefix", "x")
     assert out.exit_code == 2
     assert "does not hold the people that the model was made with" in out.stderr.replace("\n", " ")
+
+
+def test_negative_numbers_with_decimal_commas_stay_numbers(fitted, tmp_path):
+    people = pd.read_csv(fitted.people).assign(score=lambda rows: -1.5 * (1 + rows.index), pay="-1.234,5")
+    people.to_csv(tmp_path / "p.csv", sep=";", decimal=",", index=False)
+    assert evenhand("predict", fitted.model, tmp_path / "p.csv", "-o", tmp_path / "d.csv").exit_code == 0
+    found = pd.read_csv(tmp_path / "d.csv", sep=";", decimal=",", thousands=".")
+    assert found["score"].tolist() == people["score"].tolist()
+    assert (found["pay"] == -1234.5).all()

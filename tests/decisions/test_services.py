@@ -188,7 +188,7 @@ def test_work_beside_goes_on_whatever_happens_and_a_log_that_is_away_is_one_line
 @pytest.mark.parametrize(
     ("log", "said"),
     [
-        ("nowhere/log.db", "Got --log nowhere/log.db, but there is no folder 'nowhere'."),
+        ("nowhere/log.db", "Got nowhere/log.db to write to, but there is no folder 'nowhere'."),
         ("text.db", "log='text.db', which is no log: file is not a database."),
         ("mysql://me:secret@db/x", "log='mysql://me:***@db/x', but expected a file, or"),
         (

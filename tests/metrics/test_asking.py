@@ -183,3 +183,9 @@ def test_bad_input_says_what_came_and_what_was_wanted() -> None:
 
     with pytest.raises(ValueError, match=r"predict_proba.*sum to one"):
         respond(NotOne().fit(X, Y), X, sensitive_features=SEX)
+
+
+def test_somebody_elses_groups_are_not_read() -> None:
+    model = LogisticRegression().fit(SCORE[:, None], Y)
+    model.groups_ = [[0], [1, 2]]
+    assert respond(model, SCORE[:, None], sensitive_features=SEX).how == "blind"

@@ -9,6 +9,8 @@ from sklearn.base import clone, is_classifier
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, cross_val_predict, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 import evenhand
 from evenhand import CooperativeBandits, CooperativeBoosting, audit, load, save, tabular
@@ -311,3 +313,18 @@ def test_one_policy_for_everyone_takes_no_groups_from_the_table(people, table):
     own = (people["sex"] == "f").to_numpy()
     np.testing.assert_array_equal(single.predict(people)[own], model.predict(people)[own])
     assert model.sensitive_columns_ == ["sex"]
+
+
+def test_groups_that_an_inner_estimator_would_not_get_are_an_error(people, table):
+    for around in (make_pipeline(StandardScaler(), bandits()), GridSearchCV(bandits(), {"hidden": [3]})):
+        with pytest.raises(ValueError, match=r"around CooperativeBandits, which would not get the groups"):
+            tabular(around).fit(people, table["hired"], sensitive_features="sex")
+    plain = make_pipeline(StandardScaler(), LogisticRegression())
+    assert len(tabular(plain).fit(people, table["hired"], sensitive_features="sex").predict(people)) == len(
+        people
+    )
+
+
+def test_too_few_groups_are_counted_and_not_taken_for_names(people, table):
+    with pytest.raises(ValueError, match=rf"Got sensitive_features for {len(people) - 1} people"):
+        tabular(bandits()).fit(people, table["hired"], sensitive_features=people["sex"].tolist()[1:])

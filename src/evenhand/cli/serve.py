@@ -18,6 +18,7 @@ from typing import Annotated, Any
 
 import typer
 
+from evenhand.atomic import check_parent
 from evenhand.checks import JobFailedError
 from evenhand.cli import options
 from evenhand.cli.console import on_stdout
@@ -106,8 +107,8 @@ def run(
         _check_alone(ctx)
         with _bound(host, port) as address:
             return _demonstrate(address, host, tokens)
-    if "://" not in log and not (folder := Path(log).parent).is_dir():
-        raise FileNotFoundError(f"Got --log {log}, but there is no folder {str(folder)!r}.")
+    if "://" not in log:
+        check_parent(Path(log))
     from evenhand.decisions.loop import DecisionLoop
     from evenhand.workflow.persistence import load
 

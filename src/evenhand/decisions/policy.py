@@ -100,6 +100,8 @@ class Policy:
         if isinstance(group, str) and group in self.groups:
             return group
         if not isinstance(self.model, Deployed):
+            if group is None and len(self.groups) > 1:
+                raise ValueError(f"Got no group, but expected one of {listed(list(self.groups), most=10)}.")
             try:
                 code = codes_of(None if group is None else [group], 1, self._names)[0]
             except ValueError as error:

@@ -31,11 +31,12 @@ def takes_group(model: Any) -> bool:
 
 
 def has_one_policy(model: Any) -> bool:
-    """Return whether a model says that it has a single policy: it was compressed, or fitted without groups.
+    """Return whether a model says that everybody is in one group: it was compressed, or fitted without.
 
     What is inside a model says nothing: somebody else's may use the group around a model that doesn't.
     """
-    return np.array_equal(np.asarray(getattr(final_step(model), "groups_", None)), [EVERYONE])
+    groups = getattr(final_step(model), "groups_", None)
+    return isinstance(groups, np.ndarray) and groups.shape == (1,) and str(groups[0]) == EVERYONE
 
 
 def probabilities_by_group(

@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.metrics import accuracy_score
+from sklearn.pipeline import Pipeline
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
@@ -135,6 +136,8 @@ class TabularClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.n_features_in_ = len(self.columns_)
         self.preprocessor_ = make_preprocessor(contexts).fit(contexts)
         estimator = clone(self.estimator)
+        if sensitive_features is not None:
+            _check_passes_groups(estimator)
         routed = _passed(estimator.fit, sensitive_features)
         self.estimator_ = estimator.fit(encode(self.preprocessor_, contexts), np.asarray(y), **routed)
         self.classes_ = self.estimator_.classes_
@@ -209,6 +212,17 @@ def _passed(method: Any, sensitive_features: Any) -> dict[str, Any]:
     """Return the groups as a keyword argument, if the method takes it; a plain classifier doesn't."""
     taken = sensitive_features is not None and _takes_groups(method)
     return {"sensitive_features": sensitive_features} if taken else {}
+
+
+def _check_passes_groups(estimator: Any) -> None:
+    """Raise if groups would get lost on their way to an estimator inside a pipeline or a search."""
+    piped = isinstance(estimator, Pipeline)
+    inner: Any = estimator.steps[-1][1] if piped else getattr(estimator, "estimator", None)
+    if hasattr(inner, "fit") and _takes_groups(inner.fit) and not _takes_groups(estimator.fit):
+        raise ValueError(
+            f"Got a {type(estimator).__name__} around {type(inner).__name__}, which would not get the "
+            "groups; expected the estimator itself. Put tabular(...) inside the search or the pipeline."
+        )
 
 
 def _takes_groups(method: Any) -> bool:

@@ -22,7 +22,7 @@ from evenhand.tables.paths import ending_of, is_packed
 from evenhand.tables.workbook import MOST_ROWS, openpyxl_for, plain_cell
 
 WRITTEN = (".csv", ".csv.gz", ".parquet", ".xlsx")
-_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
+_NUMBER = re.compile(r"[+-]?[.,]?\d[\d.,]*([eE][+-]?\d+)?")  # in any notation
 
 
 class Writer:
@@ -141,8 +141,8 @@ def safe_cell(value: Any) -> Any:
 
     Numbers stay as they are, and so does a single character, which computes nothing.
 
-    >>> [safe_cell(value) for value in ("=1+1", "-5", "-5 apples", -5, "-", "plain")]
-    ["'=1+1", '-5', "'-5 apples", -5, '-', 'plain']
+    >>> [safe_cell(value) for value in ("=1+1", "-5", "-1.000,5", "-5 apples", -5, "-", "plain")]
+    ["'=1+1", '-5', '-1.000,5', "'-5 apples", -5, '-', 'plain']
     """
     if not isinstance(value, str) or len(value) < 2:
         return value
