@@ -5,7 +5,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from fairlearn.postprocessing import ThresholdOptimizer
 from sklearn.base import clone
+from sklearn.linear_model import LogisticRegression
 from sklearn.tree import DecisionTreeClassifier
 
 from evenhand import CooperativeBandits, CooperativeBoosting, tabular
@@ -191,7 +193,9 @@ def test_every_finding_calls_groups_alike(name: str | None) -> None:
 def test_groups_that_are_too_small_to_compare_are_not_among_every_group() -> None:
     decided, group = np.array([0, 1] * 40 + [0] * 10), np.array(list("aabb") * 20 + ["c"] * 10)
     found = audit(decided, None, decided, sensitive_features=group, pos_label=1, n_bootstrap=20).summary()
-    assert "50.0 % of every larger group got the decision 1: a difference of" in found
+    assert (
+        "50.0 % of every larger group got the decision 1; with the smaller groups, the difference is" in found
+    )
     assert "as they are: 0.0 % of c (10 people)" in found
 
 
@@ -203,3 +207,16 @@ def test_with_weight_on_one_group_only_nothing_is_compared() -> None:
     )  # fmt: skip
     assert "Only one group has people who count" in found.summary()
     assert "nan" not in found.summary()
+
+
+def test_an_audit_of_decisions_that_are_drawn_says_so() -> None:
+    rng = np.random.default_rng(0)
+    X, sex = rng.normal(size=(200, 2)), np.repeat(["f", "m"], 100)
+    y = (X[:, 0] + (sex == "m") + rng.normal(size=200) > 0.5).astype(int)
+    model = ThresholdOptimizer(estimator=LogisticRegression(), predict_method="predict_proba")
+    model.fit(X, y, sensitive_features=sex)
+    notes = audit(model, X, y, sensitive_features=sex, n_bootstrap=5).notes
+    assert "The model may draw decisions at random: these are of one draw." in notes
+    assert not any(
+        "at random" in note for note in audit(y, X, y, sensitive_features=sex, n_bootstrap=5).notes
+    )

@@ -149,10 +149,17 @@ def test_groups_too_small_to_compare_are_named_where_the_difference_is(people):
     tiny = (4 + 16 * np.mean(decided == "yes")) / 20
     assert found.value("discrimination") == pytest.approx(max(*rates, tiny) - min(*rates, tiny))
     assert found.row("discrimination")["high"] < 0.5
-    line = next(line for line in found.summary().splitlines() if "a difference of" in line)
+    line = next(
+        line for line in found.summary().splitlines() if "with the smaller groups, the difference is" in line
+    )
     assert "groups of fewer than 20 people count as if they had so many" in line
     assert "as they are: 100.0 % of tiny (4 people)." in line
+    assert (
+        ", with groups of fewer than 20 people filled up to as many"
+        in _summary(found)["studies"][0]["sentence"]
+    )
     everybody = audit(decided, X, y, sensitive_features=group, min_group=1, n_bootstrap=50)
+    assert "filled up" not in _summary(everybody)["studies"][0]["sentence"]
     assert everybody.value("discrimination") == pytest.approx(1 - min(rates))
 
 

@@ -30,7 +30,7 @@ def test_a_fit_says_once_where_the_model_was_chosen_and_names_groups_with_their_
     [study] = frontier.summary()["studies"]
     page = render(frontier.summary()).partition('<script type="application/json"')[0]
     assert page.count("hosen on the validation part") == 1
-    assert "Every number here is from the test part." in page
+    assert "Every number here is from the test part, except in training curves." in page
     assert (
         "between sex = 0 and sex = 1 by" in study["sentence"]
         or "between sex = 1 and sex = 0 by" in study["sentence"]

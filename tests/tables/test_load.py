@@ -117,7 +117,7 @@ def test_people_without_label_or_group_are_left_out_and_said() -> None:
         ({"sensitive": "gendre"}, r"Got sensitive='gendre'.*Did you mean 'gender'"),
         ({"sensitive": ["race", "sex"]}, r"Got sensitive='sex'"),
         ({"sensitive": []}, "Got no sensitive column"),
-        ({"label": "zzz"}, r"Its columns: id, age, gender, race, hired"),
+        ({"label": "zzz"}, r"Its columns: 'id', 'age', 'gender', 'race', 'hired'"),
         ({"drop": ["agee"]}, r"Got drop='agee'.*Did you mean 'age'"),
         ({"categorical": "idd"}, r"Got categorical='idd'"),
         ({"label": "gender"}, "'gender' both as label and as sensitive"),

@@ -2,9 +2,10 @@ from __future__ import annotations
 
 import pytest
 
-from evenhand import CooperativeBandits
+from evenhand import CooperativeBandits, explore
 from evenhand.workflow.candidates import Candidate
 from evenhand.workflow.choosing import NoModelWithinBoundsError, against_most_accurate, choose
+from factories import make_people
 
 
 def _candidate(weight, accuracy, discrimination, flip_rate, parity=False, balanced=0.75):
@@ -105,11 +106,19 @@ def test_names_and_families():
 def test_what_the_chosen_model_gives_up_is_said_unless_it_gives_up_nothing():
     assert against_most_accurate(ALL, FREE) == ""
     assert against_most_accurate(ALL, EQUAL) == (
-        "Against the most accurate model to choose from (λ = 0), the chosen one gives up 0.030 of accuracy and "
-        "lowers discrimination from 0.170 to 0.010."
+        "Against the most accurate model with a policy per group (λ = 0), the chosen one gives up 0.030 of "
+        "accuracy, lowers the discrimination from 0.170 to 0.010 and lowers the flip rate from 0.080 to 0.020."
     )
-    assert "leaves discrimination at 0.000" in against_most_accurate([RARE, SPLIT], SPLIT)
+    assert "leaves the discrimination at 0.000" in against_most_accurate([RARE, SPLIT], SPLIT)
     close = _candidate(1, 0.9499, 0.1, 0.0)
-    assert "gives up less than 0.001 of accuracy and raises" in against_most_accurate([RARE, close], close)
+    assert "gives up less than 0.001 of accuracy, raises" in against_most_accurate([RARE, close], close)
     assert against_most_accurate([RARE, FINDS], FINDS, rare=True) == ""
     assert "gives up 0.349 of balanced accuracy" in against_most_accurate([RARE, FINDS], RARE, rare=True)
+
+
+def test_that_no_model_had_few_flips_is_noted(monkeypatch):
+    monkeypatch.setattr("evenhand.workflow.choosing.FLIPS", -1.0)
+    frontier = explore(make_people(200), label="hired", sensitive="sex", weights=[1], epochs=1, n_jobs=1)
+    [note] = [one for one in frontier.choice().notes if "flips" in one]
+    assert note.startswith("None of the models to choose from had at most")
+    assert not any("None of" in one for one in frontier.choice(max_flip=1.0).notes)

@@ -71,7 +71,7 @@ def test_nobody_to_audit_and_nothing_to_audit_with(fitted, tmp_path):
     with pytest.raises(ValueError, match="Got both of model and predictions") as both:
         audit_file(fitted.people, model=fitted.model, predictions="hired")
     assert "To audit the labels" not in str(both.value)
-    with pytest.raises(ValueError, match=r"has no such column. Its columns: skill, .*hired"):
+    with pytest.raises(ValueError, match=r"has no such column. Its columns: 'skill', .*'hired'"):
         audit_file(fitted.people, sensitive="sex", predictions="x")
 
 
@@ -190,3 +190,26 @@ def test_a_compressed_model_is_audited_with_the_checks_of_other_audits(fitted, t
     assert "differ only in case" in notes
     with pytest.raises(ValueError, match=r"The sensitive column 'land' of .* has one value only"):
         audit_file(tmp_path / "p.csv", model=model, sensitive=["sex2", "land"])
+
+
+def test_people_without_labels_are_audited_with_a_model(fitted, tmp_path):
+    people = pd.read_csv(fitted.people)
+    people.drop(columns="hired").to_csv(tmp_path / "p.csv", index=False)
+    found, known = (
+        audit_file(path, model=fitted.model).audit for path in (tmp_path / "p.csv", fitted.people)
+    )
+    assert found.value("flip_rate") == known.value("flip_rate")
+    assert found.value("positive_rate") == known.value("positive_rate")
+    assert "Accuracy was not measured" in found.summary()
+    assert "has no column 'hired', so there are no labels to compare with." in found.summary()
+    with pytest.raises(ValueError, match="has no column 'hird' to compare with. Did you mean 'hired'"):
+        audit_file(fitted.people, model=fitted.model, label="hird")
+
+
+def test_columns_that_a_model_lacks_are_all_named(fitted):
+    model = load(fitted.model)
+    people = pd.read_csv(fitted.people)
+    with pytest.raises(ValueError, match=r"needs the columns 'skill', 'job', which the table does not have"):
+        model.decide(people.drop(columns=["skill", "job"]))
+    with pytest.raises(TypeError, match=r"Got the path 'new.csv', but expected a DataFrame"):
+        model.decide("new.csv")

@@ -26,6 +26,7 @@ from evenhand.frames import as_pandas
 from evenhand.groups import check_column, column_called, groups_by_name
 from evenhand.metrics.answers import Answers
 from evenhand.metrics.asking import respond
+from evenhand.metrics.classifiers import classifier, draws
 from evenhand.metrics.counts import encode_labels
 from evenhand.metrics.gower import as_frame, gower_neighbours
 from evenhand.metrics.group_columns import sensitive_columns
@@ -133,7 +134,8 @@ def _ask(model: Any, X: Any, y: Array | None, groups: Any, threshold: float | No
         strange = check_known(labels, answers.labels, "labels", "the model's decisions")
     else:
         strange = check_known(answers.labels, labels, "decisions", "the labels")
-    return replace(answers, note="\n".join(note for note in (answers.note, strange) if note))
+    drawn = "The model may draw decisions at random: these are of one draw." * draws(classifier(model))
+    return replace(answers, note="\n".join(note for note in (answers.note, strange, drawn) if note))
 
 
 def _asked(

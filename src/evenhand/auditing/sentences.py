@@ -112,16 +112,18 @@ def _groups(audit: Audit) -> str:
     if audit.about["positive"] is not None:
         metric = "positive_rate"
         rates = _between_groups(audit, metric)
-        text = f"{rates[:1].upper()}{rates[1:]} {_got(audit, label)}:"
+        text, so = f"{rates[:1].upper()}{rates[1:]} {_got(audit, label)}", ": a difference of"
     elif label is None or len(audit.about["labels"]) == 1:
         return ""
     else:
         metric = rate_of(label)
-        text = (
+        text, so = (
             f"No label was named as the positive one. Of the {len(audit.about['labels'])} labels, the groups "
-            f"differ most in {label!r}: {_between_groups(audit, metric)} got it,"
+            f"differ most in {label!r}: {_between_groups(audit, metric)} got it",
+            ", a difference of",
         )
-    return f"{text} a difference of {points}.{_too_small(audit, metric)}"
+    few = _too_small(audit, metric)  # the difference may then be larger than that of the rates told
+    return f"{text}{'; with the smaller groups, the difference is' if few else so} {points}.{few}"
 
 
 def _too_small(audit: Audit, metric: str) -> str:

@@ -100,6 +100,8 @@ def run(
 ) -> None:
     """Decide about people one at a time over HTTP, log every decision, and learn from the outcomes.
 
+    Actions are drawn with the probabilities of the policy.
+
     Tokens are read from EVENHAND_DECIDING_TOKEN and EVENHAND_ADMINISTERING_TOKEN.
     """
     tokens = _ready(host)

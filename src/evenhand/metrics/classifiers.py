@@ -101,6 +101,11 @@ def ask(model: Any, X: Any, group: Any, random_state: int | None) -> Asked:
     return Asked(decisions, check_distributions(proba(X, **keywords), "predict_proba", 2))
 
 
+def draws(model: Any) -> bool:
+    """Return whether the model may draw its decisions at random, as some of fairlearn's do."""
+    return "random_state" in _parameters(final_step(model).predict)
+
+
 def classifier(model: Any) -> Any:
     """Return the model that predicts: the best one if `model` is a search."""
     if not callable(getattr(model, "predict", None)):

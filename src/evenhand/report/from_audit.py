@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from evenhand.auditing import Audit, Statutory
-from evenhand.auditing.sentences import column_of
+from evenhand.auditing.sentences import column_of, groups_here
 from evenhand.auditing.table import rate_of
 from evenhand.code_version import Made, made
 from evenhand.metrics.measures import SHOWN, GroupRow, Measure
@@ -54,6 +54,7 @@ def summary_of_audit(
         "tables": _tables(findings) + _worst(found) + _searched(found),
         "twins": None if found.twins is None else twins_shown(found.twins),
         "widest": about["widest"] and {key: str(value) for key, value in about["widest"].items()},
+        "filled_up_to": about["min_group"] if set(groups_here(found)) - set(about["compared"]) else None,
         "trained_on": about.get("trained_on"),
         "notes": [line for line in findings["summary"].splitlines() if line],
     }

@@ -72,7 +72,10 @@ def study_of(frontier: Frontier, choice: Choice) -> Study:
         ],
         "submodels": _submodels(frontier, choice, said, measured),
         "persons": persons(with_dates(test.contexts, dataset.dates), answers, numbers=frontier.test_rows),
-        "notes": [*frontier.notes, "Every number here is from the test part."],
+        "notes": [
+            *frontier.notes,
+            "Every number here is from the test part, except in training curves.",
+        ],
     }
 
 

@@ -94,7 +94,9 @@ def sentence(study: Study, *, audited: bool = False) -> str:
                 group_called(apart[side], study["sensitive"]) for side in ("least", "most")
             )
         label = apart["label"] if apart else study["pos_label"]
-        parts.append(f"the share of “{label}” differs between {between} by {unequal}")
+        few = study.get("filled_up_to")
+        filled = f", with groups of fewer than {few} people filled up to as many" if few else ""
+        parts.append(f"the share of “{label}” differs between {between} by {unequal}{filled}")
     if "flip_rate" in found:
         parts.append(f"{_share(found['flip_rate'])} would get a different decision in another group")
     if not parts:
@@ -124,6 +126,7 @@ def _whole(study: Study, *, audited: bool) -> Study:
         "decided_by": "",
         "widest": None,
         "trained_on": None,
+        "filled_up_to": None,
         "tables": [],
         "notes": [],
         **study,

@@ -171,6 +171,7 @@ class Study(TypedDict):
     published_reward: NotRequired[RewardStudy | None]
     decided_by: NotRequired[str]
     widest: NotRequired[dict[str, str] | None]  # the label whose share differs most, and the groups
+    filled_up_to: NotRequired[int | None]  # smaller groups count in differences as if they had so many people
     trained_on: NotRequired[int | None]  # how many of these people an audited model was trained on
     sheet: NotRequired[Sheet | None]  # a rule's tables, filled with what was audited
     twins: NotRequired[TwinsShown | None]

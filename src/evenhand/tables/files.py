@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import io
+import os
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -230,6 +231,11 @@ def as_pandas(source: Any) -> pd.DataFrame:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", DeprecationWarning)  # old, but some libraries offer nothing else
             return pd.api.interchange.from_dataframe(source)
+    if isinstance(source, str | os.PathLike):
+        raise TypeError(
+            f"Got the path {str(source)!r}, but expected a DataFrame: read the file first, or use `evenhand "
+            "predict`."
+        )
     raise TypeError(
         f"Got a {type(source).__name__}, but expected the path of a CSV, Parquet or Excel file, or a frame."
     )

@@ -12,6 +12,7 @@ from evenhand.arrays import Array, Flags
 from evenhand.checks import did_you_mean
 from evenhand.tables.columns import CATEGORY, LARGEST, NO_NUMBER, NUMBER, days_of, is_number, read_dates
 from evenhand.tables.csv_format import MISSING_MARKS
+from evenhand.wording import listed
 
 Reasons = Array  # why each row can't be scored, '' if it can
 
@@ -73,10 +74,14 @@ def as_labels(column: pd.Series[Any], labels: Array) -> pd.Series[Any]:
 
 def check_columns(rows: pd.DataFrame, needed: Iterable[str]) -> None:
     """Raise if a column that a model needs is missing."""
-    for name in needed:
-        if name not in rows.columns:
-            near = did_you_mean(name, rows.columns) or f" It has {', '.join(map(str, rows.columns[:20]))}."
-            raise ValueError(f"The model needs the column {name!r}, which the table does not have.{near}")
+    missing = [name for name in needed if name not in rows.columns]
+    if not missing:
+        return
+    near = did_you_mean(missing[0], rows.columns) if len(missing) == 1 else ""
+    raise ValueError(
+        f"The model needs the column{'s' * (len(missing) > 1)} {listed(missing, most=20)}, which the table "
+        f"does not have.{near or f' It has {listed(rows.columns, most=20)}.'}"
+    )
 
 
 def check_reasons(rows: pd.DataFrame, reasons: Reasons) -> None:

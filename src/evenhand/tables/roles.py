@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 from evenhand.checks import did_you_mean
+from evenhand.wording import listed
 
 MOST_LABELS = 20
 _FEW_LABELS = 5  # with more different numbers, they are probably amounts
@@ -71,7 +72,7 @@ def named_columns(argument: str, given: str | Sequence[str], frame: pd.DataFrame
     wanted = [part for name in _as_list(given) for part in _at_commas(name, frame)]
     for column in wanted:
         if column not in frame.columns:
-            near = did_you_mean(column, frame.columns) or f" Its columns: {', '.join(frame.columns[:20])}."
+            near = did_you_mean(column, frame.columns) or f" Its columns: {listed(frame.columns, most=40)}."
             raise ValueError(f"Got {argument}={column!r}, but {origin} has no such column.{near}")
     return wanted
 
@@ -120,7 +121,8 @@ def _sensitive_columns(
     guessed = [column for column in others if column.lower() in _SENSITIVE_NAMES][:1]
     if not guessed:
         raise ValueError(
-            f"Could not guess the sensitive column of {origin}; name one or more of {', '.join(others)}."
+            f"Could not guess the sensitive column of {origin}; name one or more of "
+            f"{listed(others, most=40)}."
         )
     notes.append(f"Guessed that {guessed[0]!r} is the sensitive column.")
     return guessed

@@ -152,26 +152,30 @@ def on_bounds(bounds: dict[str, float], test: dict[str, Measure]) -> list[str]:
 
 
 def against_most_accurate(candidates: Sequence[Candidate], chosen: Candidate, *, rare: bool = False) -> str:
-    """Say what the chosen model gives up, on the validation part; '' if no candidate is more accurate.
+    """Say what the chosen model gives up for what, on the validation part; '' if none is more accurate.
 
-    The candidates are the models to choose from, without the references that never see the group. If a label
-    is rare, accuracy is balanced accuracy.
+    The candidates have a policy per group; the references that never see the group are not among them. If a
+    label is rare, accuracy is balanced accuracy.
     """
     name = BALANCED["accuracy"] if rare else "accuracy"
     best = max(candidates, key=lambda one: value_of(one.validation, name))
     lost = value_of(best.validation, name) - value_of(chosen.validation, name)
     if lost <= 0:
         return ""
-    before, after = (f"{value_of(one.validation, 'discrimination'):.3f}" for one in (best, chosen))
-    changed = f"leaves discrimination at {after}"
-    if before != after:
-        how = "lowers" if float(after) < float(before) else "raises"
-        changed = f"{how} discrimination from {before} to {after}"
+    changed = " and ".join(_moved(which, best, chosen) for which in ("discrimination", "flip_rate"))
     much = f"{lost:.3f}" if lost >= 0.0005 else "less than 0.001"
     return (
-        f"Against the most accurate model to choose from ({best.name}), the chosen one gives up {much} of "
-        f"{name.replace('_', ' ')} and {changed}."
+        f"Against the most accurate model with a policy per group ({best.name}), the chosen one gives up "
+        f"{much} of {name.replace('_', ' ')}, {changed}."
     )
+
+
+def _moved(name: str, best: Candidate, chosen: Candidate) -> str:
+    before, after = (f"{value_of(one.validation, name):.3f}" for one in (best, chosen))
+    what = name.replace("_", " ")
+    if before == after:
+        return f"leaves the {what} at {after}"
+    return f"{'lowers' if float(after) < float(before) else 'raises'} the {what} from {before} to {after}"
 
 
 @dataclass(frozen=True)
@@ -183,7 +187,7 @@ class Choice:
     bounds: dict[str, float]  # by measure
     test: dict[str, Measure]
     groups: list[GroupRow]
-    notes: list[str]  # the bounds that it kept on the validation part but not on the test part
+    notes: list[str]  # which bounds it did not keep on the test part, and whether many people flip
     same_answer: float  # the share of the test people who get the most common decision
     made: Made
     model: Deployed
@@ -195,6 +199,12 @@ class Choice:
         answers = answers_of(chosen.model, parts.test, parts)
         groups = group_rows(answers)
         notes = on_bounds(bounds, test)
+        flips = value_of(chosen.validation, "flip_rate")
+        if criterion in EVEN and "flip_rate" not in bounds and flips > FLIPS:
+            notes.append(
+                f"None of the models to choose from had at most {100 * FLIPS:g} % flips on the validation "
+                f"part; the chosen one has {100 * flips:.1f} %."
+            )
         kept = [f"Kept on the validation part, as asked: {in_words(bounds)}."] if bounds else []
         how = made(frontier.command, seeds=[frontier.settings.seed], data=[source_of(dataset)])
         card = card_for(

@@ -229,21 +229,27 @@ def _audit_deployed(held: Deployed, table: Table, columns: _Columns, settings: _
         known_as = {str(value): value for value in held.classes_.tolist()}
         pos_label = known_as[one_of("positive", columns.positive, known_as)]
     name = columns.label or held.label
-    table = replace(table, frame=mapped(table.plain(), columns.map, [name], table.origin))
-    rows = table.plain()
-    if name not in rows.columns:
-        near = did_you_mean(name, rows.columns)
-        raise ValueError(f"{table.origin} has no column {name!r} to compare with.{near}")
-    contexts, codes, reasons = held.read(rows)
     compared, merged, notes = held.sensitive, held.merged, list[str]()
+    labelled = name in table.plain().columns
+    if labelled:
+        table = replace(table, frame=mapped(table.plain(), columns.map, [name], table.origin))
+    elif columns.label is not None or columns.map:
+        near = did_you_mean(name, table.plain().columns)
+        raise ValueError(f"{table.origin} has no column {name!r} to compare with.{near}")
+    else:
+        near = did_you_mean(name, table.plain().columns)
+        notes.append(f"{table.origin} has no column {name!r}, so there are no labels to compare with.{near}")
+    rows = table.plain()
+    contexts, codes, reasons = held.read(rows)
     every = pd.Series(held.groups_[codes], rows.index, name=held.sensitive_name)
     if columns.sensitive and not held.sensitive:  # it has one policy: it is audited by these groups
         roles = find_roles(rows, table.origin, [], label=name, sensitive=columns.sensitive, drop=())
         compared, least = roles.sensitive, settings.options["min_group"]
         every, merged = columns.groups(rows, compared, table.origin, notes, least)
         reject(reasons, every.isna().to_numpy(), lambda at: f"unknown {every.name!r}")
-    truth = without_blanks(rows[name])
-    reject(reasons, truth.isna().to_numpy(), lambda at: f"no {name!r}")
+    truth = without_blanks(rows[name]) if labelled else None
+    if truth is not None:
+        reject(reasons, truth.isna().to_numpy(), lambda at: f"no {name!r}")
     met = met_in_training(held, table)
     if columns.part != "all":
         here = np.isin(np.arange(len(rows)), test_rows(held, met, table.origin))
@@ -253,7 +259,7 @@ def _audit_deployed(held: Deployed, table: Table, columns: _Columns, settings: _
         raise NoUsableRowsError(
             f"None of the {len(rows):,} rows of {table.origin} can be audited: {left_out}."
         )
-    y = _labels(held, truth[known], table.origin)
+    y = None if truth is None else _labels(held, truth[known], table.origin)
     dates = [column for column, kind in held.columns.items() if kind not in (NUMBER, CATEGORY)]
     kept = with_dates(contexts[known].reset_index(drop=True), dates)
     counted = named_columns("weight", () if columns.weight is None else [columns.weight], rows, table.origin)
@@ -273,7 +279,7 @@ def _audit_deployed(held: Deployed, table: Table, columns: _Columns, settings: _
     if trained:
         found = replace(found, about={**found.about, "trained_on": trained})
     source: Source = {
-        "name": bare_name(Path(table.origin)), "people": len(y), "sha256": table.sha256,
+        "name": bare_name(Path(table.origin)), "people": len(at), "sha256": table.sha256,
         "source": table.origin,
     }  # fmt: skip
     return FileAudit(found.with_notes(*notes), name, str(every.name), source)

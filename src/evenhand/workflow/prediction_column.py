@@ -12,6 +12,7 @@ import pandas as pd
 from evenhand.auditing.predictions import MOST_DECISIONS, decisions_at
 from evenhand.checks import did_you_mean
 from evenhand.tables.dataset import Dataset
+from evenhand.wording import listed
 
 _LAST = chr(sys.maxunicode)  # the last character: sorts after all names with the same beginning
 
@@ -38,7 +39,7 @@ def added_by_predict(frame: pd.DataFrame) -> list[str]:
 def check_predictions(frame: pd.DataFrame, column: str, origin: str, sensitive: list[str]) -> None:
     """Raise if a file has no such column, or if it is the sensitive one."""
     if column not in frame.columns:
-        near = did_you_mean(column, frame.columns) or f" Its columns: {', '.join(frame.columns[:20])}."
+        near = did_you_mean(column, frame.columns) or f" Its columns: {listed(frame.columns, most=40)}."
         raise ValueError(f"Got predictions={column!r}, but {origin} has no such column.{near}")
     if column in sensitive:
         raise ValueError(f"Got {column!r} both as predictions and as sensitive; expected two columns.")
