@@ -68,6 +68,7 @@ def groups_by_name(sensitive_features: Any, X: Any) -> tuple[Any, list[str]]:
     if one and columns is None:
         raise ValueError(f"Got sensitive_features={sensitive_features!r}, but no X with such a column.")
     several = isinstance(names, list | tuple) and all(isinstance(name, str) for name in names)
+    several = several and len(set(names)) == len(names)  # else they are people's groups, if too few
     if columns is None or not (one or (several and len(names) < len(X))):
         return sensitive_features, []
     for name in names:
@@ -141,10 +142,7 @@ def missing_groups(missing: int, where: str) -> ValueError:
 def no_groups(names: Array, then: str = "") -> ValueError:
     """Return the error for groups that were not passed; `then` is more advice."""
     return ValueError(
-        f"Got no sensitive_features, but expected each person's group, one of {listed(names)}.{then} In a "
-        "grid search or a pipeline, call sklearn.set_config(enable_metadata_routing=True), and on the "
-        "estimator set_fit_request, set_predict_request, set_predict_proba_request and set_score_request, "
-        "each with sensitive_features=True."
+        f"Got no sensitive_features, but expected each person's group, one of {listed(names)}.{then}"
     )
 
 

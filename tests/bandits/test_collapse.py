@@ -5,7 +5,8 @@ import warnings
 import numpy as np
 import pytest
 
-from evenhand import CooperativeBandits, Correctness, GradientBandit
+from emulated import CXX, emulate
+from evenhand import CooperativeBandits, Correctness, GradientBandit, fit_many
 from evenhand.bandits import base as learner
 from evenhand.baselines import CollapseWarning
 from factories import make_arrays
@@ -60,3 +61,43 @@ def test_of_many_people_the_first_are_looked_at(monkeypatch):
     with pytest.warns(CollapseWarning, match="for 50 of 50 people"):
         GradientBandit(random_state=0).fit(X, y)
     GradientBandit(random_state=0).fit(X, np.sort(y)[::-1])  # the first all have one label
+
+
+class Earliest:
+    """A criterion that all checkpoints meet alike, so that the first is the best."""
+
+    name = "earliest"
+
+    def rank(self, scores):
+        return ()
+
+
+@pytest.mark.parametrize("standardize", [True, False])
+@pytest.mark.parametrize(
+    "engine", ["cpu", pytest.param("cuda", marks=pytest.mark.skipif(CXX is None, reason="no C++ compiler"))]
+)
+def test_of_all_checkpoints_the_one_that_is_returned_is_looked_at(engine, standardize, monkeypatch):
+    monkeypatch.setattr(learner, "SHORT", 1000)
+    if engine == "cuda":
+        emulate(monkeypatch)
+    rng = np.random.default_rng(0)
+    X = np.c_[rng.normal(size=(400, 3)) * [1, 3, 1] + [2, 0, 0], np.full(400, 7)]
+    s, noise = np.arange(400) % 2, np.where(rng.random(400) < 0.3, "yes", "no")
+    split = {"sensitive_features": s, "cv": [(np.arange(300), np.arange(300, 400))]}
+    plain = CooperativeBandits(steps=1000, checkpoint_every=20, learning_rate=0.01, standardize=standardize)
+
+    def decided(y, select, **given):
+        grid = {name: [value] for name, value in given.items()}
+        (model,) = fit_many(plain, grid, X, y, select=select, engine=engine, **split)
+        return set(model.predict(X, sensitive_features=s).tolist())
+
+    collapsing = {"reward": "correctness + log_ratio", "random_state": 9}
+    with pytest.warns(CollapseWarning, match="decides 'no' for 300 of 300"):
+        assert decided(noise, None, **collapsing) == {"no"}
+    assert decided(noise, Earliest(), **collapsing) == {"no", "yes"}  # a warning would be an error
+
+    y = np.where(X[:, 0] > 2.3, "yes", "no")
+    assert decided(y, None, random_state=11) == {"no", "yes"}
+    with pytest.warns(CollapseWarning, match="Possible causes: a criterion of select") as told:
+        assert decided(y, Earliest(), random_state=11) == {"no"}
+    assert [each.filename for each in told] == [__file__]

@@ -1,5 +1,7 @@
 """A grid of models, each what a fit of its own gives."""
 
+import gc
+
 import joblib
 import numpy as np
 import pandas as pd
@@ -8,7 +10,7 @@ from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import ShuffleSplit
 
-from evenhand import CooperativeBandits, GradientBandit, fit_many
+from evenhand import CooperativeBandits, GradientBandit, TrainingDivergedError, fit_many
 from evenhand.metrics import accuracy, discrimination
 from evenhand.metrics.selection import HighestDelta
 from evenhand.progress import Lines
@@ -112,6 +114,36 @@ def test_a_selected_model_learns_on():
     assert not hasattr(model, "selected_")
 
 
+def test_a_selected_model_that_fails_to_learn_on_is_still_the_selected_one():
+    X, y, s = make_arrays(300)
+    plain = CooperativeBandits(steps=200, checkpoint_every=100, random_state=5)
+    (model,) = fit_many(plain, {}, X, y, sensitive_features=s, cv=SPLITS[:1], select="discrimination")
+    selected, before = model.selected_, model.policies_.W1.copy()
+    model.engine_ = "cuda"  # as if it had been trained there
+    model.set_params(learning_rate=1e30, optimizer="sgd", batch_size=1)
+    with pytest.raises(TrainingDivergedError):
+        model.partial_fit(X, y, sensitive_features=s)
+    np.testing.assert_array_equal(model.policies_.W1, before)
+    assert model.selected_ == selected
+    assert model.engine_ == "cuda"
+    with pytest.raises(ValueError, match="one class only"):
+        model.fit(X, np.full(300, "yes"), sensitive_features=s)
+    assert not {"policies_", "selected_", "engine_"} & set(vars(model))
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_an_error_stops_the_other_fits_without_a_warning(n_jobs, recwarn, monkeypatch):
+    X, y, s = make_arrays(100)
+    begun, usual = [], CooperativeBandits.fit
+    monkeypatch.setattr(CooperativeBandits, "fit", lambda *a, **k: begun.append(1) or usual(*a, **k))
+    wild = CooperativeBandits(steps=200, learning_rate=1e30, optimizer="sgd", batch_size=1)
+    with pytest.raises(TrainingDivergedError):
+        fit_many(wild, {"random_state": list(range(30))}, X, y, sensitive_features=s, n_jobs=n_jobs)
+    gc.collect()
+    assert [str(each.message) for each in recwarn] == []
+    assert len(begun) < 30
+
+
 def test_scores_of_checkpoints_count_people_by_their_weights():
     X, y, s = make_arrays(300)
     weights = np.where(s == "m", 5.0, 0.1)
@@ -165,6 +197,10 @@ def test_several_columns_of_groups_are_split_with_the_people():
         ),
         ({"y": ["no", "yes"] * 60}, "inconsistent numbers of samples"),
         ({"y": None}, "Got y=None, but expected one label per person"),
+        (
+            {"y": np.array([None, *["no", "yes"] * 29, None], dtype=object)},
+            "^Input y contains NaN: 2 labels are missing, but expected one per person.$",
+        ),
     ],
 )
 def test_people_that_do_not_match_are_refused_before_they_are_split(changed, message):

@@ -53,3 +53,11 @@ def test_no_groups_are_warned_of(people, kind):
     X, y = people
     with pytest.warns(NoGroupsWarning, match="one policy for everybody"):
         clone(kind).fit(X[["skill"]], y)
+
+
+def test_too_few_groups_are_not_taken_for_names_of_columns(people):
+    X, y = people
+    with pytest.raises(
+        ValueError, match="sensitive_features for 100 people, but expected one value for each of 200"
+    ):
+        clone(NETWORKS).fit(X[["skill"]], y, sensitive_features=["f", "m"] * 50)

@@ -47,6 +47,25 @@ def test_a_model_of_raw_rows_is_that_of_scaled_rows_with_the_scale_folded_in(peo
     )
 
 
+@pytest.mark.parametrize("sparse_rows", [False, True])
+def test_what_was_folded_in_can_be_taken_out_again(sparse_rows):
+    rng = np.random.default_rng(0)
+    rows = np.float32(rng.normal(size=(50, 3)) * UNITS + ZEROS)
+    rows = np.float32(np.c_[rows, np.arange(50) % 2, np.full(50, 7)])
+    rows = sparse.csr_array(rows) if sparse_rows else rows
+    scaling = Scaling.of(rows)
+    policies = Network(
+        *(np.float32(rng.normal(size=size)) for size in [(2, 5, 4), (2, 4), (2, 3, 4), (2, 3)])
+    )
+    again = scaling.unfolded(scaling.folded(policies))
+    kept = np.isfinite(scaling.deviation)
+    assert kept.sum() == (5 if sparse_rows else 4)
+    np.testing.assert_allclose(again.W1[:, kept], policies.W1[:, kept], rtol=1e-5)
+    np.testing.assert_allclose(again.b1, policies.b1, atol=1e-4)
+    assert again.W1.dtype == again.b1.dtype == np.float32
+    assert not again.W1[:, ~kept].any()
+
+
 def test_a_callback_sees_policies_for_raw_rows_and_changes_nothing(people):
     _, raw, y, s = people
     scores = []

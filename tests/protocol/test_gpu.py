@@ -120,6 +120,17 @@ def test_a_network_that_can_not_be_trained_leaves_the_others_alone(many, monkeyp
     assert sum("colour" in error for error in errors) == 1
 
 
+def test_networks_share_their_people_though_one_of_them_can_not_be_trained():
+    prepared = make_ready(people(300), 0, "random")
+    models = [make_cured(0, learning_rate=rate) for rate in (-1.0, 0.01, 0.02, -2.0, 0.03)]
+    bad, one, other, worse, last = gpu._ready(prepared, models, None)
+    assert "Got learning_rate=-1.0, but expected" in bad
+    assert "Got learning_rate=-2.0, but expected" in worse
+    assert one.run.rows is other.run.rows is last.run.rows
+    assert one.asked is other.asked is last.asked
+    assert [each.model for each in (one, other, last)] == [models[1], models[2], models[4]]
+
+
 @pytest.mark.device
 @needs_device[1]
 def test_a_sweep_on_a_gpu_finds_what_threads_find():

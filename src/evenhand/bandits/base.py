@@ -26,8 +26,8 @@ from evenhand.bandits.kernels.structs import People, Rows
 from evenhand.bandits.scaling import Scaling, on_one_scale
 from evenhand.bandits.training import Run, Training, TrainingDivergedError
 from evenhand.metrics.collapse import LOOKED_AT, SHORT
-from evenhand.metrics.networks import Frozen
-from evenhand.metrics.selection import Best
+from evenhand.metrics.networks import Frozen, freeze
+from evenhand.metrics.selection import Best, Criterion, Judged, Selector
 from evenhand.network import Network
 from evenhand.rewards import Reward, pack_terms
 from evenhand.rewards.term import Setting
@@ -40,6 +40,19 @@ class Later:
 
     def __call__(self, step: int, model: Any) -> None:
         """Never called: nothing is trained."""
+
+
+class Choice(Selector[Any]):
+    """A callback that makes `fit` return to the best checkpoint by a criterion instead of the last one."""
+
+    def __init__(self, judged: Judged, criterion: Criterion) -> None:
+        super().__init__(judged, [criterion], freeze)
+
+    @property
+    def made(self) -> Best[Frozen]:
+        """The best checkpoint."""
+        (best,) = self.best.values()
+        return best
 
 
 class PolicyLearner(Doors):
@@ -104,12 +117,13 @@ class PolicyLearner(Doors):
         try:
             training.run(*run[1:5], remedy=run.remedy, checkpoint=watched)
         except TrainingDivergedError:
-            if not run.options.horizon:
-                self._publish()  # go back to what was learned before this call
-            elif hasattr(self, "policies_"):
-                del self.policies_  # a fit that failed leaves no model
+            if run.options.horizon:
+                self._forget()  # a fit that failed leaves no model
+            else:
+                self._show()  # go back to what was learned before this call
             raise
-        return self._has_run(run, scaling, self._looked_at(run))
+        best = callback.made if isinstance(callback, Choice) else None
+        return self._has_run(run, scaling, self._looked_at(run, scaling, best), best)
 
     def _ready_to_run(self, rows: Rows, people: People, *, decays: bool, total: Codes | None = None) -> Run:
         """Check all inputs, and return a training run that is ready to start."""
@@ -136,32 +150,47 @@ class PolicyLearner(Doors):
         options = options_of(self, terms, n_steps=n_steps, horizon=horizon, order=order)
         return Run(training, rows, people, terms, options, remedy_of(self, options.learning_rate))
 
-    def _looked_at(self, run: Run) -> Floats | None:
+    def _looked_at(
+        self, run: Run, scaling: Scaling | None = None, best: Best[Frozen] | None = None
+    ) -> Floats | None:
         """Return the policies' probabilities for some people of the run, if a collapse deserves a warning.
 
-        The published reward gets no warning: it exists to reproduce the paper, including its collapses.
+        The policies are those of the best checkpoint, if one was chosen. The published reward gets no
+        warning: it exists to reproduce the paper, including its collapses.
         """
         training, people, options = run.training, run.people, run.options
         whole = not len(people.actions) and training.step == options.horizon >= SHORT
         if not whole or self._reward().get("kl") is not None:
             return None
+        policies = None if best is None else best.kept.policies_
+        if policies is not None and scaling is not None:
+            policies = scaling.unfolded(policies)  # the rows of the run are scaled
         n = min(len(people.labels), LOOKED_AT)
-        found: Floats = self._all_probabilities(run.rows, n)[np.arange(n), people.groups[:n]]
+        found: Floats = self._all_probabilities(run.rows, n, policies)[np.arange(n), people.groups[:n]]
         return found
 
-    def _has_run(self, run: Run, scaling: Scaling | None, own: Floats | None) -> Self:
-        """Publish the trained policies, and warn if they collapsed; `own` is the result of `_looked_at`."""
+    def _has_run(
+        self, run: Run, scaling: Scaling | None, own: Floats | None, best: Best[Frozen] | None = None
+    ) -> Self:
+        """Publish the trained policies, or the best checkpoint, and warn if they collapsed.
+
+        `own` is the result of `_looked_at`.
+        """
         if own is not None:
-            warn_if_collapsed(self, own, run.people)
+            warn_if_collapsed(self, own, run.people, selected=best is not None)
         self._publish(scaling)
+        if best is not None:
+            self._goes_back_to(best)
         return self
 
     def _publish(self, scaling: Scaling | None = None) -> None:
         """Publish the training run as the fitted model. Its policies take unscaled rows."""
-        for name in ("engine_", "selected_"):  # true of what was published before
-            self.__dict__.pop(name, None)
+        self._forget_origin()
         if scaling is not None:
             self._training = self._training.goes_on_with(scaling.folded(self._training.policies))
+        self._show()
+
+    def _show(self) -> None:
         self.policies_ = self._training.policies
         self.n_steps_ = self._training.step
         self.history_ = {name: np.array(column) for name, column in self._training.history.items()}
@@ -195,9 +224,9 @@ class PolicyLearner(Doors):
         n_groups = len(getattr(self, "groups_", ("everyone",)))
         self._training.check(self.n_features_in_, len(self.classes_), n_groups)
 
-    def _all_probabilities(self, rows: Rows, n_people: int) -> Floats:
+    def _all_probabilities(self, rows: Rows, n_people: int, policies: Network | None = None) -> Floats:
         self._check_policies()
-        policies: Network = self._training.policies
+        policies = self._training.policies if policies is None else policies
         out = np.empty((n_people, *policies.b2.shape))
         kernels.probabilities(policies, rows, out)
         return all_finite(out)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Collection
 from typing import Any, NamedTuple, Self
 
@@ -11,13 +10,21 @@ from sklearn.metrics import accuracy_score
 
 from evenhand import checks
 from evenhand.arrays import Codes, Floats
+from evenhand.bandits.cautions import warn
 from evenhand.bandits.doors import Callback, Doors
-from evenhand.bandits.fitting import users_level
 from evenhand.bandits.kernels.structs import People
 from evenhand.bandits.revealing import label_codes, revealed
 from evenhand.frames import as_pandas
 from evenhand.groups import Groups, codes_of, column_names, encode_groups, groups_by_name, no_groups
 from evenhand.wording import listed
+
+_WITHOUT_GROUPS = (
+    " To decide without it, deploy one policy for all: model.compress(group). In a grid search or a "
+    "pipeline, call sklearn.set_config(enable_metadata_routing=True), and on the estimator set_fit_request, "
+    "set_predict_request, set_predict_proba_request and set_score_request, each with "
+    "sensitive_features=True. A search predicts by "
+    "search.best_estimator_.predict(X, sensitive_features=...)."
+)
 
 
 class Labelled(NamedTuple):
@@ -44,11 +51,10 @@ class NoGroupsWarning(UserWarning):
 
 def warn_of_no_groups(learner: str) -> None:
     """Warn that there is only one policy, for everybody, and that no groups are compared."""
-    warnings.warn(
+    warn(
         f"{learner} got no sensitive_features, so that it trains one policy for everybody, like any "
         "classifier. Give each person's group, or use GradientBandit, which needs none.",
         NoGroupsWarning,
-        stacklevel=users_level(),
     )
 
 
@@ -179,8 +185,7 @@ class GroupPolicies(Doors):
             sensitive_features = columns
         sensitive_features, _ = groups_by_name(sensitive_features, X)
         if sensitive_features is None and len(self.groups_) > 1:
-            single = " To decide without it, deploy one policy for all: model.compress(group)."
-            raise no_groups(self.groups_, single)
+            raise no_groups(self.groups_, _WITHOUT_GROUPS)
         return sensitive_features
 
     def _policy_of(self, X: Any, sensitive_features: Any) -> tuple[Floats, Groups | None]:

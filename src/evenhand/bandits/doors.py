@@ -103,6 +103,12 @@ class Doors(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _forget(self) -> None:
         """Remove the policies before a new fit: if it fails, old policies must not remain with new labels."""
         self.__dict__.pop("policies_", None)
+        self._forget_origin()
+
+    def _forget_origin(self) -> None:
+        """Remove what is only true of the policies that were published before."""
+        for name in ("engine_", "selected_"):
+            self.__dict__.pop(name, None)
 
     def _settle_classes(self, first: bool, classes: Any) -> None:
         """Set the classes in the first partial_fit or update; later calls may omit or repeat them."""

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
-import sys
-import warnings
 from typing import Any
 
 import numpy as np
 
 from evenhand import checks
 from evenhand.arrays import Codes
+from evenhand.bandits.cautions import warn
 from evenhand.bandits.kernels.loop import ORDERS
 from evenhand.bandits.kernels.optimisers import SCHEDULES
 from evenhand.bandits.kernels.structs import Options, People
@@ -88,14 +87,6 @@ def check_options(learner: Any) -> None:
     checks.integer("checkpoint_every", learner.checkpoint_every)
 
 
-def users_level() -> int:
-    """Return the `stacklevel` at which a warning points to the user's line that called evenhand."""
-    level, frame = 1, sys._getframe(1)
-    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("evenhand."):
-        level, frame = level + 1, frame.f_back
-    return level
-
-
 def check_reward(reward: Reward, shape: tuple[int, ...], people: People) -> Reward:
     """Check that the reward fits the people, try a `Custom` function, and return the terms that count.
 
@@ -111,10 +102,9 @@ def check_reward(reward: Reward, shape: tuple[int, ...], people: People) -> Rewa
             "the actions that reveal them, fit_logged(…, labels=…, reveals=…)."
         )
     if not logged and not any(term.reads_labels for term in reward.terms):
-        warnings.warn(
+        warn(
             f"No term of the reward {reward} looks at the label: nothing is learned from y. "
-            "Add Likelihood() or Correctness().",
-            stacklevel=users_level(),
+            "Add Likelihood() or Correctness()."
         )
     own = reward.get("custom")
     if own is not None:
@@ -127,7 +117,7 @@ def warn_of_terms(reward: Reward, setting: Setting) -> None:
     """Emit the warnings of all reward terms."""
     for caution in (term.caution(setting) for term in reward.terms):
         if caution is not None:
-            warnings.warn(caution, stacklevel=users_level())
+            warn(caution)
 
 
 def options_of(learner: Any, terms: Any, *, n_steps: int, horizon: int, order: str) -> Options:
@@ -170,10 +160,11 @@ def remedy_of(learner: Any, rate: float) -> str:
     return f"{remedy}." if learner.standardize else f"{remedy}, or scale the columns of X to unit deviation."
 
 
-def warn_if_collapsed(learner: Any, own: Any, people: People) -> None:
+def warn_if_collapsed(learner: Any, own: Any, people: People, *, selected: bool) -> None:
     """Warn if nearly everybody gets the same decision, unless more than 80 % of them have that label.
 
-    `own` has the probabilities of each person's own policy, for the first people of the run.
+    `own` has the probabilities of each person's own policy, for the first people of the run; `selected` says
+    whether the policies are those of a selected checkpoint.
     """
     reward, n = learner._reward(), len(own)
     action = one_decision(own, ALIKE_FROM)
@@ -182,6 +173,8 @@ def warn_if_collapsed(learner: Any, own: Any, people: People) -> None:
         return
     alike = np.sum(own.argmax(1) == action)
     causes = []
+    if selected:
+        causes.append("a criterion of select that prefers such a checkpoint")
     if not learner.standardize:
         causes.append("columns of X on very different scales (scale them to unit deviation)")
     if learner.divergence_weight:
@@ -189,9 +182,8 @@ def warn_if_collapsed(learner: Any, own: Any, people: People) -> None:
     if reward.get("likelihood") is None:
         causes.append("a reward without Likelihood(), which learns rare labels")
     causes.append("features that carry no information about the label")
-    warnings.warn(
+    warn(
         f"{type(learner).__name__} decides {learner.classes_.tolist()[action]!r} for {alike} of {n} people, "
         f"but {wrong:.0%} of them have another label. Possible causes: {', '.join(causes)}.",
         CollapseWarning,
-        stacklevel=users_level(),
     )

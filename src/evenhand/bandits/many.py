@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import copy
 import warnings
+from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from contextlib import suppress
+from threading import Event
+from typing import Any, NamedTuple
 
 from sklearn.base import clone
 from sklearn.exceptions import FitFailedWarning
 from sklearn.model_selection import ParameterGrid
 from sklearn.utils.parallel import Parallel, delayed
 
-from evenhand.bandits.base import PolicyLearner
+from evenhand.bandits.base import Choice, PolicyLearner
+from evenhand.bandits.cautions import Caution, each_once, kept, warn
 from evenhand.bandits.cuda import asked_of, train_all, train_and_select
 from evenhand.bandits.cuda.spec import check_supported
 from evenhand.bandits.kernels.structs import People, Rows
@@ -21,8 +25,8 @@ from evenhand.bandits.splits import Crowd, Task, scouted, tasks_of
 from evenhand.bandits.training import Run, TrainingDivergedError
 from evenhand.checks import one_of
 from evenhand.cuda import ENGINES, check_engine
-from evenhand.metrics.networks import Frozen, freeze
-from evenhand.metrics.selection import Best, Criterion, Selector, criterion_of
+from evenhand.metrics.networks import Frozen
+from evenhand.metrics.selection import Best, Criterion, criterion_of
 from evenhand.progress import Progress
 
 
@@ -132,10 +136,11 @@ def fit_many(
         everybody = Crowd.to_split(X, y, given)
         tasks = list(tasks_of(models, everybody, cv, criterion is not None, pos_label))
     progress = progress or Progress()
-    if engine == "cuda":
-        errors = _at_once(tasks, criterion, progress)
-    else:
-        errors = _one_by_one(tasks, criterion, n_jobs, progress, stops=on_divergence == "raise")
+    with each_once():
+        if engine == "cuda":
+            errors = _at_once(tasks, criterion, progress)
+        else:
+            errors = _one_by_one(tasks, criterion, n_jobs, progress, stops=on_divergence == "raise")
     _settle(tasks, points, errors, raises=on_divergence == "raise")
     return [model for task in tasks for model in task.models]
 
@@ -149,12 +154,11 @@ def _settle(
     for (task, at), error in zip(places, errors, strict=False):  # training stopped at an error to raise
         if error is None:
             continue
-        told = f"{points[at]}{task.place}"
         if raises:
-            error.add_note(f"This happened with {told}.")
+            task.note(error, f" with {points[at]}")
             raise error
         task.models[at] = clone(task.models[at])
-        failed.append(f"{told}: {error}")
+        failed.append(f"{points[at]}{task.place}: {error}")
     if failed:
         text = f"{len(failed)} of {len(errors)} models are not fitted, because their training diverged:"
         warnings.warn("\n".join([text, *failed]), FitFailedWarning, stacklevel=3)
@@ -168,35 +172,52 @@ def _check_learners(models: list[Any], what_for: str) -> None:
         )
 
 
+class Fitted(NamedTuple):
+    """What there is to say after a fit: the kind of model, the error if it diverged, and warnings."""
+
+    name: str
+    error: Exception | None
+    cautions: list[Caution]
+
+
 def _one_by_one(
     tasks: list[Task], criterion: Criterion | None, n_jobs: int, progress: Progress, stops: bool
 ) -> list[Exception | None]:
     """Fit models on the CPU; return an error for each that diverged, up to the first one if it `stops`."""
     # Threads: the training loop releases the GIL, and the models that are fitted are the ones returned.
-    fits = (delayed(_fit)(model, task, criterion) for task in tasks for model in task.models)
-    errors: list[Exception | None] = []
+    stopped, errors = Event(), []
+    fits = (delayed(_fit)(model, task, criterion, stopped) for task in tasks for model in task.models)
     with progress.stage("Models", sum(len(task.models) for task in tasks)) as done:
-        for name, error in Parallel(n_jobs, require="sharedmem", return_as="generator")(fits):
-            errors.append(error)
-            if stops and error is not None:
-                break
-            done(name)
+        results: Iterator[Fitted] = Parallel(n_jobs, require="sharedmem", return_as="generator")(fits)
+        try:
+            for name, error, cautions in results:
+                for caution in cautions:
+                    warn(*caution)  # not in threads, so that it points to the user's own call
+                errors.append(error)
+                if stops and error is not None:
+                    break
+                done(name)
+        finally:
+            stopped.set()
+            with suppress(Exception):  # of fits that were under way
+                deque(results, maxlen=0)  # joblib warns of results that nobody takes
     return errors
 
 
-def _fit(model: Any, task: Task, criterion: Criterion | None) -> tuple[str, Exception | None]:
-    people, name = task.people, type(model).__name__
-    with task.named():
+def _fit(model: Any, task: Task, criterion: Criterion | None, stopped: Event) -> Fitted:
+    name = type(model).__name__
+    if stopped.is_set():
+        return Fitted(name, None, [])
+    people = task.people
+    with task.named(), kept() as cautions:
         try:
             if criterion is None or task.judged is None:
                 model.fit(people.X, people.y, **people.given)
-                return name, None
-            selector: Selector[Any] = Selector(task.judged, [criterion], freeze)
-            model.fit(people.X, people.y, **people.given, callback=selector)
+            else:
+                model.fit(people.X, people.y, **people.given, callback=Choice(task.judged, criterion))
         except TrainingDivergedError as error:
-            return name, error
-        model._goes_back_to(selector.best[criterion.name])
-    return name, None
+            return Fitted(name, error, cautions)
+    return Fitted(name, None, cautions)
 
 
 def _at_once(tasks: list[Task], criterion: Criterion | None, progress: Progress) -> list[Exception | None]:
@@ -204,7 +225,7 @@ def _at_once(tasks: list[Task], criterion: Criterion | None, progress: Progress)
     ready, asked = [], []
     for task in tasks:
         with task.named():
-            mine = ready_together(task.models, task.people)
+            mine = list(map(Together(task.people).ready, task.models))
         ready += mine
         if task.judged is not None:
             asked += asked_of(task.judged, [scaling for _, scaling in mine])
@@ -218,11 +239,11 @@ def _at_once(tasks: list[Task], criterion: Criterion | None, progress: Progress)
         best = [each.best.get(criterion.name) for each in watched]
     models = [model for task in tasks for model in task.models]
     found = [each for each in zip(models, ready, best, errors, strict=True) if each[-1] is None]
-    looks = (delayed(model._looked_at)(run) for model, (run, _), *_ in found)
+    looks = (delayed(model._looked_at)(*one, chosen) for model, one, chosen, _ in found)
     seen = Parallel(-1, require="sharedmem")(looks)
     # Not in threads, so that warnings point to the user's own call.
-    for (model, (run, scaling), chosen, _), own in zip(found, seen, strict=True):
-        has_run_on_gpu(model, run, scaling, own, chosen)
+    for (model, one, chosen, _), own in zip(found, seen, strict=True):
+        has_run_on_gpu(model, *one, own, chosen)
     return errors
 
 
@@ -233,26 +254,27 @@ def has_run_on_gpu(
 
     `own` is the result of `_looked_at`.
     """
-    model._has_run(run, scaling, own)
-    if best is not None:
-        model._goes_back_to(best)
+    model._has_run(run, scaling, own, best)
     model.engine_ = "cuda"
 
 
-def ready_together(models: list[Any], people: Crowd) -> list[tuple[Run, Scaling | None]]:
-    """Return training runs that are ready to start; models with the same inputs share one check of people."""
-    seen: dict[str, tuple[Any, People, Scaling | None, Rows]] = {}
-    ready = []
-    for model in models:
+class Together:
+    """Makes models of the same people ready to train; with the same inputs, they share one checked copy."""
+
+    def __init__(self, people: Crowd) -> None:
+        self.people = people
+        self._seen: dict[str, tuple[Any, People, Scaling | None, Rows]] = {}
+
+    def ready(self, model: Any) -> tuple[Run, Scaling | None]:
+        """Return a run that is ready to start, and the scale of its rows; raise if it can't be trained."""
         alike = repr((model.class_weight, model.standardize))
-        if alike not in seen:
-            scout, (contexts, met) = scouted(model, people)
-            seen[alike] = scout, met, *on_one_scale(contexts, model.standardize)
-        first, met, scaling, rows = seen[alike]
+        if alike not in self._seen:
+            scout, (contexts, met) = scouted(model, self.people)
+            self._seen[alike] = scout, met, *on_one_scale(contexts, model.standardize)
+        first, met, scaling, rows = self._seen[alike]
         fitted = {name: value for name, value in vars(first).items() if name.endswith("_")}
         vars(model).update(copy.deepcopy(fitted))
         model._begin(model.n_features_in_, len(getattr(model, "groups_", ("everyone",))))
         run = model._ready_to_run(rows, met, decays=True)
         check_supported(run.training.policies, run.terms)
-        ready.append((run, scaling))
-    return ready
+        return run, scaling

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import chain
 from typing import Any
 
 import joblib
 import numpy as np
 
 from evenhand.arrays import Array, Codes, Floats
+from evenhand.bandits.cautions import Caution, kept, warn
 from evenhand.bandits.contexts import as_rows
 from evenhand.bandits.cooperative import CooperativeBandits
 from evenhand.bandits.kernels.structs import People, Rows
@@ -32,17 +34,21 @@ def meet(
     `total` is the number of people of each group in all pieces together, over which `weights` have mean 1.
     The result is that of `partial_fit`, which would check the people again for each model.
     """
-    people, kept = as_they_weigh(People(groups, labels), weights)
-    if not kept.any():
+    people, heavy = as_they_weigh(People(groups, labels), weights)
+    if not heavy.any():
         return
-    rows = as_rows(X if kept.all() else X[kept])
+    rows = as_rows(X if heavy.all() else X[heavy])
     # Threads: the training loop releases the GIL, and nothing has to be copied.
-    joblib.Parallel(n_jobs=n_jobs, prefer="threads")(
+    cautions = joblib.Parallel(n_jobs=n_jobs, prefer="threads")(
         joblib.delayed(_meet)(model, rows, people, total) for model in models
     )
+    for caution in chain.from_iterable(cautions):
+        warn(*caution)  # not in threads, so that it points to the user's own call
 
 
-def _meet(model: CooperativeBandits, rows: Rows, people: People, total: Codes) -> None:
-    run = model._ready_to_run(rows, people, decays=False, total=np.asarray(total))
-    run.training.run(*run[1:5], remedy=run.remedy)
-    model._has_run(run, None, model._looked_at(run))
+def _meet(model: CooperativeBandits, rows: Rows, people: People, total: Codes) -> list[Caution]:
+    with kept() as cautions:
+        run = model._ready_to_run(rows, people, decays=False, total=np.asarray(total))
+        run.training.run(*run[1:5], remedy=run.remedy)
+        model._has_run(run, None, model._looked_at(run))
+    return cautions

@@ -64,6 +64,13 @@ class Scaling(NamedTuple):
         b1 = policies.b1 - self.centre @ W1
         return policies._replace(W1=W1.astype(policies.W1.dtype), b1=b1.astype(policies.b1.dtype))
 
+    def unfolded(self, policies: Network) -> Network:
+        """Return policies that give scaled rows the probabilities that these give unscaled rows."""
+        # Constant columns are 0 in scaled rows, so their weights can be anything finite.
+        W1 = policies.W1 * np.where(np.isfinite(self.deviation), self.deviation, 0.0)[:, None]
+        b1 = policies.b1 + self.centre @ policies.W1
+        return policies._replace(W1=W1.astype(policies.W1.dtype), b1=b1.astype(policies.b1.dtype))
+
 
 def on_one_scale(X: Any, scaled: bool) -> tuple[Scaling | None, Rows]:
     """Return the scale and the scaled rows; if not `scaled`, None and the rows as they are."""

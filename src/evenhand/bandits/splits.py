@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, NamedTuple
@@ -14,7 +13,7 @@ from sklearn.utils import _safe_indexing, indexable
 from sklearn.utils.validation import column_or_1d
 
 from evenhand.bandits.base import Later, PolicyLearner
-from evenhand.bandits.deciding import NoGroupsWarning
+from evenhand.bandits.cautions import kept
 from evenhand.bandits.doors import no_missing_labels
 from evenhand.bandits.kernels.structs import People
 from evenhand.frames import as_pandas
@@ -37,6 +36,7 @@ class Crowd(NamedTuple):
         """Return people that can be split; raise unless there is one of everything for each of them."""
         if y is None:
             raise ValueError("Got y=None, but expected one label per person.")
+        no_missing_labels(y)  # splitters would fail to sort them
         X, y = indexable(as_pandas(X), as_pandas(y))
         each, whole = {}, {}
         for name, value in given.items():
@@ -90,8 +90,12 @@ class Task(NamedTuple):
             yield
         except Exception as error:
             if self.place:
-                error.add_note(f"This happened{self.place}.")
+                self.note(error)
             raise
+
+    def note(self, error: Exception, model: str = "") -> None:
+        """Add to an error where it happened."""
+        error.add_note(f"This happened{model}{self.place}.")
 
 
 def tasks_of(models: list[Any], everybody: Crowd, cv: Any, scored: bool, pos_label: Any) -> Iterator[Task]:
@@ -103,8 +107,7 @@ def tasks_of(models: list[Any], everybody: Crowd, cv: Any, scored: bool, pos_lab
         task = Task([clone(model) for model in models], everybody, number, rows)
         if scored and models:
             with task.named():
-                with warnings.catch_warnings():
-                    warnings.simplefilter("ignore", NoGroupsWarning)  # fits will warn
+                with kept():  # fits will warn
                     scout, _ = scouted(models[0], task.people)
                 task = task._replace(judged=_judged(scout, everybody.part(others), pos_label))
         yield task
@@ -123,7 +126,6 @@ def scouted(model: PolicyLearner, people: Crowd) -> tuple[Any, tuple[Any, People
 def _judged(model: Any, people: Crowd, pos_label: Any) -> Judged:
     """Return the people that score checkpoints, with a fitted model's codes for labels and groups."""
     contexts, labels = model._contexts(people.X, reset=False), model.classes_.tolist()
-    no_missing_labels(people.y)
     y = column_or_1d(people.y)
     model._known_codes(y, "label")  # raises if a label is unknown
     groups, own = ["everyone"], np.zeros(contexts.shape[0], np.int64)

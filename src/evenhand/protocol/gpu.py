@@ -18,7 +18,7 @@ from evenhand.bandits.base import PolicyLearner
 from evenhand.bandits.cuda.fleet import Fleet
 from evenhand.bandits.cuda.watching import Asked, Watch, Watched, asked_of
 from evenhand.bandits.cuda.waves import Plan
-from evenhand.bandits.many import has_run_on_gpu, ready_together
+from evenhand.bandits.many import Together, has_run_on_gpu
 from evenhand.bandits.scaling import Scaling
 from evenhand.bandits.splits import Crowd
 from evenhand.bandits.training import Run
@@ -171,14 +171,18 @@ def _ready(prepared: Prepared, models: list[Any], most_people: int | None) -> li
     """Return the models of one split, ready to train, or the errors of those that can't be trained."""
     people = slice(most_people)
     given = {"sensitive_features": prepared.s[people]}
-    try:
-        ready = ready_together(models, Crowd(prepared.X[people], prepared.y[people], given, {}))
-    except Exception:  # as in `Trial.run`: the other trials go on
-        if len(models) == 1:
-            return [traceback.format_exc()]
-        return [one for model in models for one in _ready(prepared, [model], most_people)]
-    asked = asked_of(prepared.validation, [scaling for _, scaling in ready])
-    return [Underway(model, *one, whom) for model, one, whom in zip(models, ready, asked, strict=True)]
+    together = Together(Crowd(prepared.X[people], prepared.y[people], given, {}))
+    found: list[tuple[Run, Scaling | None] | str] = []
+    for model in models:
+        try:
+            found.append(together.ready(model))
+        except Exception:  # as in `Trial.run`: the other trials go on
+            found.append(traceback.format_exc())
+    asked = iter(asked_of(prepared.validation, [one[1] for one in found if not isinstance(one, str)]))
+    return [
+        one if isinstance(one, str) else Underway(model, *one, next(asked))
+        for model, one in zip(models, found, strict=True)
+    ]
 
 
 def _ready_in_file(prepared: Prepared, folder: str, *given: Any) -> Path:
