@@ -208,3 +208,19 @@ def test_a_study_without_a_positive_label_speaks_of_none(summary):
 def test_a_small_gap_has_digits():
     small = {"value": 0.000213, "low": 0.0000213, "high": 0.5}
     assert (in_numbers(small, "gap"), interval(small, "gap")) == ("0.000213", "2.1e-05 to 0.500")
+
+
+@pytest.mark.parametrize(
+    ("bare", "words"), [(0, ", with 95 % intervals."), (1, ", some with 95 % intervals."), (9, "tried.")]
+)
+def test_a_caption_promises_only_the_intervals_that_are_there(summary, bare, words):
+    study = summary["studies"][0]
+    models = [
+        {**model, "metrics": {k: {**v, "low": None, "high": None} for k, v in model["metrics"].items()}}
+        if at < bare
+        else model
+        for at, model in enumerate(study["models"])
+    ]
+    assert len(models) > 1
+    made = render({**summary, "studies": [{**study, "models": models}]})
+    assert re.search(r"Every model that was tried[^.]*\.", made)[0].endswith(words)

@@ -15,7 +15,15 @@ from markupsafe import Markup
 
 from evenhand.atomic import write_text
 from evenhand.metrics.measures import SHARES, SHOWN, Measure
-from evenhand.report.summary import Metrics, Persons, PublishedEntry, Study, Summary, check_summary
+from evenhand.report.summary import (
+    Metrics,
+    ModelEntry,
+    Persons,
+    PublishedEntry,
+    Study,
+    Summary,
+    check_summary,
+)
 
 MOST_DATA = 900_000  # bytes of data in a page; Plotly takes five times as many
 # Characters that are invisible or change the writing direction can disguise a text: show their numbers.
@@ -110,6 +118,17 @@ def interval(measure: Measure | None, name: str = "", digits: int = 3) -> str:
     return f"{_written(low, name, digits)} to {_written(high, name, digits)}"
 
 
+def with_intervals(models: list[ModelEntry]) -> str:
+    """Return the words for a caption that say which models have intervals.
+
+    >>> measured = {"value": 0.8, "low": 0.7, "high": 0.9}
+    >>> with_intervals([{"metrics": {"accuracy": measured}}, {"metrics": {"accuracy": {"value": 0.8}}}])
+    ', some with 95 % intervals'
+    """
+    known = [any(interval(measure) for measure in model["metrics"].values()) for model in models]
+    return f", {'' if all(known) else 'some '}with 95 % intervals" if any(known) else ""
+
+
 def _written(value: float, name: str, digits: int) -> str:
     # Gaps are small: a fixed number of decimals would show most of them as nothing.
     return few_digits(value) if name == "gap" and value < 0.1 else f"{value:.{digits}f}"
@@ -167,6 +186,7 @@ def _environment() -> Environment:
     environment.filters |= {
         "numbers": in_numbers,
         "interval": interval,
+        "with_intervals": with_intervals,
         "breakable": breakable,
         "published_names": published_names,
         "published_table": published_table,
