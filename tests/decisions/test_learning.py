@@ -3,14 +3,32 @@
 from __future__ import annotations
 
 import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
 
-from evenhand import DecisionLoop, GradientBandit, load
+from evenhand import ConflictError, CooperativeBandits, DecisionLoop, GradientBandit, load
 from evenhand.decisions import lessons
+from evenhand.decisions.exploration import with_floor
 from evenhand.decisions.fingerprint import fingerprint
 from evenhand.decisions.judging import _Seen
+from evenhand.decisions.status import Status
+
+
+def at_once(does, loops):
+    """Return what each loop's call returned or raised, all called at the same moment in threads."""
+    together = threading.Barrier(len(loops))
+
+    def one(loop):
+        together.wait(30)
+        try:
+            return does(loop)
+        except ConflictError as error:
+            return error
+
+    with ThreadPoolExecutor(len(loops)) as threads:
+        return list(threads.map(one, loops))
 
 
 def tell(loop, people, pays=lambda context: context[0] > 0):
@@ -178,8 +196,48 @@ def test_values_are_judged_on_decisions_whose_outcomes_had_their_time(begin, cro
     assert loop.candidate().outcomes > 0
 
 
+def test_outcomes_that_never_come_promote_nobody(begin, tmp_path):
+    rng, now, n = np.random.default_rng(0), [0.0], 8000
+
+    def applicants(n):
+        return rng.normal(size=(n, 3)), rng.choice(["f", "m"], n)
+
+    X, s = applicants(2000)
+    wanted = np.where(X[:, 0] > -0.5, "grant", "refuse")
+    generous = CooperativeBandits(epochs=5, random_state=0).fit(X, wanted, sensitive_features=s)
+    loop = begin(
+        tmp_path / "log", model=generous, reveals={"grant"}, unrevealed=0.3, within=10.0, explore=0.1,
+        held_out=0.7, earns={"grant": {"repaid": 1, "defaulted": 0}}, clock=lambda: now[0],
+    )  # fmt: skip
+    X, s = applicants(n)
+    chance = 1 / (1 + np.exp(-2 * X[:, 0] - 1))
+    repaid, silent = rng.random(n) < chance, rng.random(n) < 0.8  # for no reason at all
+    made = loop.decide_many([(str(at), X[at].tolist(), s[at]) for at in range(n)])
+    loop.outcome_many(
+        {"id": one.id, "label": "repaid" if repaid[at] else "defaulted"}
+        for at, one in enumerate(made)
+        if one.action == "grant" and not silent[at]
+    )
+    now[0] = 20.0
+    loop.learn()
+
+    def earns(policy):
+        read = policy.read([str(x) for x in X.tolist()], s.tolist())
+        said = with_floor(policy.probabilities(read.features), 0.1)[np.arange(n), read.groups]
+        grants = said[:, policy.actions.index("grant")]
+        return np.mean(grants * chance + (1 - grants) * 0.3)
+
+    found = loop.promote()
+    gain = earns(loop._versions.candidate()) - earns(loop.policy)
+    assert found.gain[0] < gain < -0.04 < found.gain[1]
+    assert not found.promoted
+    assert f"{found.unknown} outcomes are not known, and may be any" in found.against[0]
+    assert 0 < found.outcomes < found.unknown < found.people
+
+
+@pytest.mark.parametrize("heard", [1.0, 0.5])
 @pytest.mark.parametrize("explore", [0.0, 0.05])
-def test_the_gain_of_a_candidate_is_inside_its_interval_at_every_look(begin, tmp_path, explore):
+def test_the_gain_of_a_candidate_is_inside_its_interval_at_every_look(begin, tmp_path, explore, heard):
     loop = begin(tmp_path / "log", explore=explore, reward_range=(-1, 1))
     wrong = 0
     for seed in range(100):
@@ -188,6 +246,7 @@ def test_the_gain_of_a_candidate_is_inside_its_interval_at_every_look(begin, tmp
         old, new = (0.05 + 0.9 / (1 + np.exp(-4 * (x - bar))) for bar in (0.8, 0.0))
         granted = rng.random(n) < old
         paid = np.where(granted, np.where(x + rng.normal(size=n) > 0, 1.0, -1.0), 0.0)
+        paid[(paid < 0) & (rng.random(n) > heard)] = np.nan  # some who default say nothing
         chance, other = np.where(granted, old, 1 - old), np.where(granted, new, 1 - new)
         seen = _Seen(loop.rules, loop._versions.policy, 0.3)
         looks = []
@@ -198,6 +257,63 @@ def test_the_gain_of_a_candidate_is_inside_its_interval_at_every_look(begin, tmp
         wrong += any(not low <= 0.0559 <= high for low, high in looks)
     assert wrong <= 10  # a third of the risk is the gain's
     assert looks[-1][1] - looks[-1][0] < looks[0][1] - looks[0][0]
+    assert (seen.known, seen.unknown) == (n - np.isnan(paid).sum(), np.isnan(paid).sum())
+
+
+def test_two_loops_on_a_log_judge_promote_and_learn_from_the_policy_in_force(where, begin, crowd):
+    loop = begin(where, held_out=0.5)
+    other = begin(where, model=None)
+    tell(loop, crowd[:200])
+    loop.learn()
+    loop.promote(force=True)
+    tell(loop, crowd[200:400])
+    assert other.learn().parent == 2
+    assert loop.candidate() == other.candidate()
+    assert other.candidate().incumbent == other.version == 2
+    loop.rollback()
+    tell(loop, crowd[400:600])
+    assert other.learn().parent == 1
+    assert Status(other).look()["version"] == 1
+
+
+def test_of_two_promotions_or_rollbacks_at_once_one_is_refused(where, begin, crowd):
+    loops = [begin(where, held_out=0.0), begin(where, held_out=0.0)]
+    for at in range(2):
+        tell(loops[0], crowd[at * 100 : at * 100 + 100])
+        loops[0].learn()
+        for done in at_once(lambda loop: loop.promote(force=True), loops):
+            assert isinstance(done, ConflictError) or done is None or done.promoted
+        assert [loop.version for loop in loops] == [at + 2] * 2
+    numbers = [step["number"] for policy in loops[0].policies() for step in policy["promotions"]]
+    assert sorted(numbers) == [1, 2, 3]
+
+    going = loops[0]._versions
+    with pytest.raises(ConflictError, match="has just been changed by somebody else"):
+        going.put_in_force(2, "promoted", "", {}, after=2, now=0.0)  # 3 was the last
+    assert going.policy.version == 3
+    assert loops[0].rollback() == 2
+    assert loops[1].rollback() == 1
+
+
+def test_a_candidate_that_learned_during_a_rollback_is_dropped(begin, crowd, tmp_path, monkeypatch):
+    loop = begin(tmp_path / "log", held_out=0.0)
+    tell(loop, crowd[:100])
+    loop.learn()
+    loop.promote(force=True)
+    tell(loop, crowd[100:200])
+    learned = lessons.learned
+
+    def interrupted(*arguments):
+        loop.rollback()
+        return learned(*arguments)
+
+    monkeypatch.setattr("evenhand.decisions.versions.learned", interrupted)
+    with pytest.raises(ConflictError, match="a rollback while a candidate learned"):
+        loop.learn()
+    monkeypatch.undo()
+    again = loop.learn()
+    assert (again.version, again.parent, again.rows) == (3, 1, 200)
+    assert loop.replay().same
 
 
 def test_a_fingerprint_tells_models_apart_and_survives_a_file(model, tmp_path):

@@ -81,8 +81,11 @@ def difference_sequence(
     ----------
     candidate, incumbent : array of shape (people,)
         Each policy's probability of each logged action.
-    rewards, propensities : array of shape (people,)
-        The reward of each action, from `low` to `high`, and the probability with which it was taken.
+    rewards : array of shape (people,)
+        The reward of each action, from `low` to `high`. NaN if it is not known: the interval then holds
+        whatever it is.
+    propensities : array of shape (people,)
+        The probability with which each action was taken.
     level, low, high : float
         The confidence level, and the limits of the rewards. The difference lies within ± (high - low).
     heaviest : float
@@ -100,14 +103,17 @@ def difference_sequence(
     >>> more.interval()[0] > 0  # grants nine of ten, not five, and earns 0.32 more
     True
     """
-    limits = ConfidenceSequence(level, low, high)
-    x = limits.between(rewards)
+    told = np.asarray(rewards, dtype=np.float64)
+    known = ~np.isnan(told)
+    x = ConfidenceSequence(level, low, high).between(np.where(known, told, low))
     old = chances(propensities, len(x))
     new = from_0_up("candidate", candidate, len(x)) / old
     now = from_0_up("incumbent", incumbent, len(x)) / old
     sequence = ConfidenceSequence(level, low - high, high - low, heaviest) if onto is None else onto
     # What one policy earns plus what the other one misses: at least 0, whatever the weights.
-    return sequence.follow((new * x + now * (1 - x)) / 2, (now * x + new * (1 - x)) / 2)
+    least = np.minimum(new, now) / 2  # of both, whatever the reward is
+    up, down = (new * x + now * (1 - x)) / 2, (now * x + new * (1 - x)) / 2
+    return sequence.follow(np.where(known, up, least), np.where(known, down, least))
 
 
 def flip_sequence(

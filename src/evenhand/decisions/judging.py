@@ -35,10 +35,11 @@ class Judgement:
     ----------
     version, incumbent : int
         The versions of the candidate and of the policy in force that it was compared with.
-    people, outcomes : int
-        The number of held-out people it was judged on, and the number of their rewards that were compared.
+    people, outcomes, unknown : int
+        The number of held-out people it was judged on, the number of their rewards that were compared, and
+        the number of rewards that are not known although they should be.
     gain : tuple of float
-        Interval of how much more it earns per person than the incumbent.
+        Interval of how much more it earns per person than the incumbent, whatever the unknown rewards are.
     discrimination, flip_rate : tuple of float
         Intervals of the largest difference between two groups in the mean probability of an action, and of
         the share of people who would get a different action in another group, with the same draw.
@@ -52,6 +53,7 @@ class Judgement:
     incumbent: int
     people: int
     outcomes: int
+    unknown: int
     gain: tuple[float, float]
     discrimination: tuple[float, float]
     flip_rate: tuple[float, float]
@@ -76,22 +78,24 @@ class _Seen:
         farthest = (high - low) / 2.0 / least
         limited = rules.explore >= least and rules.explore_per_day is None
         self._paired = ConfidenceSequence(sixth, -farthest, farthest) if limited else None
+        self.known, self.unknown = 0, 0
         self.flips = ConfidenceSequence(third)
         n_actions, groups = len(candidate.actions), list(candidate.groups)
         each = 1.0 - risk / 3.0 / n_actions
         self.rates = [DiscriminationSequence(list(groups), each) for _ in range(n_actions)]
 
     def compare(self, new: Floats, old: Floats, rewards: Floats, logged: Floats, rules: Rules) -> None:
-        """Add the two policies' probabilities of logged actions, with their rewards."""
+        """Add the two policies' probabilities of logged actions, with their rewards; NaN if not known."""
         low, high = rules.reward_range
+        missing = np.isnan(rewards)
+        self.known, self.unknown = self.known + int((~missing).sum()), self.unknown + int(missing.sum())
         difference_sequence(new, old, rewards, logged, low=low, high=high, onto=self._gain)
         if self._paired is not None:
-            self._paired.update((new - old) / logged * (rewards - (low + high) / 2.0))
-
-    @property
-    def outcomes(self) -> int:
-        """The number of rewards compared."""
-        return self._gain.n
+            apart, half = (new - old) / logged, (high - low) / 2.0
+            above = rewards - (low + high) / 2.0
+            least = np.where(missing, -np.abs(apart) * half, apart * above)
+            most = np.where(missing, np.abs(apart) * half, apart * above)
+            self._paired.follow(self._paired.between(least), 1.0 - self._paired.between(most))
 
     def gain(self) -> tuple[float, float]:
         """Return the interval of how much more the candidate earns than the incumbent."""
@@ -120,8 +124,11 @@ def judge(
     """Compare a candidate with the policy in force, which promotion number `promotion` put there.
 
     Rewards are compared only for decisions older than `within`: among younger ones, those whose reward is
-    already known are not typical. Every pair of candidate and incumbent that a log can ever have gets its
-    own share of the risk. The probability that any judgement is wrong is at most 1 - confidence.
+    already known are not typical. Without `within`, any reward may still come. A reward that is missing may
+    be any: if it were left out, actions whose reward is always known would count too much.
+
+    Every pair of candidate and incumbent that a log can ever have gets its own share of the risk. The
+    probability that any judgement is wrong is at most 1 - confidence.
     """
     pair = (candidate.version - 1) * candidate.version * promotion * (promotion + 1)
     seen = _Seen(rules, candidate, (1.0 - bounds.confidence) / pair)
@@ -137,9 +144,7 @@ def judge(
     for piece in log.pieces(query):
         _look(seen, rules, candidate, incumbent, piece, now - (rules.within or 0.0))
     gain, flip, apart = seen.gain(), seen.flips.interval(), seen.discrimination()
-    against = (
-        [] if gain[0] > 0 else [f"its value is not proven to be above that of version {incumbent.version}"]
-    )
+    against = _doubts(seen, gain, incumbent)
     for name, most, found in (
         ("discrimination", bounds.max_discrimination, apart),
         ("flip rate", bounds.max_flip, flip),
@@ -147,8 +152,21 @@ def judge(
         if most is not None and not found[1] <= most:
             against.append(f"its {name} may be {found[1]:.3g}, above {most:g}")
     return Judgement(
-        candidate.version, incumbent.version, seen.flips.n, seen.outcomes, gain, apart, flip, against
-    )
+        candidate.version, incumbent.version, seen.flips.n, seen.known, seen.unknown, gain, apart, flip,
+        against,
+    )  # fmt: skip
+
+
+def _doubts(seen: _Seen, gain: tuple[float, float], incumbent: Policy) -> list[str]:
+    """Return the reasons why the candidate may earn no more than the incumbent."""
+    if gain[0] > gain[1]:
+        return [
+            "its gain has no possible value: the people have changed, or probabilities in the log are wrong"
+        ]
+    if gain[0] > 0:
+        return []
+    silent = "" if not seen.unknown else f"; {seen.unknown} outcomes are not known, and may be any"
+    return [f"its value is not proven to be above that of version {incumbent.version}{silent}"]
 
 
 def _look(
@@ -164,13 +182,13 @@ def _look(
     flip_sequence(flips_of(new, numbers), onto=seen.flips)
     for action, sequence in enumerate(seen.rates):
         sequence.update(own[:, action].clip(0.0, 1.0), [row.group for row in piece])
-    known = np.array([row.reward is not None and row.at <= ripe for row in piece])
-    if known.any():
+    due = np.array([row.at <= ripe for row in piece])
+    if due.any():
         taken = np.array([candidate.actions.index(row.action) for row in piece])
         seen.compare(
-            own[everyone, taken][known],
-            old[everyone, taken][known],
-            np.array([row.reward for row in piece], dtype=np.float64)[known],
-            np.array([row.probability for row in piece])[known],
+            own[everyone, taken][due],
+            old[everyone, taken][due],
+            np.array([row.reward for row in piece], dtype=np.float64)[due],  # None becomes NaN
+            np.array([row.probability for row in piece])[due],
             rules,
         )

@@ -53,8 +53,8 @@ class DecisionLoop(Asking):
     within : timedelta or float, optional
         How long an outcome may take, as a timedelta or in seconds. A later outcome is kept but not used.
     overdue : float, optional
-        The reward of a decision whose outcome does not come `within` the time. By default, such decisions
-        are left out.
+        The reward of a decision whose outcome does not come `within` the time. By default, nothing is
+        learned from such decisions, and candidates are judged whatever the reward may be.
     earns : dict, optional
         The reward of each action for each label seen later: {'grant': {'repaid': 1, 'defaulted': -3}}.
         Missing pairs earn 0. By default, an action that equals the label earns 1, any other 0.
@@ -149,6 +149,7 @@ class DecisionLoop(Asking):
             The candidate; None if there is nothing new.
         """
         with self._log.learning:
+            self._versions.refresh()
             lessons.join(self._log, self.rules, self.clock())
             return self._versions.learn(self.clock())
 
@@ -157,15 +158,19 @@ class DecisionLoop(Asking):
 
         Return None if the newest policy was already in force, or is older than the last rollback.
         """
+        return self._judged()[0]
+
+    def _judged(self) -> tuple[Judgement | None, int]:
+        """Return what `candidate` returns, and the number of the promotion that it was compared with."""
         with self._log.learning:
-            candidate = self._versions.candidate()
+            self._versions.refresh()
+            policy, promotion = self._versions.policy, self._versions.promotion
+            candidate, now = self._versions.candidate(), self.clock()
             if candidate is None:
-                return None
-            lessons.join(self._log, self.rules, self.clock())
-            return judge(
-                self._log, self.rules, self.bounds, candidate, self._versions.policy,
-                promotion=self._versions.promotion, now=self.clock(),
-            )  # fmt: skip
+                return None, promotion
+            lessons.join(self._log, self.rules, now)
+            found = judge(self._log, self.rules, self.bounds, candidate, policy, promotion=promotion, now=now)
+            return found, promotion
 
     def promote(self, *, force: bool = False, note: str = "") -> Judgement | None:
         """Put the candidate in force if, with confidence, it earns more and keeps the bounds.
@@ -181,13 +186,20 @@ class DecisionLoop(Asking):
         -------
         Judgement or None
             `promoted` says whether it is in force now, `against` why not. None if there is no candidate.
+
+        Raises
+        ------
+        ConflictError
+            If somebody else has just changed the policy in force.
         """
-        found = self.candidate()
+        found, compared = self._judged()
         if found is None or (found.against and not force):
             return found
         why = "forced" if found.against else "promoted"
         done = replace(found, promoted=True)
-        self._versions.put_in_force(found.version, why, note, done.as_dict(), self.clock())
+        self._versions.put_in_force(
+            found.version, why, note, done.as_dict(), after=compared, now=self.clock()
+        )
         return done
 
     def rollback(self, *, note: str = "") -> int:

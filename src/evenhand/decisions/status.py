@@ -30,6 +30,7 @@ class Status:
         `explored` counts decisions that the policy alone, with the same draw, would have made differently.
         `floors` is the sum of the minimum probabilities of all decisions.
         """
+        self._loop._versions.refresh()
         found, shows = self._counts.look(), self._loop.rules.shows
         cells = []
         for (version, group, action), (made, explored, floors) in sorted(found["decisions"].items()):

@@ -20,6 +20,12 @@ from evenhand.decisions.schema import ABOUT, policies, promotions, settings
 RULES = "rules"
 ROLLED_BACK = "rolled back"
 _NEWEST = select(func.max(policies.c.version))
+_LAST_ROLLBACK = (
+    select(promotions.c.evidence)
+    .where(promotions.c.why == ROLLED_BACK)
+    .order_by(promotions.c.number.desc())
+    .limit(1)
+)
 
 
 class Learned(NamedTuple):
@@ -61,6 +67,16 @@ class Versions:
                 )
         return found
 
+    def refresh(self) -> None:
+        """Load the policy in force if another process has changed it, in the thread that decides."""
+
+        def work(jobs: list[None]) -> list[None]:
+            self.reload()
+            return [None] * len(jobs)
+
+        if self._log.scalar(select(func.max(promotions.c.number))) != self.promotion:
+            self._log.commits.do(work, None)
+
     def reload(self) -> None:
         """Load the policy in force from the log."""
         number, version = self._log.all(
@@ -76,8 +92,8 @@ class Versions:
 
     def learn(self, now: float) -> Learned | None:
         """Write a policy that has learned from all lessons since its parent; None if there are none."""
-        newest = self._newest()
-        parent = self.policy.version if newest <= self._abandoned() else newest
+        newest, abandoned = self._newest(), _abandoned(self._log.scalar)
+        parent = self.policy.version if newest <= abandoned else newest
         reached = self._log.scalar(select(policies.c.learned_to).where(policies.c.version == parent))
         upto = close_sitting(self._log)
         made = learned(self._log, self._stored(parent), newest + 1, (reached, upto))
@@ -94,6 +110,10 @@ class Versions:
         }
 
         def write(connection: Connection) -> int:
+            if _abandoned(connection.scalar) != abandoned:
+                raise ConflictError(
+                    "Got a rollback while a candidate learned, which is dropped: learn again."
+                )
             version = int(connection.scalar(_NEWEST)) + 1
             connection.execute(insert(policies).values(version=version, **row))
             return version
@@ -104,16 +124,28 @@ class Versions:
         """Return the newest policy, unless it was in force or abandoned by a rollback."""
         newest = self._newest()
         used = self._log.all(select(promotions.c.number).where(promotions.c.version == newest))
-        return None if used or newest <= self._abandoned() else self._stored(newest)
+        return None if used or newest <= _abandoned(self._log.scalar) else self._stored(newest)
 
-    def put_in_force(self, version: int, why: str, note: str, evidence: dict[str, Any], now: float) -> None:
-        """Let a version decide from now on, and record why."""
-        row = {"at": now, "version": version, "why": why, "note": note, "evidence": json.dumps(evidence)}
+    def put_in_force(
+        self, version: int, why: str, note: str, evidence: dict[str, Any], *, after: int, now: float
+    ) -> None:
+        """Let a version decide from now on, and record why.
+
+        `after` is the number of the promotion that the choice was based on: it must still be the last one.
+        """
+        told = {"at": now, "version": version, "why": why, "note": note, "evidence": json.dumps(evidence)}
 
         def write(jobs: list[None]) -> list[None]:
-            with self._log.write() as connection:
-                connection.execute(insert(promotions).values(**row))
-            self.reload()
+            try:
+                with self._log.write() as connection:
+                    connection.execute(insert(promotions).values(number=after + 1, **told))
+            except IntegrityError:
+                raise ConflictError(
+                    f"Got version {version} to put in force, but the policy in force has just been changed "
+                    "by somebody else: look again."
+                ) from None
+            finally:
+                self.reload()
             return [None] * len(jobs)
 
         self._log.commits.do(write, None)
@@ -131,7 +163,8 @@ class Versions:
             raise ConflictError(
                 f"Got a rollback, but version {before[-1]} is what the log began with: none was before."
             )
-        self.put_in_force(before[-2], ROLLED_BACK, note, {"newest": self._newest()}, now)
+        told = {"newest": self._newest()}
+        self.put_in_force(before[-2], ROLLED_BACK, note, told, after=steps[-1].number, now=now)
         return before[-2]
 
     def listed(self) -> list[dict[str, Any]]:
@@ -159,15 +192,11 @@ class Versions:
     def _newest(self) -> int:
         return int(self._log.scalar(_NEWEST))
 
-    def _abandoned(self) -> int:
-        """Return the newest version at the time of the last rollback; 0 if there was no rollback."""
-        last = self._log.scalar(
-            select(promotions.c.evidence)
-            .where(promotions.c.why == ROLLED_BACK)
-            .order_by(promotions.c.number.desc())
-            .limit(1)
-        )
-        return int(json.loads(last)["newest"]) if last else 0
+
+def _abandoned(scalar: Callable[[Any], Any]) -> int:
+    """Return the newest version at the time of the last rollback; 0 if there was no rollback."""
+    last = scalar(_LAST_ROLLBACK)
+    return int(json.loads(last)["newest"]) if last else 0
 
 
 def _begin(log: Log, model: Any, told: Callable[[list[str]], Rules], now: float) -> None:

@@ -6,7 +6,7 @@ import logging
 import threading
 from collections.abc import Callable
 
-from evenhand.decisions.errors import LogUnavailableError
+from evenhand.decisions.errors import ConflictError, LogUnavailableError
 from evenhand.decisions.loop import DecisionLoop
 
 _LOG = logging.getLogger("evenhand.serve")
@@ -35,7 +35,7 @@ class Beside:
         while not self._over.wait(self._every):
             try:
                 self._does()
-            except LogUnavailableError as error:
+            except (LogUnavailableError, ConflictError) as error:
                 _LOG.warning("%s waits %g seconds: %s", self._thread.name, self._every, error)
             except Exception:
                 _LOG.exception("%s failed; it is tried again in %g seconds.", self._thread.name, self._every)
