@@ -35,7 +35,12 @@ def _read_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(versions, "_read", read)
 
 
-TRAINS = ("evenhand.protocol.trial", "evenhand.protocol.theorem", "evenhand.workflow.candidates")
+TRAINS = (
+    "evenhand.protocol.trial",
+    "evenhand.protocol.gpu",
+    "evenhand.protocol.theorem",
+    "evenhand.workflow.candidates",
+)
 
 
 def current(*modules: str) -> str:
@@ -54,6 +59,7 @@ def changed(file: Path, old: str, new: str) -> None:
         "rewards/registry.py", "bandits/kernels/loop.py", "bandits/kernels/optimisers.py", "network.py", "groups.py",
         "metrics/selection.py", "protocol/grids.py", "protocol/theorem.py", "baselines/lfr.py",
         "metrics/group.py", "tables/splits.py", "tables/preprocessing.py", "workflow/candidates.py",
+        "bandits/cuda/optimisers.cu", "bandits/cuda/watching.py", "protocol/gpu.py",
     ],
 )  # fmt: skip
 def test_code_that_can_change_a_result_changes_the_version(file: str, copy: Path) -> None:

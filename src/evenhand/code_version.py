@@ -15,6 +15,7 @@ from typing import NotRequired, TypedDict
 from evenhand.version import __version__
 
 LIBRARIES = ("numpy", "scipy", "scikit-learn", "pandas", "numba")
+RESOURCES = "importlib.resources"  # reads other files of a package
 _PACKAGE, _ROOT = "evenhand", Path(__file__).parent
 
 
@@ -22,15 +23,20 @@ _PACKAGE, _ROOT = "evenhand", Path(__file__).parent
 def code_version(*modules: str) -> str:
     """Return a hash of the code behind some modules, and of the versions of the numerical libraries.
 
-    The code is that of the modules and of everything that they import from evenhand, directly or not.
-    Docstrings, comments and layout don't change the hash. Modules from outside evenhand add nothing.
+    The code is that of the modules and of everything that they import from evenhand, directly or not, with
+    the CUDA sources of packages whose files they read. Docstrings, comments and layout of Python don't change
+    the hash. Modules from outside evenhand add nothing.
 
     >>> len(code_version("evenhand.bandits.cooperative"))
     64
     """
     digest = hashlib.sha256()
     for module in sorted(modules_behind(*modules)):
-        digest.update(f"{module} {_read(_file_of(module))[0]}\n".encode())
+        file = _file_of(module)
+        digest.update(f"{module} {_read(file)[0]}\n".encode())
+        if RESOURCES in _read(file)[1]:
+            for source in sorted(file.parent.glob("*.cu")):
+                digest.update(source.read_bytes())
     digest.update(repr(sorted(library_versions().items())).encode())
     return digest.hexdigest()
 
@@ -50,7 +56,7 @@ def modules_behind(*modules: str) -> set[str]:
         module = waiting.pop()
         if module not in found:
             found.add(module)
-            waiting += _read(_file_of(module))[1]
+            waiting += [name for name in _read(_file_of(module))[1] if name != RESOURCES]
     return found
 
 
@@ -108,7 +114,7 @@ def _file_of(module: str) -> Path:
 
 @cache
 def _read(path: Path) -> tuple[str, tuple[str, ...]]:
-    """Return the hash of a file's code, and the modules of evenhand that it imports."""
+    """Return the hash of a file's code, and the modules that it imports: of evenhand, and `RESOURCES`."""
     tree = ast.parse(path.read_bytes())
     imported = tuple(dict.fromkeys(_imports(tree)))
     for node in ast.walk(tree):
@@ -123,6 +129,8 @@ def _imports(node: ast.AST) -> Iterator[str]:
     for child in ast.iter_child_nodes(node):
         if isinstance(child, ast.Import):
             yield from (alias.name for alias in child.names if alias.name.split(".")[0] == _PACKAGE)
+        elif isinstance(child, ast.ImportFrom) and child.module == RESOURCES:
+            yield RESOURCES
         elif isinstance(child, ast.ImportFrom) and (child.module or "").split(".")[0] == _PACKAGE:
             yield from (_home_of(str(child.module), alias.name) for alias in child.names)
         elif not (isinstance(child, ast.If) and ast.unparse(child.test) == "TYPE_CHECKING"):

@@ -3,6 +3,7 @@
 import warnings
 from threading import Thread
 
+import joblib
 import numpy as np
 import pytest
 
@@ -44,8 +45,9 @@ def test_models_that_collapse_on_pieces_are_named_to_the_caller(monkeypatch):
     X, codes = np.ones((100, 1), np.float32), np.arange(100) % 2
     models = [CooperativeBandits(weight, epochs=1, random_state=0) for weight in (50, 100)]
     begin(models, 1, np.array(["no", "yes"]), np.array(["f", "m"], dtype=object))
-    with pytest.warns(CollapseWarning) as told:
+    with joblib.parallel_config("loky"), pytest.warns(CollapseWarning) as told:  # threads all the same
         meet(models, X, codes, np.arange(100) // 2 % 2, np.array([50, 50]), n_jobs=2)
+    assert [model.n_steps_ for model in models] == [100, 100]
     assert [each.filename for each in told] == [__file__] * 2
 
 

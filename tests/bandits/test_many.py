@@ -1,11 +1,13 @@
 """A grid of models, each what a fit of its own gives."""
 
 import gc
+import warnings
 
 import joblib
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn import config_context, get_config
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import ShuffleSplit
@@ -176,6 +178,33 @@ def test_models_are_fitted_whatever_joblib_is_told_to_use(backend):
     with joblib.parallel_config(backend):
         models = fit_many(plain, {"hidden": [3, 4]}, X, y, sensitive_features=s, n_jobs=2)
     same(models[1], plain.set_params(hidden=4).fit(X, y, sensitive_features=s))
+
+
+def test_people_who_weigh_nothing_do_not_count_where_checkpoints_are_scored():
+    X, y, s = make_arrays(400)
+    rows, others = np.arange(200), np.arange(200, 400)
+    weights = np.ones(400)
+    weights[200:][s[200:] == "m"] = 0
+    plain = CooperativeBandits(steps=1000, checkpoint_every=100, random_state=0)
+    left = others[weights[200:] > 0]
+    found = [
+        fit_many(plain, {}, X, y, *w, sensitive_features=s, cv=[split], select="discrimination")[0].selected_
+        for w, split in (([weights], (rows, others)), ([], (rows, left)))
+    ]
+    assert found[0] == found[1]
+    assert found[0]["step"] > 100
+
+
+def test_threads_leave_warning_filters_alone_and_know_the_configuration(monkeypatch):
+    X, y, s = make_arrays(60)
+    changed, seen = [], []
+    monkeypatch.setattr(warnings, "resetwarnings", lambda: changed.append(1))
+    monkeypatch.setattr(
+        CooperativeBandits, "fit", lambda *_, **__: seen.append(get_config()["working_memory"])
+    )
+    with config_context(working_memory=7):
+        fit_many(CooperativeBandits(), {"random_state": [0, 1, 2]}, X, y, sensitive_features=s, n_jobs=2)
+    assert (changed, seen) == ([], [7] * 3)
 
 
 def test_several_columns_of_groups_are_split_with_the_people():

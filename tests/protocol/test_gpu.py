@@ -8,7 +8,8 @@ import pandas as pd
 import pytest
 
 from devices import needs_device
-from emulated import pretend
+from emulated import CXX, emulate, pretend
+from evenhand import GradientBandit
 from evenhand.datasets import Dataset
 from evenhand.metrics.selection import CRITERIA
 from evenhand.progress import Progress
@@ -45,10 +46,41 @@ def people(n=1500):
     return Dataset("people", contexts, hired, pd.DataFrame({"sex": sex}), pos_label="yes")
 
 
-def test_networks_go_to_the_gpu_and_others_stay():
-    networks, others = networks_among(iter(Sweep(METHODS, [people()]).trials))
+def make_one_policy(seed, **options):
+    return GradientBandit(random_state=seed, **options)
+
+
+def test_networks_of_groups_go_to_the_gpu_and_others_stay():
+    methods = [*METHODS, Method("one policy", make_one_policy, grid(hidden=[5]))]
+    networks, others = networks_among(iter(Sweep(methods, [people()]).trials))
     assert {trial.method.name for trial, _ in networks} == {"CCB", "CCB cured"}
-    assert [trial.method.name for trial in others] == ["LR"]
+    assert [trial.method.name for trial in others] == ["LR", "one policy"]
+
+
+def test_results_are_kept_with_the_code_that_trains_and_scores_on_a_gpu(monkeypatch):
+    asked = []
+    monkeypatch.setattr("evenhand.protocol.sweep.code_version", lambda *modules: asked.append(modules))
+    assert Sweep(METHODS, [people()]).trials
+    assert all("evenhand.protocol.gpu" in modules for modules in asked)
+
+
+@pytest.mark.skipif(CXX is None, reason="no C++ compiler")
+def test_labels_that_training_lacks_are_wrong_on_a_gpu_too(monkeypatch):
+    data = people(600)
+    label = data.label.astype(object)
+    label[[1, 2, 3]] = ["perhaps", "never", "soon"]
+    data = replace(data, label=label)
+    seed = next(
+        seed for seed in range(100) if make_ready(data, seed, "random").validation.people.truth.max() > 2
+    )
+    methods = [Method("CCB cured", make_cured, grid(steps=[1000], checkpoint_every=[200], hidden=[5]))]
+    sweep = Sweep(methods, [data], seeds=[seed], split="random")
+    here = sweep.run(workers=1)
+    emulate(monkeypatch)
+    there = Sweep(methods, [data], seeds=[seed], split="random").run(engine="cuda", workers=1)
+    assert set(there["engine"]) == {"cuda"}
+    for name in ("step", "validation_accuracy", "validation_discrimination", "accuracy"):
+        np.testing.assert_allclose(there[name], here[name], atol=1e-6)
 
 
 def test_without_cupy_the_extra_is_named(monkeypatch):

@@ -10,10 +10,11 @@ from contextlib import suppress
 from threading import Event
 from typing import Any, NamedTuple
 
+from joblib import Parallel, delayed  # scikit-learn's would change the process's warning filters in threads
+from sklearn import config_context, get_config
 from sklearn.base import clone
 from sklearn.exceptions import FitFailedWarning
 from sklearn.model_selection import ParameterGrid
-from sklearn.utils.parallel import Parallel, delayed
 
 from evenhand.bandits.base import Choice, PolicyLearner
 from evenhand.bandits.cautions import Caution, each_once, kept, warn
@@ -186,7 +187,8 @@ def _one_by_one(
     """Fit models on the CPU; return an error for each that diverged, up to the first one if it `stops`."""
     # Threads: the training loop releases the GIL, and the models that are fitted are the ones returned.
     stopped, errors = Event(), []
-    fits = (delayed(_fit)(model, task, criterion, stopped) for task in tasks for model in task.models)
+    config = get_config()  # threads begin with scikit-learn's own
+    fits = (delayed(_fit)(model, task, criterion, stopped, config) for task in tasks for model in task.models)
     with progress.stage("Models", sum(len(task.models) for task in tasks)) as done:
         results: Iterator[Fitted] = Parallel(n_jobs, require="sharedmem", return_as="generator")(fits)
         try:
@@ -204,12 +206,14 @@ def _one_by_one(
     return errors
 
 
-def _fit(model: Any, task: Task, criterion: Criterion | None, stopped: Event) -> Fitted:
+def _fit(
+    model: Any, task: Task, criterion: Criterion | None, stopped: Event, config: dict[str, Any]
+) -> Fitted:
     name = type(model).__name__
     if stopped.is_set():
         return Fitted(name, None, [])
     people = task.people
-    with task.named(), kept() as cautions:
+    with config_context(**config), task.named(), kept() as cautions:
         try:
             if criterion is None or task.judged is None:
                 model.fit(people.X, people.y, **people.given)
@@ -259,7 +263,7 @@ def has_run_on_gpu(
 
 
 class Together:
-    """Makes models of the same people ready to train; with the same inputs, they share one checked copy."""
+    """Makes models of the same people ready to train; models that check them alike share one checked copy."""
 
     def __init__(self, people: Crowd) -> None:
         self.people = people
@@ -267,7 +271,7 @@ class Together:
 
     def ready(self, model: Any) -> tuple[Run, Scaling | None]:
         """Return a run that is ready to start, and the scale of its rows; raise if it can't be trained."""
-        alike = repr((model.class_weight, model.standardize))
+        alike = repr((type(model), model.class_weight, model.standardize))
         if alike not in self._seen:
             scout, (contexts, met) = scouted(model, self.people)
             self._seen[alike] = scout, met, *on_one_scale(contexts, model.standardize)

@@ -39,7 +39,7 @@ def meet(
         return
     rows = as_rows(X if heavy.all() else X[heavy])
     # Threads: the training loop releases the GIL, and nothing has to be copied.
-    cautions = joblib.Parallel(n_jobs=n_jobs, prefer="threads")(
+    cautions = joblib.Parallel(n_jobs=n_jobs, require="sharedmem")(
         joblib.delayed(_meet)(model, rows, people, total) for model in models
     )
     for caution in chain.from_iterable(cautions):

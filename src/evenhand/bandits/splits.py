@@ -12,6 +12,7 @@ from sklearn.model_selection import check_cv
 from sklearn.utils import _safe_indexing, indexable
 from sklearn.utils.validation import column_or_1d
 
+from evenhand.arrays import Floats
 from evenhand.bandits.base import Later, PolicyLearner
 from evenhand.bandits.cautions import kept
 from evenhand.bandits.doors import no_missing_labels
@@ -124,7 +125,13 @@ def scouted(model: PolicyLearner, people: Crowd) -> tuple[Any, tuple[Any, People
 
 
 def _judged(model: Any, people: Crowd, pos_label: Any) -> Judged:
-    """Return the people that score checkpoints, with a fitted model's codes for labels and groups."""
+    """Return the people that score checkpoints, with a fitted model's codes for labels and groups.
+
+    As in training, people who weigh nothing are left out.
+    """
+    weights = _weights_of(people)
+    if weights is not None and weights.any() and not weights.all():
+        people = people.part(np.flatnonzero(weights))
     contexts, labels = model._contexts(people.X, reset=False), model.classes_.tolist()
     y = column_or_1d(people.y)
     model._known_codes(y, "label")  # raises if a label is unknown
@@ -132,14 +139,15 @@ def _judged(model: Any, people: Crowd, pos_label: Any) -> Judged:
     if hasattr(model, "groups_"):
         groups = model.groups_.tolist()
         own = model._codes(model._given_groups(people.X, people.given.get("sensitive_features")), len(own))
-    weights = people.each.get("sample_weight")
-    answers = Answers(
-        labels, groups, own, y=y, pos_label=pos_label,
-        weights=None if weights is None else np.asarray(weights, dtype=np.float64),
-    )  # fmt: skip
+    answers = Answers(labels, groups, own, y=y, pos_label=pos_label, weights=_weights_of(people))
     if answers.positive is None:
         raise ValueError(
             f"Got {len(labels)} labels and no pos_label; expected the one to compare groups by, of "
             f"{listed(labels)}."
         )
     return Judged(contexts, answers)
+
+
+def _weights_of(people: Crowd) -> Floats | None:
+    weights = people.each.get("sample_weight")
+    return None if weights is None else np.asarray(weights, dtype=np.float64)

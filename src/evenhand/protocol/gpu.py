@@ -14,7 +14,8 @@ from pathlib import Path
 from threading import Event
 from typing import Any, NamedTuple, TypeVar
 
-from evenhand.bandits.base import PolicyLearner
+from evenhand.bandits.cooperative import CooperativeBandits
+from evenhand.bandits.cuda import packing
 from evenhand.bandits.cuda.fleet import Fleet
 from evenhand.bandits.cuda.watching import Asked, Watch, Watched, asked_of
 from evenhand.bandits.cuda.waves import Plan
@@ -43,13 +44,13 @@ class Underway(NamedTuple):
 
 
 def networks_among(trials: Iterator[Trial]) -> tuple[list[tuple[Trial, Any]], list[Trial]]:
-    """Return the trials of networks with the models to train, and the other trials."""
+    """Return the trials of networks, one for each group, with the models to train, and the other trials."""
     networks, others = [], []
     for trial in trials:
         model = None
         with suppress(Exception):  # the trial itself reports the error
             model = trial.method.make(seed_of(trial.seed, trial.method.name, trial.point), **trial.point)
-        if isinstance(model, PolicyLearner):
+        if isinstance(model, CooperativeBandits):
             networks.append((trial, model))
         else:
             others.append(trial)
@@ -101,6 +102,7 @@ def on_gpu(
         if many:
             own = tempfile.TemporaryDirectory(prefix="evenhand-", ignore_cleanup_errors=True)
             folder = stack.enter_context(own)
+        stack.callback(packing.every_column.cache_clear)
         submit = stack.enter_context(pool_of_workers(data, workers, processes=many))
         stack.callback(stopped.set)  # called first on leaving
         for trial, one, watched, chosen in chain.from_iterable(_side_by_side(trained, fleets())):

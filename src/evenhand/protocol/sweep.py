@@ -23,6 +23,7 @@ from evenhand.protocol.store import Store, StoreError, key_of
 from evenhand.protocol.trial import SPLITS, Result, Selected, Trained, Trial
 
 _LEAST_WORK = 10_000.0  # the overhead of any trial
+_ON_GPU = "evenhand.protocol.gpu"  # read for its hash, and not imported here
 
 
 class Chosen(NamedTuple):
@@ -220,7 +221,7 @@ class Sweep:
         key = key_of(
             {
                 "data": dataset.fingerprint,
-                "code": code_version(Trial.__module__, method.make.__module__),
+                "code": code_version(Trial.__module__, _ON_GPU, method.make.__module__),
                 "method": [method.name, method.version, method.most_people],
                 "parameters": point,
                 "seed": seed,

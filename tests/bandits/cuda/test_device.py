@@ -18,6 +18,8 @@ from gpu_runs import (
     TERMS,
     assert_alike_in_one_block,
     assert_counted,
+    assert_equal_policies_stay_equal,
+    assert_people_are_counted_past_single_precision,
     assert_same,
     large_run,
     run_of,
@@ -36,11 +38,22 @@ def test_policies_equal_the_definition(reward, expected, mutual, optimiser):
     assert_same(run_of(reward, expected=expected, mutual=mutual, **OPTIMISERS[optimiser]))
 
 
+@pytest.mark.parametrize("n_hidden", [20, 40])
 @pytest.mark.parametrize("optimiser", ["adam", "adam one by one", "joint"])
 @pytest.mark.parametrize("expected", [True, False], ids=["expected", "sampled"])
 @pytest.mark.parametrize("reward", PULLS)
-def test_policies_that_start_alike_equal_the_definition(reward, expected, optimiser):
-    assert_same(run_that_starts_alike(reward, expected, optimiser))
+def test_policies_that_start_alike_equal_the_definition(reward, expected, optimiser, n_hidden):
+    assert_same(run_that_starts_alike(reward, expected, optimiser, n_hidden))
+
+
+@pytest.mark.parametrize("n_groups", [2, 3, 4])
+@pytest.mark.parametrize("n_hidden", [20, 33, 36, 40])
+def test_equal_policies_that_learn_the_same_stay_equal(n_hidden, n_groups):
+    assert_equal_policies_stay_equal(n_hidden=n_hidden, n_groups=n_groups)
+
+
+def test_people_are_counted_past_what_single_precision_holds():
+    assert_people_are_counted_past_single_precision()
 
 
 @pytest.mark.parametrize("optimiser", ["sgd", "joint"])

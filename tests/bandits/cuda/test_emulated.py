@@ -15,6 +15,8 @@ from gpu_runs import (
     TERMS,
     assert_alike_in_one_block,
     assert_counted,
+    assert_equal_policies_stay_equal,
+    assert_people_are_counted_past_single_precision,
     assert_same,
     large_run,
     run_of,
@@ -63,6 +65,12 @@ def test_policies_that_start_alike_equal_the_definition(reward, optimiser, backw
     assert_same(run_that_starts_alike(reward, optimiser == "adam", optimiser))
 
 
+@pytest.mark.parametrize("reward", [PULLS[0], pytest.param(PULLS[2], marks=pytest.mark.slow)])
+def test_wide_policies_that_start_alike_equal_the_definition(reward, monkeypatch):
+    emulate(monkeypatch)
+    assert_same(run_that_starts_alike(reward, True, "adam", n_hidden=40))
+
+
 @pytest.mark.parametrize(
     ("shape", "optimiser", "backwards"),
     taking_turns(zip(SHAPES, itertools.cycle(["sgd", "sgd", "joint"])), lambda at: at in (2, 11, 13)),
@@ -76,6 +84,17 @@ def test_any_shape_equals_the_definition(shape, optimiser, backwards, monkeypatc
 def test_a_model_that_has_a_multiprocessor_to_itself_equals_the_definition(monkeypatch):
     emulate(monkeypatch)
     assert_same(large_run(filled=0.12))
+
+
+@pytest.mark.parametrize(("n_hidden", "n_groups"), [(40, 2), (36, 4), (35, 3), (20, 3)])
+def test_equal_policies_that_learn_the_same_stay_equal(n_hidden, n_groups, monkeypatch):
+    emulate(monkeypatch)
+    assert_equal_policies_stay_equal(n_hidden=n_hidden, n_groups=n_groups)
+
+
+def test_people_are_counted_past_what_single_precision_holds(monkeypatch):
+    emulate(monkeypatch)
+    assert_people_are_counted_past_single_precision()
 
 
 def test_models_that_share_a_block_are_as_if_alone(monkeypatch):

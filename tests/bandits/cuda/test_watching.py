@@ -7,7 +7,7 @@ from sklearn.base import clone
 from devices import needs_device
 from emulated import pretend
 from evenhand import CooperativeBandits, TrainingDivergedError, fit_many
-from evenhand.bandits.cuda import fleet
+from evenhand.bandits.cuda import fleet, packing
 from evenhand.bandits.cuda.watching import scores_of
 from evenhand.bandits.scaling import Scaling
 from evenhand.bandits.training import diverged
@@ -23,7 +23,8 @@ def test_counts_make_the_scores_that_decisions_make(sizes):
     n_groups, rng = len(sizes), np.random.default_rng(0)
     own = np.repeat(np.arange(n_groups), sizes)
     y, decided = rng.integers(0, 2, len(own)), rng.integers(0, 2, (len(own), n_groups))
-    counts = np.zeros((n_groups, 2, 2), np.uint32)
+    y[:5] = 2  # a label that the model does not know
+    counts = np.zeros((n_groups, 3, 2), np.uint32)
     np.add.at(counts, (own, y, decided[np.arange(len(own)), own]), 1)
     flips = (decided != decided[:, :1]).any(1).sum()
     (found,) = scores_of(np.append(counts, flips)[None], n_groups, 2, np.array([1]))
@@ -120,6 +121,15 @@ def test_checkpoints_are_unpacked_before_the_ends_take_their_place(monkeypatch):
     plain = CooperativeBandits(steps=500, weight_decay=0.1)
     fit_many(plain, {}, X, y, sensitive_features=s, cv=2, select="delta", engine="cuda")
     assert order[:2] == ["kept", "finish"]
+
+
+@pytest.mark.parametrize("select", [None, "delta"])
+def test_nothing_of_the_people_stays_in_memory(select, monkeypatch):
+    pretend(monkeypatch)
+    X, y, s = make_arrays(200)
+    how = {"cv": 2, "select": select} if select else {}
+    fit_many(CooperativeBandits(steps=100), {}, X, y, sensitive_features=s, engine="cuda", **how)
+    assert packing.every_column.cache_info().currsize == 0
 
 
 def test_weights_of_scored_people_are_refused(monkeypatch):

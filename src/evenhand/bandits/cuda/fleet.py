@@ -147,10 +147,11 @@ class Fleet:
         """Return a function that counts decisions on other people by some models, in their current state.
 
         `judged` has, for each model, a CSR matrix on the scale of its rows, and the people's groups and
-        labels. The function returns one row per model: counts by group, label and decision, then flips.
+        labels. The function returns one row per model: counts by group, label (unknown ones last) and
+        decision, then flips.
         """
         cp, spec = cupy(), self.spec
-        cells = spec.G * spec.K**2 + 1
+        cells = spec.G * (spec.K + 1) * spec.K + 1
         counts = cp.zeros((len(self.runs), cells), np.uint32)
         asked = np.zeros(len(self.runs), packing.JUDGED)
         asked["policies"] = self._models["policies"]

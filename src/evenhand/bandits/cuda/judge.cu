@@ -1,5 +1,6 @@
 // Counts the policies' decisions on other people: counts[label][own decision] by group, then the number of people whose
-// decision differs between groups. The blocks of a model share its people.
+// decision differs between groups. Labels that the policies don't know are counted together, after the others. The
+// blocks of a model share its people.
 struct Judged {
   const float* policies; const int2* rows; const i64* starts; const unsigned* who; unsigned* counts;
   i64 n, d;
@@ -11,7 +12,7 @@ extern "C" __global__ void __launch_bounds__(256) judge(const Judged* all) {
   const Lane me = this_lane();
   const i64 size = padded(elements(m.d) * G);
   unsigned* counts = (unsigned*)shared;
-  constexpr int cells = G * K * K + 1;
+  constexpr int cells = G * (K + 1) * K + 1;
   for (int i = threadIdx.x; i < cells; i += blockDim.x) counts[i] = 0;
 #if PLACED >= 1
   float* W = shared + (cells + 3) / 4 * 4;
@@ -28,7 +29,7 @@ extern "C" __global__ void __launch_bounds__(256) judge(const Judged* all) {
   load_small(W, m.d, me, small);
   const auto count = [&](i64 person, const float* logits) {
     const unsigned is = m.who[person];
-    const int group = is & 0xffff, label = is >> 16;
+    const int group = is & 0xffff, label = is >> 16 < K ? is >> 16 : K;
     float decided[G];
     bool flips = false;
     #pragma unroll
@@ -44,7 +45,7 @@ extern "C" __global__ void __launch_bounds__(256) judge(const Judged* all) {
       flips |= decided[g] != decided[0];
     }
     if (me.lane == 0) {
-      atomicAdd(counts + (group * K + label) * K + (int)pick<G>(decided, group), 1u);
+      atomicAdd(counts + (group * (K + 1) + label) * K + (int)pick<G>(decided, group), 1u);
       if (flips) atomicAdd(counts + cells - 1, 1u);
     }
   };

@@ -127,11 +127,24 @@ __device__ __forceinline__ void conclude(const Small& small, const Lane& me, flo
   }
   #pragma unroll
   for (int i = 0; i < N; i++) hidden[i] = fmaxf(hidden[i], 0.f);
+#if TAIL
+  float tail[M];
+  #pragma unroll
+  for (int i = 0; i < M; i++) {
+    tail[i] = me.half == 0 && me.dealt % G == i % G ? hidden[N] * small.tail[i / G] : 0.f;
+#if OPT > 1
+    // Adam would turn rounding errors into steps, so equal policies must get exactly equal logits. With a sum of its own,
+    // the tail is added up in the same order for every group, if their number is a power of two (see `layout`).
+    #pragma unroll
+    for (int apart = 16; apart > 0; apart /= 2) tail[i] += __shfl_xor_sync(FULL, tail[i], apart);
+#endif
+  }
+#endif
   #pragma unroll
   for (int i = 0; i < M; i++) {
     logits[i] = 0.f;
-#if TAIL
-    logits[i] = me.half == 0 && me.dealt % G == i % G ? hidden[N] * small.tail[i / G] : 0.f;
+#if TAIL && OPT <= 1
+    logits[i] = tail[i];
 #endif
     #pragma unroll
     for (int u = 0; u < U; u++) logits[i] = fmaf(hidden[u * G + i % G], small.w2[u * M + i], logits[i]);
@@ -142,7 +155,12 @@ __device__ __forceinline__ void conclude(const Small& small, const Lane& me, flo
     for (int i = 0; i < M; i++) logits[i] += __shfl_xor_sync(FULL, logits[i], apart);
   }
   #pragma unroll
-  for (int i = 0; i < M; i++) logits[i] += small.b2[i];
+  for (int i = 0; i < M; i++) {
+#if TAIL && OPT > 1
+    logits[i] += tail[i];
+#endif
+    logits[i] += small.b2[i];
+  }
 }
 // Computes the hidden units of all groups for a row, and the logits, which every lane gets. The units of idle lanes are
 // zero. The tail's unit comes last.

@@ -2,11 +2,17 @@
 #if OPT > 0
 #define AT_ONCE 4  // elements that a thread reads before it writes any
 
+#if PLACED == 0
+typedef i64 Index;  // policies too large for shared memory may have more than 2^31 numbers
+#else
+typedef int Index;
+#endif
+
 struct Move { float share, decayed, apart, size[G], root[G]; bool touched[G], more; };
 
-__device__ void move(const Move& how, float* W, float* gradient, float* moments, int d, int thread, int threads) {
-  const int all = (int)elements(d), bias = (d + 1) * HP, after = (d + 2) * HP, last = all - KL;
-  for (int from = thread; from < all; from += AT_ONCE * threads) {
+__device__ void move(const Move& how, float* W, float* gradient, float* moments, Index d, int thread, int threads) {
+  const Index all = (Index)elements(d), bias = (d + 1) * HP, after = (d + 2) * HP, last = all - KL;
+  for (Index from = thread; from < all; from += AT_ONCE * threads) {
     float w[AT_ONCE][G], got[AT_ONCE][G];
 #if OPT == 3
     float *const means = moments + all * FD, *const seconds = means + all, *const mean_seconds = seconds + all;
@@ -16,7 +22,7 @@ __device__ void move(const Move& how, float* W, float* gradient, float* moments,
 #endif
     #pragma unroll
     for (int i = 0; i < AT_ONCE; i++) {
-      const int e = from + i * threads;
+      const Index e = from + i * threads;
       if (e >= all) break;
       get<G>(W + e * G, w[i]);
       get<G>(gradient + e * G, got[i]);
@@ -30,7 +36,7 @@ __device__ void move(const Move& how, float* W, float* gradient, float* moments,
     }
     #pragma unroll
     for (int i = 0; i < AT_ONCE; i++) {
-      const int e = from + i * threads;
+      const Index e = from + i * threads;
       const float keep = (e >= bias && e < after) || e >= last ? 1.f : how.decayed;
 #if OPT == 3
       float mean = 0.f, scale = 0.f;
@@ -68,7 +74,7 @@ __device__ void move(const Move& how, float* W, float* gradient, float* moments,
     }
     #pragma unroll
     for (int i = 0; i < AT_ONCE; i++) {
-      const int e = from + i * threads;
+      const Index e = from + i * threads;
       if (e >= all) break;
       put<G>(W + e * G, w[i]);
       put<G>(gradient + e * G, got[i]);

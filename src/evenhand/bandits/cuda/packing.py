@@ -46,7 +46,7 @@ def canonical(rows: Rows, n_features: int) -> Any:
     n_people = len(rows.starts) - 1
     if not rows.sparse:
         # Row starts get the type of the columns if they fit; otherwise SciPy would copy the columns.
-        columns, kind = _every_column(n_people, n_features), np.min_scalar_type(-int(rows.starts[-1]) - 1)
+        columns, kind = every_column(n_people, n_features), np.min_scalar_type(-int(rows.starts[-1]) - 1)
         starts = rows.starts.astype(np.promote_types(kind, np.int32))
         return sparse.csr_array((rows.values, columns, starts), shape=(n_people, n_features))
     matrix = sparse.csr_array((rows.values, rows.indices, rows.starts), shape=(n_people, n_features))
@@ -57,8 +57,11 @@ def canonical(rows: Rows, n_features: int) -> Any:
 
 
 @lru_cache(maxsize=4)
-def _every_column(n_people: int, n_features: int) -> Array:
-    """Return the column numbers of dense rows, cached: splits of one data set have equal sizes."""
+def every_column(n_people: int, n_features: int) -> Array:
+    """Return the column numbers of dense rows, kept in a cache: splits of one data set have equal sizes.
+
+    They take as much memory as the rows. Clear the cache when all models are trained.
+    """
     return np.tile(np.arange(n_features, dtype=np.int32), n_people)
 
 

@@ -1,7 +1,8 @@
 // Running rates and prices of the bounded terms: each lane holds some of the (term, label, action), for all groups.
 #if T > 0
 struct Watched {
-  float rate[TURNS][G], dual[TURNS][G], count[TURNS][G], price[TURNS];
+  float rate[TURNS][G], dual[TURNS][G], price[TURNS];
+  double count[TURNS][G];  // a float would stop at 2^24 people
   float averaging[TURNS][G], bound[TURNS], step[TURNS], pull[TURNS], cut[TURNS];
   int slot[TURNS], k[TURNS]; unsigned held[TURNS]; bool mask[TURNS];
 
@@ -52,19 +53,19 @@ struct Watched {
       for (int g = 0; g < G; g++) {
         if (g == group) {
           count[i][g] += people;
-          const float weight = fminf(people * fmaxf(averaging[i][g], 1.f / count[i][g]), 1.f);
+          const float weight = fminf(people * fmaxf(averaging[i][g], 1.f / (float)count[i][g]), 1.f);
           rate[i][g] += weight * (seen - rate[i][g]);
-          mine = rate[i][g]; own = count[i][g];
+          mine = rate[i][g]; own = (float)count[i][g];
         }
-        total += count[i][g];
-        if (count[i][g] > 0.f && (held[i] >> g & 1u)) { low = fminf(low, rate[i][g]); high = fmaxf(high, rate[i][g]); }
+        total += (float)count[i][g];
+        if (count[i][g] > 0. && (held[i] >> g & 1u)) { low = fminf(low, rate[i][g]); high = fmaxf(high, rate[i][g]); }
       }
       if (!mask[i]) continue;
       const float middle = 0.5f * (low + high), move = people * share * step[i];
       float acting = 0.f;
       #pragma unroll
       for (int g = 0; g < G; g++) {
-        if (count[i][g] > 0.f && (held[i] >> g & 1u))
+        if (count[i][g] > 0. && (held[i] >> g & 1u))
           dual[i][g] = outside(dual[i][g] + move * (rate[i][g] - middle), move * 0.5f * bound[i]);
         mean += dual[i][g] / G;
         if (g == group) acting = dual[i][g];

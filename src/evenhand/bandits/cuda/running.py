@@ -7,6 +7,7 @@ from contextlib import contextmanager
 
 import numpy as np
 
+from evenhand.bandits.cuda import packing
 from evenhand.bandits.cuda.fleet import Fleet
 from evenhand.bandits.cuda.watching import Asked, Watch, Watched
 from evenhand.bandits.cuda.waves import Plan
@@ -75,5 +76,8 @@ def _telling(plan: Plan, runs: Sequence[Run], progress: Progress | None) -> Iter
     """Compile the kernels before the progress bar starts; yield the function that reports steps to it."""
     plan.compile()
     total = sum(run.options.end - run.training.step for run in runs)
-    with (progress or Progress()).stage("Steps", total) as done:
-        yield lambda steps: done("on the GPU", pieces=steps)
+    try:
+        with (progress or Progress()).stage("Steps", total) as done:
+            yield lambda steps: done("on the GPU", pieces=steps)
+    finally:
+        packing.every_column.cache_clear()

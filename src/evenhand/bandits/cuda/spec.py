@@ -123,10 +123,12 @@ def _fours(count: int) -> int:
     return -(-count // 4) * 4
 
 
-def layout(n_groups: int, n_hidden: int, most_columns: int) -> dict[str, int]:
+def layout(n_groups: int, n_hidden: int, most_columns: int, *, adam: bool = False) -> dict[str, int]:
     """Return how a warp divides hidden units and the columns of a row (at most `most_columns`)."""
     parts = 1 if n_hidden > 32 else 2 if n_hidden > 8 else 4
     tail = n_hidden - 32 if 0 < (n_hidden - 32) * n_groups <= MOST_DEALT else 0
+    if adam and n_groups & (n_groups - 1):  # the order of a tail's sums would depend on the group
+        tail = 0
     units = math.ceil((n_hidden - tail) * parts / 32)
     columns = -(-most_columns // parts) * parts
     if 0 < columns <= MOST_COLUMNS and columns // parts * units * n_groups <= MOST_WEIGHTS:
@@ -165,7 +167,7 @@ def spec_of(
     spec = Spec(
         G=n_groups,
         K=n_actions,
-        **layout(n_groups, n_hidden, most_columns),
+        **layout(n_groups, n_hidden, most_columns, adam=options.adam),
         PLACED=GRADIENT if large else MOMENTS,
         WARPS=1 if not options.adam else 2 if large else 4,
         EXPECTED=int(options.expected),

@@ -63,7 +63,7 @@ train(const Model* models, const int count, const int room_each) {
     for (;;) {
       __syncthreads();
       if (!how.more) return;
-      move(how, W, gradient, moments, (int)d, threadIdx.x, 32 * WARPS);
+      move(how, W, gradient, moments, (Index)d, threadIdx.x, 32 * WARPS);
       __syncthreads();
     }
   }
@@ -288,7 +288,7 @@ train(const Model* models, const int count, const int room_each) {
         batch.close(how, (int)pending, m.rate * schedule_at(m, step + i), m.apart, m.decay, me.lane);
         pending = 0;
         __syncthreads();
-        move(how, W, gradient, moments, (int)d, threadIdx.x, 32 * WARPS);
+        move(how, W, gradient, moments, (Index)d, threadIdx.x, 32 * WARPS);
         __syncthreads();
         load_small(W, d, me, small);
         load_small(gradient, d, me, summed);

@@ -127,10 +127,12 @@ class Watch:
 def scores_of(counts: Any, n_groups: int, n_labels: int, positive: Any) -> list[Scores]:
     """Return each model's scores, given its counts by group, label and decision, and then its flips.
 
-    >>> scores_of(np.array([[3, 1, 0, 0, 1, 1, 1, 1, 2]]), 2, 2, np.array([1]))
+    The last label stands for all that the models don't know: whatever is decided is wrong.
+
+    >>> scores_of(np.array([[3, 1, 0, 0, 0, 0, 1, 1, 1, 1, 0, 0, 2]]), 2, 2, np.array([1]))
     [Scores(accuracy=0.625, discrimination=0.25, positive_rate=0.375, flip_rate=0.25)]
     """
-    decided = counts[:, :-1].astype(np.float64).reshape(-1, n_groups, n_labels, n_labels)
+    decided = counts[:, :-1].astype(np.float64).reshape(-1, n_groups, n_labels + 1, n_labels)
     people, sizes = decided.sum((1, 2, 3)), decided.sum((2, 3))
     given = np.take_along_axis(decided.sum(2), positive[:, None, None], 2)[:, :, 0]
     # As in every metric, small groups are filled up with average people, and empty groups are left out.
