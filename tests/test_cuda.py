@@ -9,8 +9,9 @@ from evenhand.checks import JobFailedError
 from evenhand.cuda import check_engine
 
 
-def with_device(monkeypatch, device):
-    monkeypatch.setitem(sys.modules, "cupy", SimpleNamespace(cuda=SimpleNamespace(Device=device)))
+def with_device(monkeypatch, device, version=lambda: (12, 9)):
+    cuda = SimpleNamespace(Device=device, nvrtc=SimpleNamespace(getVersion=version))
+    monkeypatch.setitem(sys.modules, "cupy", SimpleNamespace(cuda=cuda))
 
 
 def test_no_cupy(monkeypatch):
@@ -35,4 +36,15 @@ def test_an_old_device(capability, told, monkeypatch):
         assert check_engine("cuda") == "cuda"
         return
     with pytest.raises(JobFailedError, match=f"compute capability {told}, but needs 8.0 or higher"):
+        check_engine("cuda")
+
+
+def test_a_driver_without_a_compiler(monkeypatch):
+    def version():
+        raise RuntimeError("CuPy failed to load libnvrtc.so.12")
+
+    with_device(monkeypatch, lambda: SimpleNamespace(compute_capability="90"), version)
+    with pytest.raises(
+        JobFailedError, match=r"found no NVRTC.*: pip install 'evenhand\[cuda\]' \(CuPy failed"
+    ):
         check_engine("cuda")

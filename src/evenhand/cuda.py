@@ -32,4 +32,11 @@ def cupy() -> Any:
             f"engine='cuda' found a GPU of compute capability {capability[:-1]}.{capability[-1]}, but needs "
             f"{OLDEST} or higher; use engine='cpu'."
         )
+    try:
+        found.cuda.nvrtc.getVersion()
+    except Exception as error:
+        raise JobFailedError(
+            "engine='cuda' found no NVRTC, CUDA's compiler, which 'evenhand[cuda]' installs with CuPy: "
+            f"pip install 'evenhand[cuda]' ({error})"
+        ) from error
     return found
