@@ -113,7 +113,7 @@ def test_rolling_back_puts_the_version_before_in_force_and_forgets_no_lesson(beg
     assert (loop.rollback(note="complaints"), loop.version) == (2, 2)
     assert loop.rollback() == 1
     assert loop.candidate() is None
-    with pytest.raises(ValueError, match="none was before"):
+    with pytest.raises(ValueError, match="none is before it"):
         loop.rollback()
     again = loop.learn()
     assert (again.version, again.parent, again.rows) == (4, 1, 200)
@@ -295,6 +295,21 @@ def test_of_two_promotions_or_rollbacks_at_once_one_is_refused(where, begin, cro
     assert loops[1].rollback() == 1
 
 
+def test_a_candidate_that_another_process_puts_in_force_meanwhile_decides_here_too(begin, crowd, tmp_path):
+    mine, other = begin(tmp_path / "log", held_out=0.0), begin(tmp_path / "log", held_out=0.0)
+    tell(mine, crowd[:100])
+    mine.learn()
+    candidate = mine._versions.candidate
+
+    def late():
+        other.promote(force=True)
+        return candidate()
+
+    mine._versions.candidate = late
+    assert mine.promote(force=True) is None
+    assert mine.version == other.version == 2
+
+
 def test_a_candidate_that_learned_during_a_rollback_is_dropped(begin, crowd, tmp_path, monkeypatch):
     loop = begin(tmp_path / "log", held_out=0.0)
     tell(loop, crowd[:100])
@@ -308,7 +323,7 @@ def test_a_candidate_that_learned_during_a_rollback_is_dropped(begin, crowd, tmp
         return learned(*arguments)
 
     monkeypatch.setattr("evenhand.decisions.versions.learned", interrupted)
-    with pytest.raises(ConflictError, match="a rollback while a candidate learned"):
+    with pytest.raises(ConflictError, match="a rollback while a candidate was learning"):
         loop.learn()
     monkeypatch.undo()
     again = loop.learn()

@@ -59,8 +59,8 @@ class DecisionLoop(Asking):
         The reward of each action for each label seen later: {'grant': {'repaid': 1, 'defaulted': -3}}.
         Missing pairs earn 0. By default, an action that equals the label earns 1, any other 0.
     reward_range : tuple of float, optional
-        The lowest and the highest possible reward. By default the range of 0, `earns`, `unrevealed` and
-        `overdue`, or (0, 1) without `earns`.
+        The lowest and the highest possible reward. By default, the lowest and the highest of 0 and the values
+        in `earns`, `unrevealed` and `overdue`; without `earns`, (0, 1).
     max_discrimination, max_flip : float, optional
         Upper bounds that a candidate must keep to be promoted.
     confidence : float
@@ -71,6 +71,15 @@ class DecisionLoop(Asking):
         them secret: whoever knows the seed can choose an id that gets the action they want.
     clock : callable
         A function that returns the time in seconds since 1970.
+
+    Raises
+    ------
+    WrongLogError
+        If `log` is not a decision log, or was begun with another model or other rules.
+    LogUnavailableError
+        If the log can't be opened.
+    ValueError
+        If there is neither a model nor a log, or a rule is not valid.
 
     Examples
     --------
@@ -167,6 +176,7 @@ class DecisionLoop(Asking):
             policy, promotion = self._versions.policy, self._versions.promotion
             candidate, now = self._versions.candidate(), self.clock()
             if candidate is None:
+                self._versions.refresh()  # another process may have put it in force meanwhile
                 return None, promotion
             lessons.join(self._log, self.rules, now)
             found = judge(self._log, self.rules, self.bounds, candidate, policy, promotion=promotion, now=now)
@@ -206,6 +216,11 @@ class DecisionLoop(Asking):
         """Put the previous policy back in force and return its version.
 
         All policies made so far stop being candidates. The next `learn` starts from the policy in force.
+
+        Raises
+        ------
+        ConflictError
+            If there is no previous policy, or somebody else has just changed the policy in force.
         """
         return self._versions.roll_back(note, self.clock())
 
