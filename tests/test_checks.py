@@ -1,3 +1,4 @@
+import joblib
 import pytest
 
 from evenhand import checks
@@ -22,3 +23,14 @@ def test_one_of_suggests_the_nearest():
         checks.one_of("x", "alpa", ["Alpha", "beta"])
     with pytest.raises(ValueError, match=r"expected one of 'Alpha', 'beta'\.$"):
         checks.one_of("x", 7, ["Alpha", "beta"])
+
+
+@pytest.mark.parametrize("value", [0, True, 2.0, "2"])
+def test_jobs_refuses(value):
+    with pytest.raises(ValueError, match=r"Got n_jobs=.*, but expected 1 or more, or -1 for one per core\."):
+        checks.jobs(value)
+
+
+def test_jobs_counts_cores_like_joblib():
+    assert [checks.jobs(value) for value in (None, 1, 3)] == [1, 1, 3]
+    assert checks.jobs(-1) == joblib.cpu_count()

@@ -8,6 +8,8 @@ import numbers
 from collections.abc import Iterable
 from typing import Any
 
+import joblib
+
 MIN_GROUP = 20  # people; smaller groups are filled up to this number when groups are compared
 
 
@@ -41,6 +43,14 @@ def integer(name: str, value: Any, *, low: int = 1) -> int:
     if is_whole and int(value) >= low:
         return int(value)
     raise ValueError(f"Got {name}={value!r}, but expected a whole number of at least {low}.")
+
+
+def jobs(value: Any) -> int:
+    """Return the number of threads that `n_jobs` asks for: as in scikit-learn, -1 is one per core."""
+    whole = isinstance(value, numbers.Integral) and not isinstance(value, bool)
+    if value is None or (whole and value != 0):
+        return int(joblib.effective_n_jobs(value))
+    raise ValueError(f"Got n_jobs={value!r}, but expected 1 or more, or -1 for one per core.")
 
 
 def one_of(name: str, value: Any, options: Iterable[str]) -> str:

@@ -171,9 +171,9 @@ def test_sparse_and_dense_rows_say_the_same(world, fair):
     )
 
 
-def test_the_same_seed_gives_the_same_policies(world):
+def test_the_same_seed_gives_the_same_policies_in_any_number_of_threads(world):
     options = {"reward": Likelihood() + LogRatio() + Parity()}
-    one, two = (fitted(world, **options).probabilities_by_group(world[0]) for _ in range(2))
+    one, two = (fitted(world, **options, n_jobs=n).probabilities_by_group(world[0]) for n in (1, -1))
     np.testing.assert_array_equal(one, two)
 
 
@@ -237,6 +237,7 @@ def test_rewards_of_any_size_stay_finite(world):
         ({"rounds": 0}, "rounds"),
         ({"max_leaves": 1}, "max_leaves"),
         ({"l2": -1}, "l2"),
+        ({"n_jobs": 0}, "n_jobs"),
         ({"cooperation": "none"}, "cooperation"),
         ({"divergence_weight": -1}, "divergence_weight"),
     ],

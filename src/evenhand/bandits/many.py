@@ -24,7 +24,7 @@ from evenhand.bandits.kernels.structs import People, Rows
 from evenhand.bandits.scaling import Scaling, on_one_scale
 from evenhand.bandits.splits import Crowd, Task, scouted, tasks_of
 from evenhand.bandits.training import Run, TrainingDivergedError
-from evenhand.checks import one_of
+from evenhand.checks import jobs, one_of
 from evenhand.cuda import ENGINES, check_engine
 from evenhand.metrics.networks import Frozen
 from evenhand.metrics.selection import Best, Criterion, criterion_of
@@ -67,14 +67,15 @@ def fit_many(
         default, every point is fitted once, on everybody.
     select : {'discrimination', 'delta', 'bounded'} or `evenhand.protocol.Criterion`, optional
         Score each model on the second part of its split, every `checkpoint_every` steps, and return the best
-        checkpoint instead of the last one: the one with the lowest discrimination, with the highest accuracy
-        minus discrimination, or with the highest accuracy if discrimination is at most 0.05. `history_` and
+        checkpoint instead of the last one. 'discrimination': the one with the lowest discrimination. 'delta':
+        the highest accuracy minus discrimination. 'bounded': the highest accuracy among those with a
+        discrimination of at most 0.05; if there are none, the lowest discrimination. `history_` and
         `n_steps_` remain those of the whole training. Without groups, discrimination is 0.
     pos_label : label, optional
         The positive label, whose rates `select` compares between groups; the second of two labels by default.
     on_divergence : {'raise', 'warn'}
-        What happens if the training of a model diverges. With 'warn', that model is returned unfitted, and
-        a `FitFailedWarning` names it.
+        What happens if the training of a model diverges. 'raise' raises `TrainingDivergedError`. With 'warn',
+        that model is returned unfitted, and a `FitFailedWarning` names it.
     engine : {'cpu', 'cuda'}
         Where models are trained. On the CPU, they equal those of separate fits, bit for bit. 'cuda' trains
         all `CooperativeBandits` or `GradientBandit` models at once on a GPU, with the same random numbers but
@@ -115,7 +116,7 @@ def fit_many(
     """
     one_of("engine", engine, ENGINES)
     one_of("on_divergence", on_divergence, ("raise", "warn"))
-    criterion = None if select is None else criterion_of(select)
+    criterion, n_jobs = None if select is None else criterion_of(select), jobs(n_jobs)
     # Set the parameters of every point before the first fit. Points share no random state.
     points = list(ParameterGrid(list(grid) if isinstance(grid, Iterator) else grid))
     models = [
@@ -127,7 +128,7 @@ def fit_many(
     if criterion is not None and cv is None:
         raise ValueError(f"Got select={select!r}, but no cv; expected splits, whose second parts it scores.")
     if criterion is None and pos_label is not None:
-        raise ValueError(f"Got pos_label={pos_label!r}, but no select, which alone uses it.")
+        raise ValueError(f"Got pos_label={pos_label!r}, but no select; only select uses it.")
     check_engine(engine)
     given = {"sample_weight": sample_weight, "sensitive_features": sensitive_features}
     given = {name: value for name, value in given.items() if value is not None}

@@ -66,7 +66,7 @@ class CooperativeBoosting(GroupPolicies):
     checkpoint_every : int
         The number of rounds between callbacks, and between rows of the history.
     n_jobs : int
-        The number of threads for LightGBM.
+        The number of threads for LightGBM; -1 for one per core.
     random_state : int, RandomState instance or None
         The same seed gives the same policies.
 
@@ -231,7 +231,7 @@ class CooperativeBoosting(GroupPolicies):
             mutual=self.cooperation == "mutual",
             importance_clip=checks.number("importance_clip", self.importance_clip, low=0, open_low=True),
             every=checks.integer("checkpoint_every", self.checkpoint_every, low=1),
-            n_jobs=checks.integer("n_jobs", self.n_jobs, low=1),
+            n_jobs=checks.jobs(self.n_jobs),
             seed=int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max)),
         )
 

@@ -10,14 +10,13 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
-import joblib
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 from scipy import sparse
 
 from evenhand.arrays import Codes, Floats
-from evenhand.checks import integer
+from evenhand.checks import integer, jobs
 from evenhand.cuda import check_engine
 from evenhand.frames import as_pandas
 from evenhand.metrics import gower_kernel as kernel
@@ -98,7 +97,7 @@ def gower_neighbours(
     if engine == "cuda":
         found = on_gpu(features, scales_of(features), asked, k)
     else:
-        found = _on_cpu(features, scales_of(features), asked, k, joblib.effective_n_jobs(n_jobs))
+        found = _on_cpu(features, scales_of(features), asked, k, jobs(n_jobs))
     return Neighbours(found[0], 1 - found[1])
 
 

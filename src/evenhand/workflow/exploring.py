@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from evenhand.arrays import Codes
-from evenhand.checks import MIN_GROUP, integer, number, one_of
+from evenhand.checks import MIN_GROUP, integer, jobs, number, one_of
 from evenhand.cuda import check_engine
 from evenhand.progress import Progress, to_stderr
 from evenhand.tables.columns import Place
@@ -105,8 +105,8 @@ def explore(
     min_group : int
         Discrimination is the largest difference between groups, so a handful of people could determine it.
         Therefore, where groups are compared, a group of fewer people is filled up to this number with people
-        who are decided like the average of everybody, if at least two groups are large enough. Flips are
-        counted among all people. `experiments/tiny_groups.py` compares such rules by the models they choose.
+        who have the average rates of everybody, if at least two groups are large enough. Flips are counted
+        among all people. `experiments/tiny_groups.py` compares such rules by the models they choose.
     weight : str, optional
         The column with sample weights: how many people each row stands for. Training, choosing and testing
         use these weights. The column is not a feature.
@@ -153,6 +153,11 @@ def explore(
         Whether to report it on standard error, if `progress` is None.
     command : str, optional
         The command that the report and the model card name; by default this call.
+
+    Returns
+    -------
+    Frontier
+        The trained models, with their measures on the validation part.
 
     Examples
     --------
@@ -275,8 +280,7 @@ def _checked(
     grid = sorted({number("weights", weight, low=0) for weight in weights})
     if not grid:
         raise ValueError("Got no weights, but expected at least one.")
-    if n_jobs == 0:
-        raise ValueError("Got n_jobs=0, but expected 1 or more, or -1 for one per core.")
+    jobs(n_jobs)
     return Settings(
         weights=grid,
         parity_bound=number("parity_bound", parity_bound, low=0, high=1),
