@@ -122,7 +122,7 @@ def test_decisions_alone_are_asked_of_a_surrogate() -> None:
         (["sex->huors"], "Got 'huors' in the edge 'sex->huors'.*Did you mean 'hours'"),
         (["hours->sex"], "nothing can be a cause of the group"),
         (["age->pay"], "Got no edge from the group"),
-        (["sex->pay", "pay->hours", "hours->pay"], "round in a circle"),
+        (["sex->pay", "pay->hours", "hours->pay"], "form a cycle"),
     ],
 )
 def test_wrong_graphs_are_refused(edges: list[str], message: str) -> None:

@@ -197,7 +197,7 @@ def test_a_near_copy_of_the_decision_is_named_as_in_memory() -> None:
     frame = PEOPLE[["age", "score", "sex", "paid", "decision"]]
     tables = (frame, pl.from_pandas(frame).lazy())
     found = [audit("decision", table, "paid", sensitive_features="sex").notes for table in tables]
-    copies = [[note for note in notes if "nearly be read from 'score'" in note] for notes in found]
+    copies = [[note for note in notes if "almost perfectly from 'score'" in note] for notes in found]
     assert copies[0] == copies[1] != []
 
 

@@ -42,4 +42,4 @@ def test_where_nearly_all_are_decided_alike_saying_so_tells_nothing() -> None:
 def test_the_audit_of_decisions_notes_them() -> None:
     X = pd.DataFrame({"score": SCORE, "age": RNG.integers(20, 60, N)})
     found = audit(DECIDED, X, DECIDED, sensitive_features=["f", "m"] * (N // 2), n_bootstrap=20)
-    assert any("can nearly be read from 'score'. If" in note for note in found.notes)
+    assert any("can be predicted almost perfectly from 'score'. If" in note for note in found.notes)

@@ -185,7 +185,7 @@ def test_wrong_wishes_are_messages():
     found = audited(people(CROSSED))
     with pytest.raises(ValueError, match="Got preset='nyc', but expected one of 'nyc-ll144', 'four-fifths'"):
         found.statutory("nyc")
-    with pytest.raises(ValueError, match="Got rate='scoring', but an audit of decisions"):
+    with pytest.raises(ValueError, match="Got rate='scoring' for an audit of decisions"):
         found.statutory("nyc-ll144", rate="scoring")
     with pytest.raises(ValueError, match="no effect on the tables of 'four-fifths'"):
         found.statutory("four-fifths", sex="sex")
@@ -236,7 +236,7 @@ def test_people_count_as_those_they_stand_for():
         one, other = (found.statutory("nyc-ll144", rate=rate) for found in (weighted, counted))
         for name, found in one.tables.items():
             pd.testing.assert_frame_equal(found, other.tables[name], check_dtype=False)
-        assert "People count as those they stand for" in " ".join(one.notes)
+        assert "People are weighted by sample_weight" in " ".join(one.notes)
     few, lot = (audited(table, sample_weight=given) for given in (weights, 10 * weights))
     tests = [found.statutory("four-fifths").tables["sex: tests"] for found in (few, lot)]
     pd.testing.assert_frame_equal(*tests)  # nobody is more certain for standing for ten times as many

@@ -159,7 +159,7 @@ def test_a_regressor_decides_nothing() -> None:
     model = LinearRegression().fit(X, X["age"] / 40)
     with pytest.raises(ValueError, match="among the decisions, but the labels are 0, 1"):
         audit(model, X, np.array([0, 1] * 20), sensitive_features=sex)
-    with pytest.raises(ValueError, match="Got a model of 40 different answers and no labels"):
+    with pytest.raises(ValueError, match="Got a model that gives 40 different answers and no labels"):
         audit(model, X, None, sensitive_features=sex)
 
 

@@ -90,7 +90,7 @@ def test_without_labels_a_score_is_compared_with_the_threshold() -> None:
     assert "25.0 % of every group have a score of 3000 or more: a difference of 0.0 points" in found
     assert "decision" not in found.splitlines()[0]
     found = audit(pay, None, None, sensitive_features=sex, threshold=9000, n_bootstrap=20).summary()
-    assert "Everybody has a score below 9000: where no decision differs" in found
+    assert "Everybody has a score below 9000: if all decisions are the same" in found
 
 
 def test_a_small_difference_is_not_told_as_none() -> None:
@@ -196,7 +196,7 @@ def test_groups_that_are_too_small_to_compare_are_not_among_every_group() -> Non
     assert (
         "50.0 % of every larger group got the decision 1; with the smaller groups, the difference is" in found
     )
-    assert "as they are: 0.0 % of c (10 people)" in found
+    assert "their own rates are 0.0 % of c (10 people)" in found
 
 
 def test_with_weight_on_one_group_only_nothing_is_compared() -> None:
@@ -216,7 +216,7 @@ def test_an_audit_of_decisions_that_are_drawn_says_so() -> None:
     model = ThresholdOptimizer(estimator=LogisticRegression(), predict_method="predict_proba")
     model.fit(X, y, sensitive_features=sex)
     notes = audit(model, X, y, sensitive_features=sex, n_bootstrap=5).notes
-    assert "The model may draw decisions at random: these are of one draw." in notes
+    assert "The model may draw its decisions at random; these are from one draw." in notes
     assert not any(
         "at random" in note for note in audit(y, X, y, sensitive_features=sex, n_bootstrap=5).notes
     )

@@ -28,7 +28,7 @@ def test_what_all_fits_warn_of_is_said_once_and_points_to_the_caller(select, how
     assert [each.filename for each in told] == [__file__] * 2
     texts = [str(each.message) for each in told]
     assert sum("got no sensitive_features" in text for text in texts) == 1
-    assert sum("looks at the label" in text for text in texts) == 1
+    assert sum("uses the label" in text for text in texts) == 1
 
 
 def test_a_warning_that_is_an_error_ends_all_fits():

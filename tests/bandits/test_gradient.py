@@ -254,7 +254,7 @@ def test_a_reward_of_nan_is_no_silent_nan(cancer):
         GradientBandit(Correctness() + Custom(broken)).fit(*cancer)
     with pytest.raises(ValueError, match="'beyond', for action=0.* raised IndexError"):
         GradientBandit(Correctness() + Custom(beyond)).fit(*cancer)
-    with pytest.raises(TrainingDivergedError, match="step 1:.*see that 'later' returns finite rewards"):
+    with pytest.raises(TrainingDivergedError, match="step 1:.*check that 'later' returns finite rewards"):
         GradientBandit(Correctness() + Custom(later)).fit(*cancer)
 
 

@@ -300,6 +300,6 @@ def test_what_can_not_be_selected_is_said(estimator, how, message):
 def test_of_more_than_two_labels_the_positive_one_is_asked_for():
     X, _, s = make_arrays(60)
     with pytest.raises(
-        ValueError, match="Got 3 labels and no pos_label; expected the one to compare groups by"
+        ValueError, match="Got 3 labels and no pos_label; expected the label whose rates are compared"
     ):
         fit_many(CooperativeBandits(), {}, X, np.arange(60) % 3, sensitive_features=s, cv=2, select="delta")

@@ -61,7 +61,7 @@ def test_pieces_learn_what_a_fit_learns_and_end_where_it_ends():
     model.partial_fit(X, y, sensitive_features=s, total=total)
     assert model.n_steps_ == 4500
     assert abs(model.score(X, y, sensitive_features=s) - whole.score(X, y, sensitive_features=s)) < 0.02
-    with pytest.raises(ValueError, match="the fit has met all 4,500"):
+    with pytest.raises(ValueError, match="the fit has taken all 4,500 steps"):
         model.partial_fit(X, y, sensitive_features=s, total=total)
 
 

@@ -142,7 +142,7 @@ def test_class_weight_finds_a_rare_label_where_calibrated_probabilities_decide_f
         ({"class_weight": "even"}, "Got class_weight='even', but expected None, 'balanced' or a dict"),
         ({"class_weight": {"yess": 2}}, r"Got 'yess' in class_weight, but fit saw only .* Did you mean 'yes'"),
         ({"class_weight": {"yes": -2}}, r"Got class_weight\['yes'\]=-2, but expected a finite number of at least 0"),
-        ({"class_weight": {"yes": 0, "no": 0}}, "by which nobody counts"),
+        ({"class_weight": {"yes": 0, "no": 0}}, "so nobody counts"),
     ],
 )  # fmt: skip
 def test_wrong_weights_are_an_error(name, given, message):

@@ -260,8 +260,8 @@ def test_what_predict_added_is_no_feature(fitted, tmp_path, prefix):
     assert found["neighbours"]
     assert "probability" not in seen
     assert "would_flip" not in seen
-    assert any(f"made by `evenhand predict`: '{prefix}decision'" in note for note in found["notes"])
-    assert not any("nearly be read" in note for note in found["notes"])
+    assert any(f"since `evenhand predict` added them: '{prefix}decision'" in note for note in found["notes"])
+    assert not any("almost perfectly" in note for note in found["notes"])
 
 
 def test_a_typo_in_predictions_speaks_of_predictions(fitted):
@@ -466,7 +466,7 @@ def test_a_radius_needs_a_certificate_of_networks(fitted):
     asked = ["audit", fitted.people, "--model", fitted.model, "--radius", "0.1"]
     out = evenhand(*asked, "--certify")
     assert out.exit_code == 2
-    assert "only networks are bounded near people" in " ".join(out.output.split())
+    assert "a radius is only possible for networks" in " ".join(out.output.split())
     assert "--radius, which has no effect without --certify" in " ".join(evenhand(*asked).output.split())
 
 

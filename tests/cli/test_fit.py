@@ -29,9 +29,9 @@ def test_the_chosen_row_is_marked_without_colours_and_its_price_is_told(fitted, 
     table, _, rest = out.stdout.partition("Chosen: ")
     (marked,) = [line for line in table.splitlines() if line.startswith("* ")]
     assert marked.removeprefix("* ").startswith(rest.partition(" (test part)")[0])
-    assert "Against the most accurate model with a policy per group (" in table
+    assert "Compared with the most accurate model with a policy per group (" in table
     out = evenhand("fit", fitted.people, "-o", tmp_path / "m.skops", *FIT, "--criterion", "accuracy")
-    assert "Against" not in out.stdout
+    assert "Compared with" not in out.stdout
 
 
 def test_guesses_are_told_also_where_nobody_sits_at_a_terminal(fitted, tmp_path):

@@ -136,7 +136,7 @@ def test_scores_without_labels_have_scoring_rates(selected, tmp_path):
     assert sum(row["# Selected"] for row in tables["Sex Categories"]) == (people["score"] >= 70).sum()
     out = evenhand(*options)
     assert out.exit_code == 2
-    assert "Give the threshold" in out.stderr
+    assert "Give a threshold" in out.stderr
 
 
 def test_merged_groups_count_by_their_own_values(selected, tmp_path):

@@ -110,7 +110,7 @@ def test_terms_in_other_ways(term: list[object]) -> None:
 def test_what_is_no_grade_is_left_out_and_said() -> None:
     grades = pd.concat([small(), small(grade=["W", "B", "IP", "C", "W", "D"])], ignore_index=True)
     task = load_registrar(grades, STUDENTS, min_students=2)["Q"]
-    assert task.notes == ["3 grades are no numbers or letters ('IP', 'W') and are left out."]
+    assert task.notes == ["3 grades are neither numbers nor letters ('IP', 'W') and are left out."]
 
 
 def test_race_first_on_request() -> None:

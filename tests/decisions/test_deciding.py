@@ -147,7 +147,7 @@ def test_a_deployed_model_takes_raw_columns(fitted, where, begin):
         ({"sex": "x" * (1 << 20)}, "training had only|x{50}"),
         ({"job": "x" * (1 << 20)}, "expected at most 65,536"),
         ({"job": object()}, "expected text, a number"),
-        ({"job": "\ud800"}, "no Unicode"),
+        ({"job": "\ud800"}, "not valid Unicode"),
     ):
         with pytest.raises(ValueError, match=error) as refused:
             loop.decide("c", {**person, **change})
@@ -183,7 +183,7 @@ def test_a_log_goes_on_with_its_own_model_and_rules_only(begin, model, fitted, t
     begin(where, reveals={"grant"}).close()
     with pytest.raises(WrongLogError, match="begun with reveals=\\['grant'\\]"):
         begin(where)
-    with pytest.raises(WrongLogError, match="another model"):
+    with pytest.raises(WrongLogError, match="a model that is not the one the log was begun with"):
         begin(where, model=model.reversed(), reveals={"grant"})
     with pytest.raises(ValueError, match="Got no model, and no log .*new: expected a model"):
         begin(tmp_path / "new", model=None)
@@ -197,7 +197,7 @@ def test_a_log_goes_on_with_its_own_model_and_rules_only(begin, model, fitted, t
         begin(":memory:")
     other = tmp_path / "other"
     other.write_bytes(b"no database at all, but long enough to be read as one" * 100)
-    with pytest.raises(WrongLogError, match="no log"):
+    with pytest.raises(WrongLogError, match="not a decision log"):
         begin(other)
 
 

@@ -96,7 +96,7 @@ def test_what_only_looks_like_a_number_is_refused(client, path, body):
 def test_there_is_nothing_to_go_back_to(client):
     refused = client.post("/rollback")
     assert refused.status_code == 409
-    assert "none was before" in refused.json()["detail"]
+    assert "none is before it" in refused.json()["detail"]
 
 
 def test_a_page_of_another_site_changes_nothing(client):

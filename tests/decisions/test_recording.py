@@ -102,4 +102,4 @@ def test_no_log_is_made_where_there_is_none(tmp_path):
     (tmp_path / "text").write_text("no database, but long enough to look like one " * 5)
     out = evenhand("export", tmp_path / "text", "-o", tmp_path / "all")
     assert out.exit_code != 0
-    assert "no log" in out.stderr
+    assert "not a decision log" in " ".join(out.stderr.split())

@@ -189,7 +189,7 @@ def test_work_beside_goes_on_whatever_happens_and_a_log_that_is_away_is_one_line
     ("log", "said"),
     [
         ("nowhere/log.db", "Got nowhere/log.db to write to, but there is no folder 'nowhere'."),
-        ("text.db", "log='text.db', which is no log: file is not a database."),
+        ("text.db", "log='text.db', which is not a decision log: file is not a database."),
         ("mysql://me:secret@db/x", "log='mysql://me:***@db/x', but expected a file, or"),
         (
             "postgresql://me:secret@127.0.0.1:1/x",

@@ -56,7 +56,7 @@ def test_decisions_alone_know_no_other_group() -> None:
     ]
     with pytest.raises(ValueError, match="no probabilities by group"):
         _ = said.probability
-    with pytest.raises(ValueError, match="nothing that was decided"):
+    with pytest.raises(ValueError, match="Got no decisions about these people"):
         _ = Answers(["no", "yes"], ["f"], np.array([0])).decisions
     with pytest.raises(ValueError, match=r"no true labels \(y=None\)"):
         _ = answers().truth

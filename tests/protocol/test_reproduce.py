@@ -104,7 +104,7 @@ def test_wrong_names_and_a_damaged_store_are_told(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="Got seeds=0"):
         reproduce(seeds=0, out=tmp_path)
     (tmp_path / "trials.sqlite").write_text("no database " * 100)
-    with pytest.raises(StoreError, match="damaged or no store"):
+    with pytest.raises(StoreError, match="damaged, or not a store"):
         reproduce(datasets=["german"], out=tmp_path)
 
 

@@ -106,7 +106,9 @@ def test_everything_that_determines_a_result_is_in_its_key(change: dict[str, obj
 def test_a_file_that_is_no_store_gets_a_clear_error(tmp_path: Path) -> None:
     path = tmp_path / "s.sqlite"
     path.write_text("this is no database, however one looks at it; " * 50)
-    with pytest.raises(StoreError, match=r"Can't open the results in .*damaged or no store.*Move it away"):
+    with pytest.raises(
+        StoreError, match=r"Can't open the results in .*damaged, or not a store.*Move it away"
+    ):
         Store(path)
 
 
@@ -118,7 +120,7 @@ def test_a_damaged_store_gets_a_clear_error(tmp_path: Path) -> None:
     data = bytearray(path.read_bytes())
     data[4096 : len(data) // 2] = b"\xff" * (len(data) // 2 - 4096)
     path.write_bytes(data)
-    with pytest.raises(StoreError, match="damaged or no store"):
+    with pytest.raises(StoreError, match="damaged, or not a store"):
         Store(path)
 
 

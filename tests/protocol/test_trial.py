@@ -150,7 +150,7 @@ def test_a_group_that_training_never_sees_is_named_before_any_trial(dataset: Dat
     rare = replace(dataset, sensitive=sensitive)
     wanted = (
         "Data set 'people', seed 0, split='random': the training part has nobody from these groups, but "
-        "the others have (so many): 'x' (2). Merge rare groups, or use split='stratified'."
+        "the other parts have (with their numbers of people): 'x' (2). Merge rare groups, or use split='stratified'."
     )
     with pytest.raises(ValueError, match=re.escape(wanted)):
         make_ready(rare, 0, "random")

@@ -152,8 +152,8 @@ def test_groups_too_small_to_compare_are_named_where_the_difference_is(people):
     line = next(
         line for line in found.summary().splitlines() if "with the smaller groups, the difference is" in line
     )
-    assert "groups of fewer than 20 people count as if they had so many" in line
-    assert "as they are: 100.0 % of tiny (4 people)." in line
+    assert "groups of fewer than 20 people are filled up to this number" in line
+    assert "their own rates are 100.0 % of tiny (4 people)." in line
     assert (
         ", with groups of fewer than 20 people filled up to as many"
         in _summary(found)["studies"][0]["sentence"]

@@ -104,5 +104,5 @@ def test_no_action_costs_more_than_half_of_log_2_by_jensen_shannon():
 def test_adding_something_else_is_an_error():
     with pytest.raises(TypeError):
         Correctness() + LogRatio() + 3
-    with pytest.raises(TypeError, match="no reward of its own"):
+    with pytest.raises(TypeError, match="not a reward by itself"):
         RateTerm().mask(2)

@@ -31,7 +31,7 @@ def test_missing_values_are_said() -> None:
     frame, notes = tidy([1.0, np.nan, 3.0])
     assert frame["c"].isna().tolist() == [False, True, False]
     assert len(notes) == 1
-    assert notes[0].startswith("Values are missing in 'c' (1). For a missing number a model takes the mean")
+    assert notes[0].startswith("Values are missing in 'c' (1). A missing number is replaced by the mean")
     frame, notes = tidy(["a", None, "b"])
     assert frame["c"].tolist() == ["a", "missing", "b"]
     assert notes[0].startswith("Values are missing in 'c' (1).")
@@ -104,13 +104,13 @@ def test_codes_are_known_by_their_names() -> None:
     frame, _ = tidy_columns(people, notes)
     assert [str(frame[name].dtype) for name in people] == ["category", "category", "int64"]
     assert set(frame["zip"]) == {"10115", "80331", "missing"}
-    assert "'zip' holds codes, by its name, not amounts: each is a category." in notes
+    assert "'zip' holds codes, judging by its name, not amounts: each is a category." in notes
 
 
 def test_a_constant_with_gaps_says_only_whether_it_is_known() -> None:
     frame, notes = tidy([7.0, None] * 10)
     assert str(frame["c"].dtype) == "category"
-    assert notes[0] == "'c' is always 7.0 where it is known: only whether it is can be learned."
+    assert notes[0] == "'c' is always 7.0 or missing: only whether it is missing is used."
 
 
 def test_many_categories_are_kept_and_said() -> None:
@@ -165,7 +165,7 @@ def test_day_first_where_the_month_can_not_be() -> None:
 def test_a_missing_date_is_said() -> None:
     frame, notes = tidy(["1970-01-02", None, "1970-01-04"])
     assert frame["c"].isna().tolist() == [False, True, False]
-    assert notes[1].startswith("Values are missing in 'c' (1). For a missing number a model takes the mean")
+    assert notes[1].startswith("Values are missing in 'c' (1). A missing number is replaced by the mean")
 
 
 @pytest.mark.parametrize("texts", [["1.2.3.4", "5.6.7.8"], ["2013", "spring"], ["99-99-99", "12-13-14"]])

@@ -163,7 +163,7 @@ def test_new_categories_and_gaps_are_decided_and_other_values_are_errors(model, 
 
 def test_the_label_is_no_feature(table):
     model = tabular(bandits(epochs=0.1))
-    with pytest.raises(ValueError, match=r"X has the column 'hired'.*drop='hired'"):
+    with pytest.raises(ValueError, match=r"X has a column 'hired'.*drop='hired'"):
         model.fit(table, table["hired"], sensitive_features=table["sex"])
     model.set_params(drop="hired").fit(table, table["hired"], sensitive_features=table["sex"])
     assert "hired" not in model.columns_

@@ -106,7 +106,7 @@ def test_names_and_families():
 def test_what_the_chosen_model_gives_up_is_said_unless_it_gives_up_nothing():
     assert against_most_accurate(ALL, FREE) == ""
     assert against_most_accurate(ALL, EQUAL) == (
-        "Against the most accurate model with a policy per group (λ = 0), the chosen one gives up 0.030 of "
+        "Compared with the most accurate model with a policy per group (λ = 0), the chosen one gives up 0.030 of "
         "accuracy, lowers the discrimination from 0.170 to 0.010 and lowers the flip rate from 0.080 to 0.020."
     )
     assert "leaves the discrimination at 0.000" in against_most_accurate([RARE, SPLIT], SPLIT)

@@ -170,10 +170,10 @@ def test_a_number_too_large_for_the_model_is_a_reason(deployed, people):
 def test_it_says_what_it_is_and_hostile_names_stay_text(deployed, people, tmp_path):
     assert repr(deployed).splitlines() == [
         "Deployed model",
-        "  label    'y': 'no', 'yes' (positive: 'yes')",
-        "  groups   'group': 0, 1",
-        "  columns  age, old",
-        "  λ        0.1",
+        "  label     'y': 'no', 'yes' (positive: 'yes')",
+        "  groups    'group': 0, 1",
+        "  columns   age, old",
+        "  λ         0.1",
     ]
     hostile = Deployed(deployed.preprocessor, deployed.model, {"<script>": "number"}, "<b>", ["<i>"], "yes")
     page = hostile._repr_html_()

@@ -76,7 +76,7 @@ def test_a_card_has_numbers_where_numbers_belong(frontier):
 def test_a_model_shows_what_it_is_and_how_it_was_tested(frontier):
     model = frontier.choose()
     accuracy = model.card["metrics"]["accuracy"]["value"]
-    assert f"tested   accuracy {accuracy:.3f}, discrimination " in repr(model)
+    assert f"tested    accuracy {accuracy:.3f}, discrimination " in repr(model)
     assert f"accuracy {accuracy:.3f}" in model._repr_html_()
     assert "tested" not in repr(model.compress("f"))
     assert len(repr(model).splitlines()) == 6

@@ -21,14 +21,14 @@ def test_a_column_that_is_the_label_is_named_before_training(tmp_path) -> None:
         "fit", tmp_path / "p.csv", "--label", "hired", "--sensitive", "sex", "-o", tmp_path / "m.skops", *FIT
     )
     assert out.exit_code == 0, out.output
-    assert "The label 'hired' can nearly be read from 'contract'." in out.stderr
+    assert "The label 'hired' can be predicted almost perfectly from 'contract'." in out.stderr
     assert "--drop contract" in out.stderr
     assert "of the validation part without it, and for 100.0 % with it" in out.stderr
 
 
 def test_python_is_warned_and_a_plain_table_is_not() -> None:
     short = {"weights": [0], "epochs": 1, "n_jobs": 1, "label": "hired", "sensitive": "sex"}
-    with pytest.warns(LeakWarning, match="can nearly be read from 'contract'"):
+    with pytest.warns(LeakWarning, match="can be predicted almost perfectly from 'contract'"):
         frontier = evenhand.explore(leaky(), **short)
     assert "'contract'" in frontier.notes[0]
-    assert not any("nearly be read" in note for note in evenhand.explore(make_people(600), **short).notes)
+    assert not any("almost perfectly" in note for note in evenhand.explore(make_people(600), **short).notes)

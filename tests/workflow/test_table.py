@@ -185,9 +185,9 @@ def test_small_groups_are_named_with_the_part_they_are_small_in():
     counts = [(dataset.sensitive_features.iloc[part] == "x").sum() for part in (rows.validation, rows.test)]
     assert on_groups(dataset, rows) == [
         "Groups with fewer than 20 people in the validation or test part, too few to say much: 'x' "
-        f"({counts[0]} and {counts[1]}). Where groups are compared, those they lack are taken to be decided as everybody is "
-        "on average. merge_small='other' (--merge-small other) puts small groups into one; min_group (--min-group) sets "
-        "the limit."
+        f"({counts[0]} and {counts[1]}). Where groups are compared, these are filled up to that number with "
+        "average people. merge_small='other' (--merge-small other) merges small groups into one; min_group "
+        "(--min-group) sets the limit."
     ]
     assert on_groups(dataset, split(len(people), seed=0, fractions=(0.02, 0.49, 0.49))) == []
     assert pd.Series(counts).between(10, 20).all()

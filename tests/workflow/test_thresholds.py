@@ -49,7 +49,7 @@ def test_all_that_decides_uses_the_one_threshold(frontier, people, tmp_path):
     model = evenhand.load(frontier.model.save(tmp_path / "m.skops"))
     assert model.threshold == pytest.approx(0.05, abs=0.005)
     assert model.card["model"]["threshold"] == model.threshold
-    assert "a probability of 0.05 on" in repr(model)
+    assert "threshold 0.05" in repr(model)
     by_group = model.probabilities_by_group(people)[..., 1] >= model.threshold
     own = by_group[np.arange(len(people)), (people["sex"] == "m").astype(int)]
     decided = model.decide(people)
@@ -131,7 +131,7 @@ def test_the_command_takes_a_threshold_and_shows_balanced_accuracy(people, tmp_p
     out = command(*fit, "--criterion", "balanced_accuracy")
     assert out.exit_code == 0, out.output
     assert "balanced accuracy" in out.stdout
-    assert "The decision is 'yes' from a probability of 0.05 on" in " ".join(out.stderr.split())
+    assert "The decision is 'yes' if its probability is at least 0.05" in " ".join(out.stderr.split())
     document = json.loads(command(*fit, "--threshold", "0.2", "--json").stdout)
     assert document["threshold"] == 0.2
     assert evenhand.load(tmp_path / "m.skops").threshold == 0.2

@@ -80,7 +80,7 @@ def test_commands_take_the_column(people, frontier, tmp_path):
     ]
     assert values[0]["accuracy"] == pytest.approx(document["test"]["accuracy"]["value"])
     assert values[0]["accuracy"] != pytest.approx(values[1]["accuracy"])
-    assert any("people who count alike" in note for note in weighted["notes"])
+    assert any("people with equal weights" in note for note in weighted["notes"])
     past = ("audit", data, "--label", "hired", "--sensitive", "sex", "--predictions", "hired", "--json")
     found = json.loads(command(*past, "--weight", "counts").stdout)
     rate = np.average(people["hired"] == "yes", weights=people["counts"])

@@ -51,9 +51,9 @@ def on_weights(answers: Answers) -> list[str]:
     if answers.weights is None:
         return []
     return [
-        "Shares are of the people that these stand for (sample_weight), and as certain as those of "
-        f"{answers.counts.table.sum():,.0f} people who count alike. Subgroups and lists count people as they "
-        "are."
+        "Shares are weighted by sample_weight; they are as certain as those of "
+        f"{answers.counts.table.sum():,.0f} people with equal weights. Subgroups and lists of people are not "
+        "weighted."
     ]
 
 
@@ -90,7 +90,7 @@ def rate_searched(answers: Answers) -> tuple[str, Array | None, list[str]]:
     """Return the rate to compare in subgroups, who counts for it, and a note if there is no such rate."""
     y, pos_label = answers.y, answers.pos_label
     if pos_label is None and y is None:
-        note = "Without labels and a positive one among the decisions, subgroups were left out."
+        note = "There are no labels, and no decision is the positive one, so subgroups were left out."
         return "", None, [note]
     rate = "correct" if pos_label is None else f"decided {pos_label!r}"
     return rate, answers.decisions == (y if pos_label is None else pos_label), []
@@ -101,8 +101,8 @@ def copies_note(copies: list[Any]) -> list[str]:
     if not copies:
         return []
     return [
-        f"The decision can nearly be read from {listed(copies)}. If that was made from the decision, or "
-        "the decision from it, leave it out: with it, neighbours and subgroups mean little."
+        f"The decision can be predicted almost perfectly from {listed(copies)}. If that was made from the "
+        "decision, or the decision from it, leave it out: with it, neighbours and subgroups mean little."
     ]
 
 

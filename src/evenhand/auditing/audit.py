@@ -72,8 +72,8 @@ def audit(
     threshold : float
         A score of at least this is a positive decision; 0.5 by default for scores from 0 to 1.
     epsilon : float
-        A gap between the groups' probabilities of at least this counts as large. The summary uses total
-        variation, for which 0.05 is 5 percentage points; the table has every divergence.
+        A gap of at least this, between the groups' probabilities for one person, counts as large. The summary
+        uses total variation, for which 0.05 is 5 percentage points; the table has every divergence.
     divergence : str
         The divergence of each person's gap: 'kl', 'jensen_shannon', 'total_variation' or 'hellinger'.
     k : int
@@ -90,7 +90,7 @@ def audit(
         difference. If fewer than two groups are this large, all groups count as they are.
     min_count : int
         A group is compared within a subgroup only if it has at least this many people there. Subgroups of at
-        least 95 % of the people are examined, but not listed: they say nothing that is not said of everybody.
+        least 95 % of the people are examined, but not listed: they hardly differ from everybody.
     n_listed : int
         The largest number of people, pairs and subgroups to list.
     n_bootstrap : int
@@ -111,6 +111,11 @@ def audit(
     engine : {'cpu', 'cuda'}
         Where the search for neighbours runs. 'cuda' is a GPU and needs `evenhand[cuda]`. Both give the same
         result.
+
+    Returns
+    -------
+    Audit
+        The findings: `summary()` gives them in words, `to_frame()` as a table, `to_html(path)` as a page.
 
     Raises
     ------

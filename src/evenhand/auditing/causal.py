@@ -54,7 +54,7 @@ def read_graph(edges: Sequence[str], columns: Sequence[Any], group: Sequence[str
         order = list(TopologicalSorter(parents).static_order())
     except CycleError as error:
         circle = " -> ".join(map(str, error.args[1]))
-        raise ValueError(f"Got edges that go round in a circle ({circle}), but expected none.") from None
+        raise ValueError(f"Got edges that form a cycle ({circle}), but expected none.") from None
     affected = {GROUP}
     for name in order:
         if affected & set(parents.get(name, ())):

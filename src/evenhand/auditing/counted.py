@@ -48,8 +48,8 @@ class Named:
         for argument, names in given.items():
             if not isinstance(names, list | tuple) or not all(isinstance(n, str | None) for n in names):
                 raise ValueError(
-                    f"Got {argument} that is not the name of a column, but expected one: X is counted where "
-                    "it is."
+                    f"Got {argument} that is not the name of a column, but expected one, since X is counted "
+                    "where it is."
                 )
             for name in names:
                 if name is not None or argument == "sensitive_features":
@@ -122,7 +122,7 @@ def _counted(engine: Engine, columns: Named, keys: dict[str, Any], scored: bool)
         if some.nunique() > MOST_LABELS:
             raise ValueError(
                 f"Got more than {MOST_LABELS:,} different values in {name!r}, but expected labels or "
-                "decisions. For scores, give the threshold from which on one is a positive decision."
+                "decisions. For scores, give a threshold: a score of at least that is a positive decision."
             )
     rows = engine.people(keys, columns.weight, MOST_CELLS)
     _check_known(rows, columns, scored)

@@ -33,8 +33,8 @@ PRIME = 2**31 - 1  # squares of smaller numbers fit into every engine's integers
 LEAST = 10  # the fewest people to draw from a stratum; smaller strata are put together
 _PLACE = "place in evenhand's draw"
 NO_ROWS = (
-    "The engine has no numbers of rows to draw people by, so consistency and neighbours, AUC and calibration "
-    "were left out. Audit a sample of the rows in memory to have them."
+    "The engine has no row numbers to draw people by, so consistency, neighbours, AUC and calibration were "
+    "left out. To get them, audit a sample of the rows in memory."
 )
 _NAMES = {"consistency": "consistency and neighbours", "auc": "AUC", "calibration_error": "calibration"}
 
@@ -199,7 +199,8 @@ class OfDrawn:
             told = ", ".join(_NAMES[name] for name in metrics["metric"])
             notes.append(
                 f"Measured on {len(others):,} people, drawn from every group, label and decision in "
-                f"proportion, each compared with the others of them: {told}. Intervals include the draw."
+                f"proportion, each compared with the others drawn: {told}. Intervals include the error "
+                "of the draw."
             )
         return metrics, pairs, notes
 
@@ -221,7 +222,7 @@ class OfDrawn:
             return found
         told = (
             f"These are twins among {len(frame):,} people drawn at random, about as many from each group. "
-            "Intervals include the draw."
+            "Intervals include the error of the draw."
         )
         return replace(found, notes=[*notes, *found.notes, told])
 

@@ -45,7 +45,7 @@ def audit_people(
     X, sample_weight = _taken(X, "sample_weight", sample_weight)
     frame, truth = None if X is None else as_frame(X), None if y is None else np.asarray(y)
     if frame is not None and truth is not None and len(frame) != len(truth):
-        raise ValueError(f"Got X of {len(frame)} people and y of {len(truth)}; expected as many.")
+        raise ValueError(f"Got X of {len(frame)} people and {len(truth)} labels in y; expected one each.")
     if sensitive_features is None:
         raise ValueError("Got sensitive_features=None, but an audit needs the groups to compare.")
     if worst is not None:  # refuse unsuitable models before measuring anything
@@ -55,7 +55,7 @@ def audit_people(
     groups, _ = groups_by_name(as_pandas(sensitive_features), frame)
     answers = _answers(model, X, truth, groups, plan.pos_label, plan.threshold, rng)
     if frame is not None and len(frame) != len(answers):
-        raise ValueError(f"Got X of {len(frame)} people and {len(answers)} predictions.")
+        raise ValueError(f"Got X of {len(frame)} people and {len(answers)} predictions; expected one each.")
     shares = None if sample_weight is None else check_weights(sample_weight, len(answers))
     answers = replace(answers, min_group=settings["min_group"], weights=shares)
     table = MetricTable(answers, **plan.resampling)
@@ -120,21 +120,21 @@ def _answers(
 def _ask(model: Any, X: Any, y: Array | None, groups: Any, threshold: float | None, seed: int) -> Answers:
     """Return a model's predictions; their note says which labels only the model or only y has."""
     if X is None:
-        raise ValueError("Got a model and X=None, but a model needs X to be asked about.")
+        raise ValueError("Got a model and X=None, but a model needs X to predict.")
     if threshold is not None:
-        raise ValueError(f"Got a model and threshold={threshold!r}, but a model decides by itself.")
+        raise ValueError(f"Got threshold={threshold!r} with a model, but a model decides by itself.")
     answers = respond(model, X, sensitive_features=groups, random_state=seed)
     labels = answers.labels if y is None else encode_labels(y, y)[2]
     if y is None and len(labels) > MOST_DECISIONS:
         raise ValueError(
-            f"Got a model of {len(labels)} different answers and no labels (y=None), but without labels "
-            f"expected decisions of at most {MOST_DECISIONS} kinds."
+            f"Got a model that gives {len(labels)} different answers and no labels (y=None), but without "
+            f"labels expected at most {MOST_DECISIONS} different decisions."
         )
     if hasattr(model, "classes_"):
         strange = check_known(labels, answers.labels, "labels", "the model's decisions")
     else:
         strange = check_known(answers.labels, labels, "decisions", "the labels")
-    drawn = "The model may draw decisions at random: these are of one draw." * draws(classifier(model))
+    drawn = "The model may draw its decisions at random; these are from one draw." * draws(classifier(model))
     return replace(answers, note="\n".join(note for note in (answers.note, strange, drawn) if note))
 
 
@@ -146,5 +146,5 @@ def _asked(
     asked = np.arange(len(answers))
     if len(asked) > most:
         asked = np.sort(rng.choice(len(asked), most, replace=False))
-        notes.append(f"The neighbours are those of {len(asked):,} people drawn at random, among all.")
+        notes.append(f"Neighbours were found for {len(asked):,} people drawn at random, among everybody.")
     return asked, notes

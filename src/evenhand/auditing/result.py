@@ -168,6 +168,17 @@ class Audit:
         small : float
             Categories with a smaller share of the people are shown, but not compared.
 
+        Returns
+        -------
+        Statutory
+            The tables, and notes on how they were made.
+
+        Raises
+        ------
+        ValueError
+            If the audit lacks what the tables need: for 'nyc-ll144', the sensitive columns sex and race or,
+            with rate='scoring', scores.
+
         Examples
         --------
         >>> from evenhand import audit
@@ -227,6 +238,11 @@ class Audit:
             The label that it predicts, for the title.
         filled : Statutory, optional
             The tables of a regulation, for a section that prints on one sheet.
+
+        Returns
+        -------
+        Path
+            The page.
         """
         # The report imports the audit, and is needed only here.
         from evenhand.report.from_audit import write_audit

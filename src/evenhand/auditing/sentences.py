@@ -56,7 +56,7 @@ def _who(audit: Audit) -> str:
     if len(decided) == 1:
         only = next(iter(decided))
         told = f"has {scored}" if (scored := _scored(audit, only)) else f"got the decision {only!r}"
-        text += f" Everybody {told}: where no decision differs, no difference can be seen."
+        text += f" Everybody {told}: if all decisions are the same, no group can differ."
     elif positive is not None:
         text += f" {share(audit.value('positive_rate'))} {_got(audit, positive)}"
         text += f"; it is the true label of {share(about['label_rate'])}." if about["labelled"] else "."
@@ -138,8 +138,8 @@ def _too_small(audit: Audit, metric: str) -> str:
     if not few:
         return ""
     return (
-        f" In the difference, groups of fewer than {about['min_group']} people count as if they had so many, "
-        f"the others decided as everybody is on average; as they are: {_listed(few)}."
+        f" In the difference, groups of fewer than {about['min_group']} people are filled up to this number "
+        f"with average people; their own rates are {_listed(few)}."
     )
 
 

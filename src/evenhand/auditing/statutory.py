@@ -112,10 +112,10 @@ def on_weights(counted: Tally, *, tested: bool = False) -> list[str]:
     if counted.squares is None:
         return []
     tests = (
-        " Tests and limits are those of as many people as would say as much if all counted alike, and how "
-        "many selections would have to change is not said."
+        " Tests and limits use the effective number of people (Kish 1965). The numbers of selections that "
+        "would have to change are left out."
     )
-    return ["People count as those they stand for (sample_weight)." + tests * tested]
+    return ["People are weighted by sample_weight." + tests * tested]
 
 
 def _texts(table: pd.DataFrame) -> pd.DataFrame:
@@ -177,6 +177,6 @@ def fill(
     hits = counted.above if rate == "scoring" else counted.decided[decision]
     if hits is None:
         raise ValueError(
-            "Got rate='scoring', but an audit of decisions; expected one of scores or a model's."
+            "Got rate='scoring' for an audit of decisions; expected an audit of scores or of a model."
         )
     return nyc_ll144(counted, hits, sex=sex, race=race, rate=rate, small=small, selected=decision)

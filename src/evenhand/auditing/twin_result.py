@@ -119,7 +119,7 @@ def how(about: AboutTwins) -> str:
     batches = f", in random batches of at most {about['batch']:,} people of each group" * about["batches"]
     return (
         f"Counterparts in other groups were found by optimal transport on {n} column{'s' * (n != 1)}"
-        f"{batches}. They say what goes with the group in this data, not what the group causes."
+        f"{batches}. They show what is associated with the group in this data, not what the group causes."
     )
 
 

@@ -131,7 +131,8 @@ def twins(
     sample_weight : array
         The number of people that each person stands for, in the matching and in shares.
     pos_label : label
-        The second of two labels by default. With more labels and none named, any different decision counts.
+        The positive label; the second of two by default. With more labels and none named, any different
+        decision counts.
     edges : list of str
         A causal graph, like ['sex->hours', 'hours->income']. With a graph, nobody is matched: a counterpart
         is the same person with the columns changed that the group affects; see `evenhand.auditing.causal`.
@@ -161,6 +162,13 @@ def twins(
         The findings. Counterparts are statistical: they show what is correlated with the group in this data,
         not what the group causes.
 
+    Raises
+    ------
+    ModuleNotFoundError
+        If people are to be matched, and POT is not installed.
+    ValueError
+        If fewer than two groups have `min_group` people, or the settings don't fit X.
+
     Examples
     --------
     >>> from sklearn.tree import DecisionTreeClassifier
@@ -180,7 +188,7 @@ def twins(
     else:
         answers = read_predictions(model_or_predictions, None, sensitive_features=given)
     if len(answers) != len(frame):
-        raise ValueError(f"Got X of {len(frame)} people and {len(answers)} predictions.")
+        raise ValueError(f"Got X of {len(frame)} people and {len(answers)} predictions; expected one each.")
     if pos_label is None and len(answers.labels) == 2:
         pos_label = answers.labels[1]
     settings = Settings(
@@ -197,7 +205,7 @@ def find_twins(
 ) -> Twins:
     """Find twins, given the predictions of a model or of an unknown source; see `twins`."""
     if X is None:
-        raise ValueError("Got X=None, but counterparts are found by the features.")
+        raise ValueError("Got X=None, but finding counterparts needs the features.")
     frame, decided, positive = as_frame(X), answers.decided_own, answers.positive
     groups = encode_groups(given, len(frame))
     sensitive = sensitive_columns(frame, given, groups.codes)

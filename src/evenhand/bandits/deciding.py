@@ -22,7 +22,7 @@ _WITHOUT_GROUPS = (
     " To decide without it, deploy one policy for all: model.compress(group). In a grid search or a "
     "pipeline, call sklearn.set_config(enable_metadata_routing=True), and on the estimator set_fit_request, "
     "set_predict_request, set_predict_proba_request and set_score_request, each with "
-    "sensitive_features=True. A search predicts by "
+    "sensitive_features=True. After a search, predict with "
     "search.best_estimator_.predict(X, sensitive_features=...)."
 )
 
@@ -52,7 +52,7 @@ class NoGroupsWarning(UserWarning):
 def warn_of_no_groups(learner: str) -> None:
     """Warn that there is only one policy, for everybody, and that no groups are compared."""
     warn(
-        f"{learner} got no sensitive_features, so that it trains one policy for everybody, like any "
+        f"{learner} got no sensitive_features, so it trains one policy for everybody, like any "
         "classifier. Give each person's group, or use GradientBandit, which needs none.",
         NoGroupsWarning,
     )
@@ -170,7 +170,7 @@ class GroupPolicies(Doors):
         return self._by_group(X)
 
     def predict_proba(self, X: Any, *, sensitive_features: Any = None) -> Floats:
-        """Return each person's action probabilities under their own group's policy.
+        """Return each person's action probabilities under their own group's policy: (people, actions).
 
         Pass groups as in `fit`. If `fit` took them from columns of X, they are by default taken from there.
         """

@@ -172,6 +172,11 @@ class Doors(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             other two methods weight the logged rewards, without a regression.
         clip : float
             The largest importance weight.
+
+        Returns
+        -------
+        ValueEstimate
+            The mean reward per person, its standard error and, if groups are known, the same by group.
         """
         checks.one_of("method", method, offpolicy.METHODS)
         X = as_pandas(X)
@@ -223,7 +228,7 @@ def all_finite(said: Floats) -> Floats:
         row = int(np.argmin(np.isfinite(said).all(axis=(1, 2))))
         raise ValueError(
             f"The policies give no finite probability in row {row}: its numbers are too large to compute "
-            "with. Scale the columns of X to unit deviation, or leave such rows out."
+            "with. Scale the columns of X to unit variance, or leave such rows out."
         )
     return said
 

@@ -50,7 +50,8 @@ def within(horizon: int, step: int) -> int:
     """Return the number of steps left in a fit in pieces; raise if there are none."""
     if step >= horizon:
         raise ValueError(
-            f"Got more people, but the fit has met all {horizon:,} that `total` and `epochs` or `steps` say."
+            f"Got more people, but the fit has taken all {horizon:,} steps that `total` and `epochs` or "
+            "`steps` allow."
         )
     return horizon - step
 
@@ -103,7 +104,7 @@ def check_reward(reward: Reward, shape: tuple[int, ...], people: People) -> Rewa
         )
     if not logged and not any(term.reads_labels for term in reward.terms):
         warn(
-            f"No term of the reward {reward} looks at the label: nothing is learned from y. "
+            f"No term of the reward {reward} uses the label: nothing is learned from y. "
             "Add Likelihood() or Correctness()."
         )
     own = reward.get("custom")
@@ -156,8 +157,10 @@ def remedy_of(learner: Any, rate: float) -> str:
     if learner.divergence_weight:
         remedy += f" or divergence_weight (now {learner.divergence_weight:g})"
     if own is not None:
-        remedy += f", see that {getattr(own.function, '__name__', 'your function')!r} returns finite rewards"
-    return f"{remedy}." if learner.standardize else f"{remedy}, or scale the columns of X to unit deviation."
+        remedy += (
+            f", check that {getattr(own.function, '__name__', 'your function')!r} returns finite rewards"
+        )
+    return f"{remedy}." if learner.standardize else f"{remedy}, or scale the columns of X to unit variance."
 
 
 def warn_if_collapsed(learner: Any, own: Any, people: People, *, selected: bool) -> None:
@@ -176,7 +179,7 @@ def warn_if_collapsed(learner: Any, own: Any, people: People, *, selected: bool)
     if selected:
         causes.append("a criterion of select that prefers such a checkpoint")
     if not learner.standardize:
-        causes.append("columns of X on very different scales (scale them to unit deviation)")
+        causes.append("columns of X on very different scales (scale them to unit variance)")
     if learner.divergence_weight:
         causes.append(f"a large divergence_weight (now {learner.divergence_weight:g})")
     if reward.get("likelihood") is None:

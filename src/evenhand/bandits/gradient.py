@@ -36,7 +36,7 @@ class GradientBandit(PolicyLearner):
         The step size; 'auto' is 0.01 / √features.
     schedule : {'linear', 'cosine', 'constant', 'inverse_sqrt'}
         How the step size changes. 'linear' and 'cosine' reduce it to a hundredth during `fit`; in
-        `partial_fit` and `update` they keep it constant.
+        `partial_fit` and `update` they keep it constant. 'inverse_sqrt' divides it by √(1 + step / 10,000).
     epochs : float or 'auto'
         How often `fit` goes through the training data. 'auto' is 20 epochs, but at least 20,000 and at most
         400,000 steps, and never less than one epoch. A step trains on one person.
@@ -53,7 +53,7 @@ class GradientBandit(PolicyLearner):
     importance_clip : float
         The largest weight π(a)/propensity of a logged action.
     standardize : bool
-        Whether `fit` scales the columns of X to mean 0 and deviation 1; if X is sparse, they are not centred.
+        Whether `fit` scales the columns of X to mean 0 and variance 1; if X is sparse, they are not centred.
         Columns of zeros and ones stay as they are. The fitted policies take unscaled rows, since their first
         layer includes the scale. `partial_fit` and `update` never scale.
     checkpoint_every : int

@@ -51,7 +51,7 @@ def _check_compressed(X: Any) -> None:
     if X.format == "csc":
         rows, columns = columns, rows
     if starts.ndim != 1 or numbers.ndim != 1 or values.ndim != (3 if X.format == "bsr" else 1):
-        raise _damaged("its parts are no plain arrays")
+        raise _damaged("its parts are not plain arrays")
     fits = (
         starts.dtype.kind in "iu"
         and len(starts) == rows + 1

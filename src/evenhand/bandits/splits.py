@@ -142,8 +142,8 @@ def _judged(model: Any, people: Crowd, pos_label: Any) -> Judged:
     answers = Answers(labels, groups, own, y=y, pos_label=pos_label, weights=_weights_of(people))
     if answers.positive is None:
         raise ValueError(
-            f"Got {len(labels)} labels and no pos_label; expected the one to compare groups by, of "
-            f"{listed(labels)}."
+            f"Got {len(labels)} labels and no pos_label; expected the label whose rates are compared between "
+            f"groups, one of {listed(labels)}."
         )
     return Judged(contexts, answers)
 

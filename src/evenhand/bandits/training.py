@@ -85,14 +85,14 @@ class Training:
         ) as error:  # a part has a completely different type
             raise ValueError(f"The model is damaged: {error}.") from error
         if not fits:
-            raise ValueError("The model is damaged: its step or its optimiser's counts are no counts.")
+            raise ValueError("The model is damaged: its step or its optimiser's counts are not counts.")
 
     def check_history(self) -> None:
         """Raise unless the history, read from a file, can be continued."""
         for name in HISTORY:
             kept = self.history.get(name) if isinstance(self.history, dict) else None
             if not isinstance(kept, list) or not np.isfinite(np.array(kept, dtype=np.float64)).all():
-                raise ValueError(f"The model is damaged: its history of {name!r} is no list of numbers.")
+                raise ValueError(f"The model is damaged: its history of {name!r} is not a list of numbers.")
 
     def _fits(self, n_features: int, n_actions: int, n_groups: int) -> bool:
         n_hidden, kind = self.policies.b1.shape[-1], self.policies.b1.dtype

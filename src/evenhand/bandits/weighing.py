@@ -28,7 +28,7 @@ def weighed(people: People, sample_weight: Any, class_weight: Any, classes: Any)
     costs = _costs(class_weight, np.asarray(classes).tolist(), np.bincount(labels, shares, len(classes)))
     weights = shares * costs[labels]
     if not weights.any():
-        raise ValueError(f"Got class_weight={class_weight!r}, by which nobody counts; expected some above 0.")
+        raise ValueError(f"Got class_weight={class_weight!r}, so nobody counts; expected some above 0.")
     return People(groups, labels, weights=weights / weights.mean(), shares=shares / shares.mean()), kept
 
 

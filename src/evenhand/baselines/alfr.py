@@ -48,7 +48,7 @@ class ALFR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Baseline):  # type
     learning_rate : float
         Adam's learning rate.
     checkpoint_every : int
-        Steps between two calls of the callback.
+        The number of batches between two calls of the callback.
     random_state : int, RandomState or None
         Draws the initial parameters and the order of people.
 
@@ -144,7 +144,7 @@ class ALFR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Baseline):  # type
             raise ValueError(
                 f"Training diverged: the encoder is no longer finite after {self.n_steps_} steps. "
                 f"Lower learning_rate (now {rate:g}) or adversary_weight (now {self.adversary_weight:g}), "
-                "and give features of mean 0 and deviation 1."
+                "and scale the features to mean 0 and standard deviation 1."
             )
         self._warn_if_collapsed(self._probabilities(X, codes), "adversary_weight")
         return self

@@ -38,7 +38,7 @@ def read_frame(pickled: bytes) -> pd.DataFrame:
         return found.assemble()
     except (EOFError, IndexError, KeyError, TypeError, ValueError, AttributeError) as error:
         raise RefusedPickleError(
-            f"The pickle is damaged, or no table as expected ({error}): refused."
+            f"The pickle is damaged, or not a table as expected ({error}): refused."
         ) from error
 
 

@@ -123,7 +123,7 @@ def _days_in_hospital(data_dir: str | Path | None) -> pd.Series[Any]:
 
 
 def _read(path: Path) -> pd.DataFrame:
-    """Read the table narrow: counts as int16, averages as float32 (a quarter of the usual memory)."""
+    """Read the table in a quarter of the usual memory: counts as int16, averages as float32."""
     with zipfile.ZipFile(path) as archive, archive.open("health.csv") as file:
         columns = file.readline().decode().strip().split(",")
     fractions = [name for name in columns if name.endswith("_stdev")] + ["drugCount_ave", "labCount_ave"]

@@ -26,7 +26,19 @@ _HIGHEST = 5.0  # four-point scales reach 4.33; a scale of 100 would make 3.0 me
 
 @dataclass(frozen=True, eq=False)
 class Registrar:
-    """The two tables of a registrar, and the courses to predict (None: all that are large enough)."""
+    """The two tables of a registrar, and the courses to predict.
+
+    Parameters
+    ----------
+    name : str
+        The first part of the names of the data sets.
+    grades, students : DataFrame
+        The tables, with the columns that `load_registrar` describes.
+    courses : tuple of str, optional
+        The courses to predict; None for all that are large enough.
+    description, source : str
+        What the tables are, and where they come from.
+    """
 
     name: str
     grades: pd.DataFrame
@@ -73,7 +85,7 @@ def load_registrar(
 
     The features are the last grades in the other courses that the student finished in an *earlier term* than
     their first attempt at the target course; a course not taken yet is missing. Students without an earlier
-    grade are left out. The result maps courses to data sets.
+    grade are left out.
 
     Parameters
     ----------
@@ -91,6 +103,11 @@ def load_registrar(
         The fewest students that a task needs. Smaller courses are left out, even if `courses` names them.
     name : str
         The first part of the data sets' names.
+
+    Returns
+    -------
+    dict of Dataset
+        The data sets, by the course's name.
 
     Examples
     --------
@@ -171,7 +188,7 @@ def _taken(grades: pd.DataFrame, people: pd.DataFrame) -> tuple[pd.DataFrame, li
     notes = []
     if points.isna().any():
         odd = sorted(set(grades["grade"][points.isna()].astype(str)))
-        left_out = f"{int(points.isna().sum())} grades are no numbers or letters ({listed(odd[:5])})"
+        left_out = f"{int(points.isna().sum())} grades are neither numbers nor letters ({listed(odd[:5])})"
         notes.append(f"{left_out} and are left out.")
     taken = grades[["student", "course"]].assign(when=_when(grades["term"]), points=points)
     taken["course"] = taken["course"].astype(str)

@@ -107,7 +107,7 @@ def simulate_registrar(major: str, random_state: int = 0) -> Registrar:
 
 
 def _enrolments(published: _Major, random: np.random.Generator) -> tuple[Codes, Codes, int]:
-    """Who takes which course: each student about the same number, the sum exactly as published.
+    """Return who takes which course: each student about the same number, in total exactly as published.
 
     The catalogue is at least a third larger than what one student takes. Its last courses are the ones to
     predict: they come late in the studies, so that there are grades before them.

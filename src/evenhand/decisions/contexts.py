@@ -146,4 +146,4 @@ def _check_unicode(text: str, where: str) -> None:
     try:
         text.encode()
     except UnicodeEncodeError:
-        raise ValueError(f"Got text in {where!r} that is no Unicode (half a character).") from None
+        raise ValueError(f"Got text in {where!r} that is not valid Unicode (half a character).") from None

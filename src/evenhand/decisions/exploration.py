@@ -19,7 +19,7 @@ from evenhand.bandits.offpolicy import finite
 
 
 def with_floor(probabilities: npt.ArrayLike, floor: npt.ArrayLike) -> Floats:
-    """Return probabilities raised to at least a floor; rows that already keep it are unchanged.
+    """Return probabilities raised to at least a floor; rows that already satisfy it are unchanged.
 
     Parameters
     ----------

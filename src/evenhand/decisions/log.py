@@ -47,7 +47,7 @@ class Log:
             if isinstance(error, LogUnavailableError):
                 reason = _reason(error.__cause__)
                 if "not a database" in reason:
-                    raise WrongLogError(f"Got log={shown}, which is no log: {reason}.") from error
+                    raise WrongLogError(f"Got log={shown}, which is not a decision log: {reason}.") from error
                 raise LogUnavailableError(f"Got log={shown}, which can't be opened: {reason}.") from error
             raise
 

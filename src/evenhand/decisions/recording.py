@@ -32,14 +32,14 @@ from evenhand.version import __version__
 
 PRESET = "eu-ai-act-12"
 NOT_RECORDED = [
-    "Who checked a decision, or overruled it (Articles 12(3)(d), 14(5) and 26(2)): the log knows no people "
-    "but those decided about. The note of a change of policy is the only place for a name.",
+    "Who checked a decision, or overruled it (Articles 12(3)(d), 14(5) and 26(2)): the log has only the "
+    "people decided about. The note of a change of policy is the only place for another name.",
     "The end of each use: a decision has one time, by the clock of the machine that made it.",
     "Requests that were refused or failed, and how the service was running.",
     "The inputs themselves. A hash of an input that has few possible values can be found by trying them: "
     "treat the record as personal data.",
     "Proof that nothing was changed: keep the hash of events.jsonl elsewhere.",
-    "Articles 19 and 26(6) ask that logs be kept for at least six months; keeping them is yours to do.",
+    "Articles 19 and 26(6) ask that logs be kept for at least six months; keeping them is up to you.",
 ]
 
 

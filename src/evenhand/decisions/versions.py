@@ -62,8 +62,8 @@ class Versions:
             first = log.scalar(select(policies.c.fingerprint).where(policies.c.version == 1))
             if of_bytes(to_bytes(model), 1).fingerprint() != first:
                 raise WrongLogError(
-                    "Got another model than the log was begun with. To go on with the log's own, give no "
-                    "model; to begin with this one, name a new log."
+                    "Got a model that is not the one the log was begun with. To continue with the log's own, "
+                    "give no model; to begin with this one, name a new log."
                 )
         return found
 
@@ -112,7 +112,7 @@ class Versions:
         def write(connection: Connection) -> int:
             if _abandoned(connection.scalar) != abandoned:
                 raise ConflictError(
-                    "Got a rollback while a candidate learned, which is dropped: learn again."
+                    "Got a rollback while a candidate was learning, so it was dropped: learn again."
                 )
             version = int(connection.scalar(_NEWEST)) + 1
             connection.execute(insert(policies).values(version=version, **row))
@@ -161,7 +161,7 @@ class Versions:
                 before.append(step.version)
         if len(before) < 2:
             raise ConflictError(
-                f"Got a rollback, but version {before[-1]} is what the log began with: none was before."
+                f"Got a rollback, but version {before[-1]} is what the log began with: none is before it."
             )
         told = {"newest": self._newest()}
         self.put_in_force(before[-2], ROLLED_BACK, note, told, after=steps[-1].number, now=now)

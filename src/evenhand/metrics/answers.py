@@ -138,7 +138,7 @@ class Answers:
         if self.decided is not None and self.decided.ndim == 1:
             return self.decided
         if self.decided_by_group is None:
-            raise ValueError("Got nothing that was decided about these people.")
+            raise ValueError("Got no decisions about these people, but expected one for each.")
         return self.decided_by_group[np.arange(len(self)), self.own]
 
     @cached_property

@@ -108,7 +108,7 @@ def encode_labels(y_true: Any, y_pred: Any) -> tuple[Array, Array, list[Any]]:
     pred_names, decisions = _distinct(y_pred, "y_pred")
     if len(truth) != len(decisions):
         raise ValueError(
-            f"Got {len(truth)} labels in y_true and {len(decisions)} in y_pred; expected as many."
+            f"Got {len(truth)} labels in y_true and {len(decisions)} in y_pred; expected equal numbers."
         )
     if {isinstance(name, str) for name in true_names} != {isinstance(name, str) for name in pred_names}:
         raise ValueError(

@@ -76,7 +76,7 @@ def consistency(
     indices = neighbours.indices if isinstance(neighbours, Neighbours) else np.asarray(neighbours)
     if indices.ndim != 2 or len(indices) != len(decisions):
         raise ValueError(
-            f"Got {len(decisions)} decisions and neighbours of shape {indices.shape}; expected as many rows."
+            f"Got {len(decisions)} decisions and neighbours of shape {indices.shape}; expected one row each."
         )
     _, codes = sorted_unique(decisions)
     return float(consistency_from_neighbours(codes, indices))

@@ -61,7 +61,7 @@ class Method:
 
     def __post_init__(self) -> None:
         if not self.grid:
-            raise ValueError(f"Got an empty grid for {self.name!r}, but expected a point at least.")
+            raise ValueError(f"Got an empty grid for {self.name!r}, but expected at least one point.")
         if self.most_people is not None:
             integer("most_people", self.most_people, low=2)
 

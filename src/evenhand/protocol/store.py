@@ -205,5 +205,5 @@ class Store:
             elif isinstance(error, sqlite3.OperationalError | OSError):
                 advice = "expected a file in a folder that can be written"
             else:
-                advice = "it is damaged or no store of results. Move it away and run again"
+                advice = "it is damaged, or not a store of results. Move it away and run again"
             raise StoreError(f"Can't {doing} the results in {self.path}: {advice} ({text}).") from error

@@ -167,7 +167,7 @@ class Sweep:
         if lost:
             raise StoreError(
                 f"{len(lost)} of {len(trials)} trials have neither a result nor an error, such as {lost[0]}. "
-                "Run it again: it goes on with these."
+                "Run it again: it continues with these."
             )
 
     def best(self) -> pd.DataFrame:
@@ -257,7 +257,7 @@ def _chosen(trials: Sequence[Trial], known: Mapping[str, Result], criterion: str
 
 def _distinct(what: str, names: list[str]) -> None:
     if not names:
-        raise ValueError(f"Got no {what}, but expected one at least.")
+        raise ValueError(f"Got no {what}, but expected at least one.")
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
         raise ValueError(f"Got the {what} {twice[0]!r} twice, but expected distinct names.")

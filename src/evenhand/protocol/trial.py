@@ -115,8 +115,8 @@ def _check_training(parts: Parts, where: str, how: str) -> None:
         named = ", ".join(f"{group!r} ({unknown.count(group)})" for group in dict.fromkeys(unknown))
         remedy = "Merge rare groups" + ", or use split='stratified'" * (how != "stratified")
         raise ValueError(
-            f"{where}: the training part has nobody from these groups, but the others have (so many): "
-            f"{named}. {remedy}."
+            f"{where}: the training part has nobody from these groups, but the other parts have (with their "
+            f"numbers of people): {named}. {remedy}."
         )
     if parts.pos_label is None:
         raise ValueError(

@@ -149,7 +149,7 @@ def _tables(findings: dict[str, Any]) -> list[Table]:
         ),
         "thresholds": (
             "How the findings change with the threshold",
-            "A score of at least so much is a positive decision.",
+            "A score of at least the threshold is a positive decision.",
         ),
         "subgroups": (
             "Where groups are treated most differently",
@@ -173,7 +173,7 @@ def _worst(found: Audit) -> list[Table]:
         return []
     told = found.worst.to_frame()
     title = "The largest possible gap"
-    words = "Of all people possible within the columns' ranges and categories, whether or not there is one."
+    words = "Of all people possible within the columns' ranges and categories, whether or not they exist."
     if found.worst.radius is not None:
         words += f" Only people within {found.worst.radius:g} (Gower distance) of a real person are counted."
     rows = [[str(name), *cells] for name, cells in zip(told.index, told.to_numpy().tolist(), strict=True)]
@@ -188,7 +188,7 @@ def _searched(found: Audit) -> list[Table]:
     return [{
         "title": "People found whose decision changes with the group",
         "caption": "Made from people of the table by changing values within the columns' ranges. Found by a "
-        "search: nothing is proven of others.",
+        "search: nothing is proven about others.",
         "columns": [str(name) for name in rows.columns],
         "rows": [
             [cell(value, 3) for value in row] for row in rows.itertuples(index=False, name=None)

@@ -178,7 +178,7 @@ class RateTerm(Term):
 
     def mask(self, n_labels: int) -> Flags:
         """Return which rates are bounded: (labels + 1, actions); the last row means 'any label'."""
-        raise TypeError("RateTerm is no reward of its own: use Parity, EqualOpportunity or EqualizedOdds.")
+        raise TypeError("RateTerm is not a reward by itself: use Parity, EqualOpportunity or EqualizedOdds.")
 
     @classmethod
     def variants(cls) -> tuple[type[Term], ...]:

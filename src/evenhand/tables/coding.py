@@ -49,8 +49,8 @@ class Coding:
         if (reasons != "").any():
             wrong = int((reasons != "").argmax())
             raise ValueError(
-                f"{place(rows.index[wrong])}, {reasons[wrong]}, by the rows that were drawn. Correct the "
-                "value, drop the column, or name it in `categorical` if it holds codes."
+                f"{place(rows.index[wrong])}, {reasons[wrong]}, judging by the rows that were drawn. Correct "
+                "the value, drop the column, or name it in `categorical` if it holds codes."
             )
         codes = np.empty((len(rows), len(self.categories)), dtype=np.int64)
         for at, name in enumerate(self.categories):

@@ -71,7 +71,7 @@ def tidy_columns(
         constant = column.nunique() == 1
         if constant:
             only = as_plain(column.dropna().iloc[0])
-            notes.append(f"{name!r} is always {only!r} where it is known: only whether it is can be learned.")
+            notes.append(f"{name!r} is always {only!r} or missing: only whether it is missing is used.")
         coded = isinstance(column.dtype, pd.CategoricalDtype) or pd.api.types.is_bool_dtype(column)
         tidied: pd.Series[Any] | None
         if name in codes or coded or constant:
@@ -100,8 +100,8 @@ def _on_gaps(frame: pd.DataFrame, kept: dict[str, pd.Series[Any]]) -> list[str]:
         return []
     listed = ", ".join(known[:_NAMED]) + (f" and {len(known) - _NAMED} more columns" * (len(known) > _NAMED))
     return [
-        f"Values are missing in {listed}. For a missing number a model takes the mean of its training part, "
-        "and an indicator; a missing category is one of its own, 'missing'."
+        f"Values are missing in {listed}. A missing number is replaced by the mean of the training part, and "
+        "a feature marks it; a missing category becomes the category 'missing'."
     ]
 
 
@@ -129,7 +129,7 @@ def _numbers(column: pd.Series[Any], notes: list[str], place: Place) -> pd.Serie
                 "identifier) and is left out. Name it in `categorical` to use it."
             )
             return None
-        notes.append(f"{column.name!r} holds codes, by its name, not amounts: each is a category.")
+        notes.append(f"{column.name!r} holds codes, judging by its name, not amounts: each is a category.")
         return _categories(column.astype("Int64"), notes)
     if np.isinf(values).any():
         where = place(column.index[np.isinf(values).argmax()])

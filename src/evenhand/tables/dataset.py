@@ -39,7 +39,7 @@ class Dataset:
     sensitive : DataFrame
         The known sensitive columns, the default one first.
     pos_label : object
-        The label that counts as the positive decision. None if there are more than two and none was named.
+        The label that counts as the positive decision; None if none of more than two labels was named as it.
     description, source, licence : str
         What the data is, where it comes from, and under what terms.
     rows : str

@@ -87,6 +87,11 @@ def read_table(
     sheet : str, optional
         The sheet of an Excel file; by default the first.
 
+    Returns
+    -------
+    Table
+        The rows and columns as `frame`, with `notes` on how they were read.
+
     Raises
     ------
     ValueError

@@ -69,6 +69,16 @@ def load_table(
     featureless : bool
         Whether a table without features is accepted.
 
+    Returns
+    -------
+    Dataset
+        The people with a label and a group.
+
+    Raises
+    ------
+    ValueError
+        If the table can't be used, or an argument doesn't fit it; the message says what to change.
+
     Examples
     --------
     >>> people = pd.DataFrame({"age": [25, 31, 47], "sex": ["f", "m", "f"], "hired": ["no", "yes", "yes"]})

@@ -121,7 +121,7 @@ class TabularClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         codes = named_columns("categorical", self.categorical, frame, "X")
         for name in set(_names(y)) & set(frame.columns) - set(dropped):
             raise ValueError(
-                f"X has the column {name!r}, and so is the label called; expected features only. If it is "
+                f"X has a column {name!r}, which is also the label's name; expected features only. If it is "
                 f"the label, leave it out: tabular(..., drop={name!r})."
             )
         self.notes_: list[str] = []

@@ -92,9 +92,7 @@ class TrainedSoFar:
             folder.mkdir(parents=True, exist_ok=True)
             try_writing(folder / "model.skops")
         except OSError as error:
-            say(
-                f"No model is kept for the case that this run is killed: {folder} can't be written ({error})."
-            )
+            say(f"If this run is killed, its trained models are lost: {folder} can't be written ({error}).")
 
     def read(self, weight: float, parity: bool) -> tuple[Any, dict[str, Any]] | None:
         """Return a model and its measures; None if it has to be trained."""

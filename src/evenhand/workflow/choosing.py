@@ -60,7 +60,7 @@ def choose(
     'even' is accuracy − discrimination − flip rate. Without `max_flip`, it considers only models with at most
     1 % flips, if there are any. The paper's delta, accuracy − discrimination, alone could choose a model that
     makes the groups equal by deciding by the group. Unless the criterion is 'accuracy', no model that is
-    little better than a constant is chosen if another one clearly is.
+    little better than a constant is chosen if another one clearly is better than that.
     """
     one_of("criterion", criterion, CRITERIA)
     wanted = bounds_of(max_discrimination, max_flip)
@@ -165,8 +165,8 @@ def against_most_accurate(candidates: Sequence[Candidate], chosen: Candidate, *,
     changed = " and ".join(_moved(which, best, chosen) for which in ("discrimination", "flip_rate"))
     much = f"{lost:.3f}" if lost >= 0.0005 else "less than 0.001"
     return (
-        f"Against the most accurate model with a policy per group ({best.name}), the chosen one gives up "
-        f"{much} of {name.replace('_', ' ')}, {changed}."
+        f"Compared with the most accurate model with a policy per group ({best.name}), the chosen one gives "
+        f"up {much} of {name.replace('_', ' ')}, {changed}."
     )
 
 

@@ -139,6 +139,6 @@ class Unseen(NamedTuple):
         """Return one sentence per column."""
         return [
             f"{people(count)} with a value of {column!r} that was never seen in training, such as "
-            f"{listed(self.examples[column])}: it counts as none of those that were, or as a rare one."
+            f"{listed(self.examples[column])}: it counts as none of the known values, or as a rare one."
             for column, count in self.people.items()
         ]

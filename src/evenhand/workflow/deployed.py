@@ -44,7 +44,7 @@ class Deployed:
     sensitive : list of str
         The sensitive columns. With several, the groups are the combinations of their values.
     pos_label : object
-        The label that counts as the positive decision. None if there are more than two and none was named.
+        The label that counts as the positive decision; None if none of more than two labels was named as it.
     card : dict
         The model card (see `evenhand.workflow.card`).
     merged : dict, optional
@@ -284,13 +284,13 @@ class Deployed:
             if self.sensitive
             else "not used",
             "columns": ", ".join(self.columns),
-            **({} if self.threshold is None else {"from": f"a probability of {self.threshold:.3g} on"}),
+            **({} if self.threshold is None else {"threshold": f"{self.threshold:.3g}"}),
             "λ": f"{self.model.divergence_weight:g}",
             **({"tested": told} if told else {}),
         }
 
     def __repr__(self) -> str:
-        return "Deployed model" + "".join(f"\n  {name:8} {text}" for name, text in self._described().items())
+        return "Deployed model" + "".join(f"\n  {name:9} {text}" for name, text in self._described().items())
 
     def _repr_html_(self) -> str:
         rows = "".join(

@@ -217,7 +217,7 @@ def _audit_table(
     if found.tally:
         made_of = frame[dataset.sensitive_columns], rows, assessed, dataset.merged
         found = replace(found, tally=found.tally.of_file(dataset.sensitive_features, *made_of))
-    made = [f"Left out as made by `evenhand predict`: {listed(added)}."] if added else []
+    made = [f"Left out, since `evenhand predict` added them: {listed(added)}."] if added else []
     found = replace(found, notes=[*found.notes, *dataset.notes, *made])
     return FileAudit(found, str(dataset.label.name), str(dataset.sensitive.columns[0]), source_of(dataset))
 

@@ -113,7 +113,12 @@ class Frontier:
             accuracy, and 'delta' is accuracy − discrimination. The default is 'even', or 'accuracy' if there
             are bounds; if a label is rare (with two labels: below 20 %), 'balanced_even' or
             'balanced_accuracy'. Unless the criterion is 'accuracy', no model that is little better than a
-            constant is chosen if another one clearly is.
+            constant is chosen if another one clearly is better than that.
+
+        Returns
+        -------
+        Deployed
+            The chosen model. It takes rows of the table as they are; see `Deployed.decide`.
 
         Raises
         ------

@@ -98,7 +98,7 @@ class LargeFile:
             positive = written_alike(positive, labels)
         told = (predictions, *roles.sensitive, roles.label)
         added = [name for name in added_by_predict(some) if name not in told]
-        notes += [f"Left out as made by `evenhand predict`: {listed(added)}."] if added else []
+        notes += [f"Left out, since `evenhand predict` added them: {listed(added)}."] if added else []
 
         left_out = {*roles.dropped, *added} - {roles.weight}
         used = [name for name in engine.schema if name not in left_out]

@@ -15,18 +15,18 @@ from evenhand.wording import listed
 
 
 class LeakWarning(UserWarning):
-    """A feature nearly equals the label."""
+    """The label can be predicted almost perfectly from one feature, which may have been made from it."""
 
 
 def on_leaks(dataset: Dataset, rows: Split) -> list[str]:
-    """Name the columns from which the label can nearly be read, and say how good a model is without them."""
+    """Name the columns that nearly determine the label, and say how good a model is without them."""
     train = dataset.contexts.iloc[rows.train]
     names = [str(name) for name in near_copies(train, dataset.label.iloc[rows.train].to_numpy())]
     if not names:
         return []
     text = (
-        f"The label {dataset.label.name!r} can nearly be read from {listed(names)}. If that is known only "
-        "after the label, or made from it, the model will be of no use: leave it out with "
+        f"The label {dataset.label.name!r} can be predicted almost perfectly from {listed(names)}. If that "
+        "is known only after the label, or made from it, the model will be of no use: leave it out with "
         f"drop={names!r}, on the command line {' '.join('--drop ' + shlex.quote(name) for name in names)}."
     )
     if len(names) < dataset.contexts.shape[1]:

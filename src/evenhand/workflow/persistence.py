@@ -233,11 +233,11 @@ def _refuse_functions(model: Any) -> None:
 def _refusal(
     model: Any,
     held: str,
-    remedy: str = "Give labels and groups as text or numbers, and keep a model of other parts with pickle.",
+    remedy: str = "Give labels and groups as text or numbers, and use pickle for a model with other parts.",
 ) -> ValueError:
     """Return the error that says what in a model can't be saved, and what to do about it."""
     if hasattr(model, "best_estimator_"):
-        remedy = "Of a search, save the best_estimator_."
+        remedy = "For a search, save the best_estimator_."
     return ValueError(
         f"Got a model, {type(model).__name__}, that holds {held}, but a model file holds no code: expected "
         f"evenhand's and scikit-learn's own estimators only. {remedy}"

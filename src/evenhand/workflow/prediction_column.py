@@ -51,8 +51,8 @@ def check_decisions(said: pd.Series[Any]) -> None:
     if said.nunique() > MOST_DECISIONS:
         raise ValueError(
             f"Column {said.name!r} holds {said.nunique():,} different values, which are scores rather than "
-            f"decisions (at most {MOST_DECISIONS}). Give the threshold from which on a score is a positive "
-            "decision, or name the label."
+            f"decisions (at most {MOST_DECISIONS}). Give a threshold (a score of at least that is a positive "
+            "decision), or name the label."
         )
 
 

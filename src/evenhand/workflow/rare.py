@@ -50,13 +50,13 @@ def settle_threshold(threshold: float | str | None, parts: Parts) -> tuple[float
     if threshold is None and (n_labels != 2 or not are_rare(y, w) or _found_at_half(parts, bar)):
         return None, []
     text = (
-        f"The decision is {positive!r} from a probability of {bar:.3g} on, in every group: that is the share "
-        "of people labelled so, at which calibrated probabilities have the highest balanced accuracy."
+        f"The decision is {positive!r} if its probability is at least {bar:.3g}, in every group: that is the "
+        "share of people with this label, which gives calibrated probabilities the highest balanced accuracy."
     )
     if threshold is None:
         text += (
-            " At 0.5, hardly anybody would get the rare label. threshold=0.5 (--threshold 0.5) decides for "
-            "the more probable label all the same."
+            " At 0.5, hardly anybody would get the rare label. threshold=0.5 (--threshold 0.5) still "
+            "decides for the more probable label."
         )
     return bar, [text]
 

@@ -138,10 +138,10 @@ def on_groups(dataset: Dataset, parts: Split, min_group: int = MIN_GROUP) -> lis
     if all((sizes >= min_group).sum() < 2 for sizes in counts.values()):
         then = "There are no two larger groups, so they count as they are"
     else:
-        then = "Where groups are compared, those they lack are taken to be decided as everybody is on average"
+        then = "Where groups are compared, these are filled up to that number with average people"
     return [
         f"Groups with fewer than {people(min_group)} in the validation or test part, too few to say much: "
-        f"{told}. {then}. merge_small='other' (--merge-small other) puts small groups into one; min_group "
+        f"{told}. {then}. merge_small='other' (--merge-small other) merges small groups into one; min_group "
         "(--min-group) sets the limit."
     ]
 

@@ -105,7 +105,7 @@ def test_bounds_of_random_policies_of_four_labels_hold(seed):
     model._training.policies = model.policies_ = Network(
         *(rng.normal(size=part.shape).astype(np.float32) for part in model.policies_)
     )
-    found = certify(model, X, tolerance=2e-3, time_limit=30)
+    found = certify(model, X, tolerance=2e-3, time_limit=600)
     said = model.probabilities_by_group(np.linspace(X.min(), X.max(), 2001)[:, None])
     assert found.certified
     assert apart(said) - 2.1e-3 <= found.worst.gap <= apart(said) + 1e-3

@@ -70,7 +70,7 @@ def test_bounds_hold_near_people_for_random_policies(seed):
     model._training.policies = model.policies_ = Network(
         *(rng.normal(scale=1, size=part.shape).astype(np.float32) for part in model.policies_)
     )
-    found = certify(model, X, radius=0.05, tolerance=1e-3, time_limit=20)
+    found = certify(model, X, radius=0.05, tolerance=1e-3, time_limit=600)
     grid = [np.linspace(low, high, 121) for low, high in zip(X.min(0), X.max(0), strict=True)]
     every = np.stack(np.meshgrid(*grid), axis=2).reshape(-1, 2)
     near = (np.abs(every[:, None] - X) / np.ptp(X, axis=0)).mean(2).min(1) <= 0.05

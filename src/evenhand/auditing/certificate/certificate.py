@@ -107,17 +107,16 @@ class Certificate:
             lines.append("Certified: no possible person gets different decisions from two groups' policies.")
         elif flip.person is None:
             lines.append(
-                "Nobody was found whom two groups' policies decide differently; if there is anybody, their "
-                f"probabilities differ by at most {_points(flip.bound)} points."
+                "Nobody was found who gets different decisions from two groups' policies. If there is "
+                f"anybody, their probabilities differ by at most {_points(flip.bound)} points."
             )
         else:
             how = "Certified" if flip.certified else "Proven"
             lines.append(
-                f"Two groups' policies decide {_person(flip)} differently. {self._said(flip)} {how}: "
-                "among people who are decided differently, probabilities differ by at most "
-                f"{_points(flip.bound)} points."
+                f"The worst found with different decisions: {_person(flip)}. {self._said(flip)} {how}: where "
+                f"decisions differ, probabilities differ by at most {_points(flip.bound)} points."
             )
-        outside = "people outside them" + ("" if self.radius is None else " or farther from everybody real")
+        outside = "people outside them" + ("" if self.radius is None else " or farther from all real people")
         lines.append(f"This covers the ranges and categories given, not {outside}.")
         return "\n".join(lines)
 

@@ -173,8 +173,8 @@ def _ends(name: str, known: Floats, ranges: Mapping[str, Any]) -> tuple[float, f
         return ends_of(name, ranges[name], finite)
     if not len(known):
         raise ValueError(
-            f"Got no range for {name!r}, but a certificate covers ranges: give X, people whose lowest and "
-            f"highest values are taken, or ranges={{{name!r}: (low, high)}}."
+            f"Got no range for {name!r}, but a certificate needs one: give X, whose lowest and highest "
+            f"values are then used, or ranges={{{name!r}: (low, high)}}."
         )
     return float(known.min()), float(known.max())
 

@@ -137,7 +137,7 @@ def bounded_policies(model: Any, radius: float | None = None) -> Any:
         )
     if radius is not None and boosted is not None:
         raise ValueError(
-            "Got a radius for policies with trees, but only networks are bounded near people. `evenhand fit "
+            "Got a radius for policies with trees, but a radius is only possible for networks. `evenhand fit "
             "--policies networks` makes them."
         )
     return policies

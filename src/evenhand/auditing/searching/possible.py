@@ -75,7 +75,7 @@ def possible_people(
     within = np.column_stack(real)
     people = np.flatnonzero((within >= 0).all(axis=1))
     if not len(people):
-        raise ValueError("Got ranges that nobody in X is within, but a search starts from people in X.")
+        raise ValueError("Got ranges that exclude everybody in X, but a search starts from people in X.")
     return Possible(features, within[people], people)
 
 

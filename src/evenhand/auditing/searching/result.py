@@ -23,8 +23,8 @@ class FlipSearch:
     people : DataFrame
         The people found, largest gap first, at most one for each person in X that they were made from. The
         columns are `person`, that person's position in X; `changed`, how they differ from that person; `gap`,
-        how far apart the groups' probabilities are (total variation; 1 if the model gives none); the decision
-        and the probability of `label` as a member of every group; and their features.
+        how far apart the groups' probabilities are (total variation; 1 if the model gives no probabilities);
+        the decision and the probability of `label` as a member of every group; and their features.
     farthest : DataFrame
         One row: the person found whose probabilities are farthest apart, whatever the decisions.
     n_found : int

@@ -1,4 +1,4 @@
-"""The training loop, one person per step: Algorithm 1 of the paper, its cure, and everything in between."""
+"""The training loop, one person per step: Algorithm 1 of the paper, and all variants of it."""
 
 from __future__ import annotations
 

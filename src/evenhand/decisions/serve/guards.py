@@ -56,13 +56,13 @@ class Guard:
         headers = dict(scope["headers"])
         if not self.tokens["administering"] and not is_loopback(_name(headers.get(b"host", b""))):
             # A page of another site can point its own host name at this machine.
-            return await _refuse(send, 403, "Ask by 127.0.0.1 or localhost.")
+            return await _refuse(send, 403, "Use the address 127.0.0.1 or localhost.")
         if not self._allowed(scope, headers):
             if scope["path"] == "/" and self.tokens["administering"]:  # a browser can't send a token
                 return await _refuse(send, 303, "Sign in.", (b"location", LOGIN.encode()))
             return await _refuse(send, 401, "Give the token of your role: 'Authorization: Bearer …'.")
         if scope["method"] not in ("GET", "HEAD") and _from_elsewhere(headers):
-            return await _refuse(send, 403, "Ask from a page of this service, or from no page.")
+            return await _refuse(send, 403, "Send this from a page of this service, or not from a page.")
         length = headers.get(b"content-length", b"0")
         if not length.isdigit() or len(length) > 18 or int(length) > LARGEST:
             return await _refuse(send, 413, f"Send at most {LARGEST:,} bytes.")

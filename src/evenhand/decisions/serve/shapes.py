@@ -59,7 +59,7 @@ class Rollback(_Strict):
 class Promote(Rollback):
     """Put the candidate in force."""
 
-    force: bool = Field(default=False, description="Also if it is not proved to be better; the log says so.")
+    force: bool = Field(default=False, description="Even if it is not proven better; the log says so.")
 
 
 class Answer(BaseModel):
