@@ -73,3 +73,14 @@ def did_you_mean(wanted: Any, known: Iterable[Any]) -> str:
     by_text = {str(name).lower(): str(name) for name in known}
     near = [by_text[text] for text in difflib.get_close_matches(str(wanted).lower(), by_text, n=3)]
     return f" Did you mean {' or '.join(repr(name) for name in near)}?" if near else ""
+
+
+def check_columns(
+    argument: str, names: Iterable[Any], columns: Iterable[Any], has: str = "the model takes"
+) -> None:
+    """Raise unless all names given in an argument are known columns; `has` names their owner in the error."""
+    known = list(columns)
+    for name in names:
+        if name not in known:
+            near = did_you_mean(name, known)
+            raise ValueError(f"Got {name!r} in {argument}, but {has} no such column.{near}")

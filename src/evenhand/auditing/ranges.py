@@ -3,23 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
 from evenhand.checks import did_you_mean
 from evenhand.wording import listed
-
-
-def check_columns(
-    argument: str, names: Iterable[Any], columns: Iterable[Any], has: str = "the model takes"
-) -> None:
-    """Raise unless all names given in an argument are known columns; `has` names their owner in the error."""
-    known = list(columns)
-    for name in names:
-        if name not in known:
-            near = did_you_mean(name, known)
-            raise ValueError(f"Got {name!r} in {argument}, but {has} no such column.{near}")
 
 
 def ends_of(name: Any, given: Any, read: Callable[[Any], Any]) -> tuple[Any, Any]:

@@ -21,9 +21,8 @@ from evenhand.auditing.causal import GROUP, by_graph
 from evenhand.auditing.counterparts import by_transport, find_flips, flips_table
 from evenhand.auditing.hybrids import Ask, Model, Surrogate, carriers_of
 from evenhand.auditing.predictions import read_predictions
-from evenhand.auditing.ranges import check_columns
 from evenhand.auditing.twin_result import AboutTwins, Twins
-from evenhand.checks import MIN_GROUP, integer, number, one_of
+from evenhand.checks import MIN_GROUP, check_columns, integer, number, one_of
 from evenhand.frames import as_pandas
 from evenhand.groups import column_called, encode_groups, groups_by_name
 from evenhand.metrics.answers import Answers

@@ -43,9 +43,9 @@ class GroupCommit:
             self._jobs.put(_Job(work, payload, answer))
         return answer
 
-    def do(self, work: Work, payload: Any) -> Any:
-        """Submit a job and wait for its result."""
-        return self.submit(work, payload).result()
+    def do(self, work: Callable[[], Any]) -> Any:
+        """Do something else in this thread, and wait for its result."""
+        return self.submit(lambda _: [work()], None).result()
 
     def close(self) -> None:
         """Finish the submitted jobs, then end the thread."""

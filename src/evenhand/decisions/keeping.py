@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from sqlalchemy import delete, func, insert, select
 
@@ -27,7 +26,7 @@ from evenhand.tables.files import pyarrow_for
 def erase(log: Log, ids: Sequence[str], now: float) -> int:
     """Delete everything that the log has under these ids; return the number of decisions deleted."""
 
-    def work(jobs: list[Any]) -> list[int]:
+    def work() -> int:
         with log.write() as connection:
             hold_sitting(connection)  # so that no lesson is written about what is erased here
             numbers = list(connection.scalars(select(decisions.c.number).where(decisions.c.id.in_(ids))))
@@ -41,9 +40,9 @@ def erase(log: Log, ids: Sequence[str], now: float) -> int:
         if log.engine.dialect.name == "sqlite":  # SQLite's journal still has the rows
             with log.engine.connect() as connection:
                 connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)")
-        return [len(numbers)] * len(jobs)
+        return len(numbers)
 
-    return int(log.commits.do(work, None))
+    return int(log.commits.do(work))
 
 
 def erased(log: Log) -> int:

@@ -98,12 +98,11 @@ class Log:
     def do(self, work: Callable[[Connection], Any]) -> Any:
         """Do work in a transaction, in the thread that writes; return its result once it is on disk."""
 
-        def job(jobs: list[None]) -> list[Any]:
+        def job() -> Any:
             with self.write() as connection:
-                found = work(connection)
-            return [found] * len(jobs)
+                return work(connection)
 
-        return self.commits.do(job, None)
+        return self.commits.do(job)
 
     def close(self) -> None:
         """Finish pending writes and close the log."""

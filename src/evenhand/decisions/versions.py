@@ -69,13 +69,8 @@ class Versions:
 
     def refresh(self) -> None:
         """Load the policy in force if another process has changed it, in the thread that decides."""
-
-        def work(jobs: list[None]) -> list[None]:
-            self.reload()
-            return [None] * len(jobs)
-
         if self._log.scalar(select(func.max(promotions.c.number))) != self.promotion:
-            self._log.commits.do(work, None)
+            self._log.commits.do(self.reload)
 
     def reload(self) -> None:
         """Load the policy in force from the log."""
@@ -135,7 +130,7 @@ class Versions:
         """
         told = {"at": now, "version": version, "why": why, "note": note, "evidence": json.dumps(evidence)}
 
-        def write(jobs: list[None]) -> list[None]:
+        def write() -> None:
             try:
                 with self._log.write() as connection:
                     connection.execute(insert(promotions).values(number=after + 1, **told))
@@ -146,9 +141,8 @@ class Versions:
                 ) from None
             finally:
                 self.reload()
-            return [None] * len(jobs)
 
-        self._log.commits.do(write, None)
+        self._log.commits.do(write)
 
     def roll_back(self, note: str, now: float) -> int:
         """Put the policy back in force that decided before the present one; return its version."""

@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from evenhand.arrays import Floats
-from evenhand.checks import did_you_mean
+from evenhand.checks import check_columns
 
 UNIT = 2.0**40  # each feature's share of a distance is a whole number of units: sums are exact in any order
 
@@ -27,8 +27,7 @@ def features_of(frame: pd.DataFrame, weights: Any, categorical: Any) -> Features
     """Return the columns with positive weight; the largest weight becomes UNIT."""
     weight_of = _weights(frame, weights)
     categories = set(_default_categories(frame) if categorical is None else categorical)
-    for name in categories:
-        _known_column(name, frame, "categorical")
+    check_columns("categorical", categories, frame.columns, "X has")
     used = [name for name in frame.columns if weight_of[name] > 0]
     numbers = [name for name in used if name not in categories]
     others = [name for name in used if name in categories]
@@ -77,20 +76,14 @@ def _weights(frame: pd.DataFrame, weights: Any) -> dict[Any, float]:
                 f"Got {len(weights)} weights, but expected one for each of {len(columns)} columns."
             )
         given = dict(zip(columns, weights, strict=True))
+    check_columns("weights", given, frame.columns, "X has")
     for name, weight in given.items():
-        _known_column(name, frame, "weights")
         if not (np.isfinite(weight) and weight >= 0):
             raise ValueError(f"Got weight {weight!r} for column {name!r}, but expected 0 or more, finite.")
     weight_of = {name: float(given.get(name, 1.0)) for name in columns}
     if not any(weight_of.values()):
         raise ValueError("Got only zero weights, but expected at least one above zero.")
     return weight_of
-
-
-def _known_column(name: Any, frame: pd.DataFrame, argument: str) -> None:
-    if name not in frame.columns:
-        hint = did_you_mean(name, frame.columns)
-        raise ValueError(f"Got {name!r} in {argument}, but X has no such column.{hint}")
 
 
 def scales_of(features: Features) -> Floats:

@@ -213,12 +213,8 @@ def train_and_select(
     # Networks are copied and asked about the test part at the end; other models are asked now.
     selector = Selector(prepared.validation, criteria, lambda m: freeze(m) or prepared.test.ask(m))
     _fit(model, prepared, method.most_people, selector)
-    return told_of(selector.best, selector.checkpoints, model, prepared)
-
-
-def told_of(best_by: Mapping[str, Best[Any]], checkpoints: int, model: Any, prepared: Prepared) -> Trained:
-    """Return what is kept of a trained model: its best checkpoints, with their metrics on test."""
-    return told(tested(best_by, prepared.test, prepared.neighbours), checkpoints, model)
+    best = tested(selector.best, prepared.test, prepared.neighbours)
+    return told(best, selector.checkpoints, model)
 
 
 def tested(best_by: Mapping[str, Best[Any]], test: Judged, neighbours: Codes) -> dict[str, Selected]:

@@ -32,7 +32,7 @@ def bound_boxes(two: TwoPolicies, aim: Aim, boxes: Any, rounds: int, begin: int,
     """Bound some of the boxes: improve their prices and lines, and write what we learn about them."""
     for at in range(begin, end):
         if boxes.gap[at] >= 0:
-            boxes.excess[at] = _bound_one(two, aim, boxes, at, rounds)
+            boxes.excess[at] = _bound(two, aim, boxes, at, rounds)
 
 
 @jit()
@@ -41,24 +41,16 @@ def bound_boxes_of_labels(two: TwoPolicies, aim: Aim, boxes: Any, rounds: int, b
     for at in range(begin, end):
         if boxes.gap[at] >= 0:
             mine, mixed = as_two(two, aim, boxes.allowed[at], boxes.ends[at], boxes.states[at])
-            boxes.excess[at] = _bound_one(mine, mixed, boxes, at, rounds)
+            boxes.excess[at] = _bound(mine, mixed, boxes, at, rounds)
 
 
 @jit()
-def _bound_one(two: TwoPolicies, aim: Aim, boxes: Any, at: int, rounds: int) -> Any:
-    return _bound(
-        two, aim, boxes.allowed[at], boxes.ends[at], boxes.states[at], boxes.prices[at],
-        boxes.tree_prices[at], boxes.cost[at], boxes.lines[at], boxes.tilt[at], rounds, boxes.margins[at],
-        boxes.agreed[at], boxes.score[at],
-    )  # fmt: skip
-
-
-@jit()
-def _bound(
-    two: TwoPolicies, aim: Aim, allowed: Any, ends: Any, states: Any, prices: Any, tree_prices: Any,
-    cost: Any, lines: Any, tilt: Any, rounds: int, margins: Any, agreed: Any, score: Any,
-) -> float:  # fmt: skip
+def _bound(two: TwoPolicies, aim: Aim, boxes: Any, at: int, rounds: int) -> float:
     """Return the lowest excess over some rounds; keep its prices, lines and tilt, and what we learn."""
+    allowed, ends, states, cost = boxes.allowed[at], boxes.ends[at], boxes.states[at], boxes.cost[at]
+    prices, tree_prices = boxes.prices[at], boxes.tree_prices[at]
+    lines, tilt, margins = boxes.lines[at], boxes.tilt[at], boxes.margins[at]
+    agreed, score = boxes.agreed[at], boxes.score[at]
     pairs, values = prices.shape
     plus, minus, owed = np.empty((pairs, values)), np.empty((pairs, values)), np.empty((pairs, values))
     grown = forest.enter(two, allowed, tree_prices)

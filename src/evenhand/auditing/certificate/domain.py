@@ -11,7 +11,8 @@ import pandas as pd
 
 from evenhand.arrays import Codes, Flags, Floats
 from evenhand.auditing.certificate.policies import TwoPolicies, two_policies
-from evenhand.auditing.ranges import check_columns, ends_of, finite, some_of
+from evenhand.auditing.ranges import ends_of, finite, some_of
+from evenhand.checks import check_columns
 from evenhand.network import Network
 from evenhand.tables.columns import CATEGORY
 

@@ -9,7 +9,8 @@ import numpy as np
 import pandas as pd
 
 from evenhand.arrays import Codes
-from evenhand.auditing.ranges import check_columns, ends_of, some_of
+from evenhand.auditing.ranges import ends_of, some_of
+from evenhand.checks import check_columns
 from evenhand.metrics.group_columns import joint_codes, one_hot_features
 from evenhand.tables.columns import is_number
 
