@@ -156,6 +156,11 @@ def test_a_deployed_model_takes_raw_columns(fitted, where, begin):
         loop.decide("c", {name: value for name, value in person.items() if name != "born"})
     with pytest.raises(ValueError, match="expected a dict of columns"):
         loop.decide("c", [1.0])
+    for group in ("m", {"sex": "m"}):
+        with pytest.raises(ValueError, match="Got the group 'm', but the context's 'sex' is that of 'f'"):
+            loop.decide("c", person, group)
+    unknown = "?"  # contradicts nothing
+    assert loop.decide("a", {**person, "sex": unknown}, "f") == loop.decide("a", {**person, "sex": None}, "f")
     replayed = loop.replay()
     assert (replayed.same, replayed.decisions) == (True, 4)
 
@@ -193,6 +198,9 @@ def test_a_log_goes_on_with_its_own_model_and_rules_only(begin, model, fitted, t
         begin(tmp_path / "empty", model=None)
     with pytest.raises(ValueError, match="expected a fitted model"):
         begin(tmp_path / "new", model="model.skops")
+    with pytest.raises(ValueError, match="reveals"):
+        begin(tmp_path / "new", reveals={"gramt"})
+    assert not (tmp_path / "new").exists()
     with pytest.raises(ValueError, match="not durable"):
         begin(":memory:")
     other = tmp_path / "other"

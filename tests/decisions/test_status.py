@@ -9,7 +9,7 @@ from sqlalchemy import delete, insert, select
 
 from evenhand.decisions import counting, settling
 from evenhand.decisions.schema import contradictions, decisions, lessons, outcomes
-from evenhand.decisions.status import Status
+from evenhand.decisions.status import Status, find
 from evenhand.decisions.watching import Watch
 
 LOANS = {"reveals": {"grant"}, "unrevealed": 0.25, "explore": 0.35, "held_out": 0.0}
@@ -81,11 +81,22 @@ def test_a_look_counts_what_is_new(begin, crowd, tmp_path):
         for table in (decisions, outcomes, lessons):
             connection.execute(delete(table))
     loop.decide(*crowd[60])
-    assert status.look()["counts"] == {
-        **before,
-        "decisions": 51,
-        "awaited": status.look()["counts"]["awaited"],
-    }
+    after = status.look()["counts"]
+    assert (after["decisions"], after["outcomes"]) == (51, before["outcomes"])
+    assert before["known"] <= after["known"] <= before["known"] + 1  # a refusal is known at once
+
+
+def test_rewards_are_known_before_anybody_learns(begin, crowd, tmp_path):
+    loop = begin(tmp_path / "log.db", **LOANS)
+    made = loop.decide_many(crowd[:50])
+    loop.outcome_many([{"id": one.id, "reward": 0.75} for one in made])
+    counts = Status(loop).look()["counts"]
+    assert (counts["known"], counts["awaited"]) == (50, 0)
+    one = loop.decide(*crowd[60])
+    loop.outcome(one.id, reward=0.75)
+    assert find(loop, one.id)[1]["reward"] == (0.75 if loop.rules.shows(one.action) else 0.25)
+    with loop._log.learning:  # it learns, which may take long: looking doesn't wait
+        assert Status(loop).look()["counts"]["known"] == 51
 
 
 def test_the_first_look_after_a_start_goes_on_from_the_log_s_own_counts(where, begin, crowd, monkeypatch):

@@ -17,6 +17,7 @@ from evenhand.decisions.budget import Budget
 from evenhand.decisions.contexts import check_id
 from evenhand.decisions.judging import Bounds, Judgement, judge
 from evenhand.decisions.log import Log
+from evenhand.decisions.policy import Policy
 from evenhand.decisions.replaying import Replay, replay
 from evenhand.decisions.rules import make_rules
 from evenhand.decisions.versions import Learned, Versions
@@ -125,13 +126,15 @@ class DecisionLoop(Asking):
         self.clock = clock
         if model is None and "://" not in str(log) and not Path(log).exists():  # don't create an empty one
             raise ValueError(f"Got no model, and no log {log}: expected a model to begin one with.")
+        told = partial(
+            make_rules, seed=seed, explore=explore, explore_per_day=explore_per_day, held_out=held_out,
+            reveals=reveals, unrevealed=unrevealed, within=within, overdue=overdue, earns=earns,
+            reward_range=reward_range,
+        )  # fmt: skip
+        if model is not None:
+            told(Policy(model).actions)  # raises before a log is created
         self._log = Log(log)
         try:
-            told = partial(
-                make_rules, seed=seed, explore=explore, explore_per_day=explore_per_day, held_out=held_out,
-                reveals=reveals, unrevealed=unrevealed, within=within, overdue=overdue, earns=earns,
-                reward_range=reward_range,
-            )  # fmt: skip
             self._versions = Versions.open(self._log, model, told, clock())
             self.rules = self._versions.rules
             self._budget = Budget(self._log, self.rules, self._versions.policy)

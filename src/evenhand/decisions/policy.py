@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import tempfile
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -91,10 +92,34 @@ class Policy:
         return [dict(zip(names, row, strict=True)) for row in zip(*table, strict=True)]
 
     def named(self, groups: Sequence[Any], contexts: Sequence[Any]) -> Sequence[str]:
-        """Return the name of each person's group, read from the context's sensitive columns if not given."""
+        """Return the name of each person's group, read from the context's sensitive columns if not given.
+
+        Raise if both are there and contradict each other.
+        """
         if {*map(type, groups)} == {str} and self.groups.keys() >= {*groups}:
-            return groups
-        return [self._named(group, context) for group, context in zip(groups, contexts, strict=True)]
+            found = groups
+        else:
+            found = [self._named(group, context) for group, context in zip(groups, contexts, strict=True)]
+        if isinstance(self.model, Deployed) and self.model.sensitive:
+            for group, context in zip(found, contexts, strict=True):
+                also = self._said_in(context)
+                if also not in (None, group):
+                    raise ValueError(
+                        f"Got the group {group!r}, but the context's {listed(self.model.sensitive)} "
+                        f"is that of {also!r}; expected the same group in both."
+                    )
+        return found
+
+    def _said_in(self, context: Any) -> str | None:
+        """Return the group that a context's own sensitive columns say, if they say one."""
+        told = [context.get(name) for name in self.model.sensitive]
+        if None in told:
+            return None
+        if len(told) == 1 and isinstance(told[0], str) and told[0] in self.groups:
+            return told[0]
+        with suppress(ValueError):
+            return self._named(None, context)
+        return None
 
     def _named(self, group: Any, context: Any) -> str:
         if isinstance(group, str) and group in self.groups:

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
 from sqlalchemy import select
 
+from evenhand.decisions import lessons
 from evenhand.decisions.counting import Counts
 from evenhand.decisions.deciding import COLUMNS, Decision, Row
 from evenhand.decisions.drifting import drift_of
+from evenhand.decisions.errors import LogUnavailableError
 from evenhand.decisions.exploration import draw
 from evenhand.decisions.keeping import erased
 from evenhand.decisions.loop import DecisionLoop
-from evenhand.decisions.schema import decisions, lessons
+from evenhand.decisions.schema import decisions
+from evenhand.decisions.schema import lessons as known
 from evenhand.decisions.watching import Watch
 
 
@@ -31,6 +35,7 @@ class Status:
         `floors` is the sum of the minimum probabilities of all decisions.
         """
         self._loop._versions.refresh()
+        _join(self._loop)
         found, shows = self._counts.look(), self._loop.rules.shows
         cells = []
         for (version, group, action), (made, explored, floors) in sorted(found["decisions"].items()):
@@ -69,11 +74,23 @@ class Status:
         }
 
 
+def _join(loop: DecisionLoop) -> None:
+    """Write down the rewards that became known since the loop last learned, unless it is learning now."""
+    if not loop._log.learning.acquire(blocking=False):
+        return
+    try:
+        with suppress(LogUnavailableError):  # a full disk can still be looked at
+            lessons.join(loop._log, loop.rules, loop.clock())
+    finally:
+        loop._log.learning.release()
+
+
 def find(loop: DecisionLoop, id: str) -> tuple[Decision, dict[str, Any]] | None:
     """Return the decision of an id, and what else the log knows about it; None if there is none."""
+    _join(loop)
     query = (
-        select(*COLUMNS, lessons.c.reward)
-        .outerjoin(lessons, lessons.c.decision == decisions.c.number)
+        select(*COLUMNS, known.c.reward)
+        .outerjoin(known, known.c.decision == decisions.c.number)
         .where(decisions.c.id == id)
     )
     with loop._log.read() as connection:
