@@ -1,7 +1,9 @@
 """certify: against every possible person, one by one, where that can be done."""
 
 import re
+import sys
 from itertools import product
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -81,6 +83,26 @@ def test_without_time_the_bound_still_holds(model):
     proven, unproven = found.summary().splitlines()[1].split(" Not proven within the time limit: ")
     assert proven.startswith("Proven: probabilities differ by at most ")
     assert unproven == f"by at most {100 * found.worst.gap:.2f} points."
+
+
+def test_compiling_takes_none_of_the_time(model, monkeypatch):
+    module, now = sys.modules["evenhand.auditing.certificate.certify"], [0.0]
+
+    class Compiled(module.Tree):
+        def __post_init__(self):
+            now[0] += 100.0
+            super().__post_init__()
+
+    def clock():
+        now[0] += 0.001
+        return now[0]
+
+    monkeypatch.setattr(module, "Tree", Compiled)
+    monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=clock))
+    people, *_ = people_and_hired()
+    found = certify(model, people, tolerance=1e-4, time_limit=50)
+    assert found.certified
+    assert 0 < found.seconds < 50
 
 
 def test_narrower_ranges_and_fewer_categories(model):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain, permutations, product
 from typing import Any
 
@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 from scipy.special import logit, softmax
 
+from evenhand.arrays import Flags, Floats
 from evenhand.auditing.certificate.certificate import Certificate, Worst
 from evenhand.auditing.certificate.climbing import any_people, climb
 from evenhand.auditing.certificate.domain import Domain, possible_people
@@ -65,8 +66,9 @@ def certify(
     tolerance : float
         A bound within this distance of the gap found counts as certified.
     time_limit : float
-        The time limit in seconds. When it is reached, the step under way is finished, and the certificate has
-        the bound proven so far.
+        The time limit of the search in seconds. When it is reached, the step under way is finished, and the
+        certificate has the bound proven so far. Compiling the search, which takes up to a minute once in
+        every environment, does not count.
     random_state : int, RandomState, Generator or None
         The seed for the start of the search.
 
@@ -95,7 +97,6 @@ def certify(
     >>> found.certified, found.worst.gap <= found.worst.bound <= found.worst.gap + 0.0011
     (True, True)
     """
-    began = time.monotonic()
     if radius is not None:
         number("radius", radius, low=0, high=1, open_low=True)
         if X is None:
@@ -110,8 +111,12 @@ def certify(
     domain, real = mixed.domain, None
     if radius is not None and held.contexts is not None:
         real = real_people(domain, held.contexts, radius)
-    trees = _trees(mixed, held, names, real, generator(random_state), time_limit / 4)
-    started, ends = time.monotonic(), began + time_limit
+    starts = _starts(mixed, held, generator(random_state))
+    trees = _trees(mixed, held, names, real, starts[0])
+    began = time.monotonic()  # all loops are compiled by now
+    ends = began + time_limit
+    _seek(chain(*zip(*trees, strict=True)), starts, began + time_limit / 4)
+    started = time.monotonic()
     # Half of the time left is for everybody, the other half for different decisions; then everybody again.
     for which, until in ((0, (started + ends) / 2), (1, ends), (0, ends)):
         _grow(trees[which], tolerance, until, _bound(trees[0]))
@@ -151,26 +156,28 @@ def _groups(policies: Any, groups: Sequence[Any] | None) -> list[Any]:
     return names
 
 
+def _ends(mixed: Mixture) -> tuple[Floats, Floats, Flags]:
+    low, high, whole = mixed.domain.ends()
+    # For trees, all numbers in a piece of a range are the same.
+    return low, high if mixed.networks.b1.size else low, whole
+
+
+def _starts(mixed: Mixture, held: Held, rng: np.random.Generator) -> list[tuple[Flags, Floats]]:
+    """Return the people to start from: possible ones drawn at random and, if they are known, real ones."""
+    starts = [any_people(mixed.domain.first, *_ends(mixed), _STARTS, rng)]
+    if held.contexts is not None:
+        some = held.contexts.sample(min(_STARTS, len(held.contexts)), random_state=rng)
+        starts.append(mixed.domain.people(some))
+    return starts
+
+
 def _trees(
-    mixed: Mixture,
-    held: Held,
-    names: list[Any],
-    real: People | None,
-    rng: np.random.Generator,
-    seconds: float,
+    mixed: Mixture, held: Held, names: list[Any], real: People | None, drawn: tuple[Flags, Floats]
 ) -> tuple[list[Tree], list[Tree]]:
-    """Return a tree for each pair of groups, and one for different decisions, with first people found."""
-    domain = mixed.domain
-    low, high, whole = domain.ends()
-    if not mixed.networks.b1.size:
-        high = low  # for trees, all numbers in a piece of a range are the same
+    """Return a tree for each pair of groups, and one for different decisions; nobody is searched for yet."""
     every = list(held.policies.groups_)
     boundary = 0.0 if held.threshold is None else float(logit(held.threshold))
     boundary *= 1 if held.positive else -1  # logits are for the second label
-    drawn = any_people(domain.first, low, high, whole, _STARTS, rng)
-    starts = [drawn]
-    if held.contexts is not None:
-        starts.append(domain.people(held.contexts.sample(min(_STARTS, len(held.contexts)), random_state=rng)))
     trees: tuple[list[Tree], list[Tree]] = [], []
     for one, other in permutations(names, 2):
         at = every.index(one), every.index(other)
@@ -179,16 +186,19 @@ def _trees(
                 mixed.check(two, at[0], drawn)
             many = len(two.chosen) > 0
             line = boundary if differently and not many else None
-            about = two, domain.first, low, high, whole, line, differently and many, (one, other)
+            about = two, mixed.domain.first, *_ends(mixed), line, differently and many, (one, other)
             trees[differently].append(Tree(*about) if real is None else NearTree(*about, people=real))
-    until = time.monotonic() + seconds  # the loops are compiled by now
-    for tree in chain(*zip(*trees, strict=True)):
+    return trees
+
+
+def _seek(trees: Iterable[Tree], starts: list[tuple[Flags, Floats]], until: float) -> None:
+    """Find the first people, within a time limit."""
+    for tree in trees:
         if isinstance(tree, NearTree):
             tree.seek(until)
             continue
         for chosen, numbers in starts:
             climb(tree, chosen.copy(), numbers.copy(), until=until)
-    return trees
 
 
 def _bound(trees: list[Tree]) -> float:
