@@ -9,12 +9,10 @@ the sensitive column set to every other value. Shown: seconds, the added peak me
 
 from __future__ import annotations
 
-import argparse
-import time
-
 import numpy as np
+import options
 import pandas as pd
-from peak import AddedMemory
+from peak import measured
 from sklearn.compose import make_column_transformer
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
@@ -37,19 +35,13 @@ def make_people(n: int) -> tuple[pd.DataFrame, np.ndarray]:
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--people", type=int, default=1_000_000)
-    n = parser.parse_args().people
+    n = options.asked(__doc__, people=1_000_000).people
     X, y = make_people(n)
     categories = ["sex", *(name for name in X if name.startswith("category"))]
     numbers = [name for name in X if name.startswith("number")]
     encoder = make_column_transformer((OneHotEncoder(), categories), (StandardScaler(), numbers))
     model = make_pipeline(encoder, LogisticRegression()).fit(X[:50_000], y[:50_000])
     audit(model, X[:2000], y[:2000], sensitive_features="sex")  # compile
-    with AddedMemory() as memory:
-        start = time.perf_counter()
-        found = audit(model, X, y, sensitive_features="sex")
-        taken = time.perf_counter() - start
-    print(f"{n:,} people audited in {taken:.1f} s, {memory.added:,.0f} MB added\n\n{found.summary()}")
+    found, took = measured(lambda: audit(model, X, y, sensitive_features="sex"))
+    print(f"{n:,} people audited in {took['seconds']:.1f} s, {took['megabytes']:,.0f} MB added\n")
+    print(found.summary())

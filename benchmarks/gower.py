@@ -11,7 +11,6 @@ the added peak memory and time of 115,143 people × 126 features, in a process o
 
 from __future__ import annotations
 
-import argparse
 import subprocess
 import sys
 import time
@@ -20,8 +19,9 @@ from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
+import options
 import pandas as pd
-from peak import AddedMemory
+from peak import measured
 
 from evenhand.metrics import gower_neighbours
 
@@ -97,18 +97,16 @@ def large() -> None:
     rng = np.random.default_rng(0)
     X = pd.DataFrame(rng.poisson(rng.gamma(0.3, 2.0, (115_143, 1)), (115_143, 126)).astype(np.float32))
     gower_neighbours(X[:1000], K)
-    with AddedMemory() as memory:
-        taken = best_of(1, lambda: gower_neighbours(X, K))
-    print(f"115,143 people × 126  evenhand     {taken:8.1f} s  {memory.added:8.0f} MB added")
+    took = measured(lambda: gower_neighbours(X, K))[1]
+    print(f"115,143 people × 126  evenhand     {took['seconds']:8.1f} s  {took['megabytes']:8.0f} MB added")
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    chosen = options.asked(
+        __doc__,
+        people={"type": int, "help": "only this many people, all peers"},
+        large={"action": "store_true", "help": "only the large table"},
     )
-    parser.add_argument("--people", type=int, help="only this many people, all peers")
-    parser.add_argument("--large", action="store_true", help="only the large table")
-    chosen = parser.parse_args()
     if chosen.large:
         large()
     elif chosen.people:

@@ -107,7 +107,7 @@ def on_cpu(frame: pd.DataFrame, found: Neighbours, order: np.ndarray) -> dict[st
 
 
 def main() -> None:
-    arguments = options.asked(__doc__, rounds=3)
+    arguments = options.asked(__doc__, json=True, rounds=3)
     name = options.need_device().cuda.runtime.getDeviceProperties(0)["name"].decode()
     figures: dict[str, Any] = {"device": name, "k": K, "tables": []}
     gower_neighbours(adult_shaped(1000), K)  # compiles, or reads what was compiled before

@@ -140,7 +140,7 @@ def paper_grid(splits: int, store: str = "") -> dict[str, float]:
 
 
 def main() -> None:
-    arguments = options.asked(__doc__, rounds=3, splits=0, store="")
+    arguments = options.asked(__doc__, json=True, rounds=3, splits=0, store="")
     cp = options.need_device()
     named = cp.cuda.runtime.getDeviceProperties(0)["name"].decode()
     figures: dict = {"device": named, "rows": ROWS, "throughput": {}}

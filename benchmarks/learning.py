@@ -13,14 +13,12 @@ import sqlite3
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from peak import AddedMemory, resident
+from peak import measured, resident
 
 from evenhand import CooperativeBandits, DecisionLoop
 from evenhand.decisions import lessons
@@ -72,14 +70,10 @@ def fill(log: Path, n: int) -> None:
     plain.close()
 
 
-@contextmanager
-def timed(found: dict[str, Any], name: str) -> Iterator[None]:
-    began, worked = time.perf_counter(), time.process_time()
-    with AddedMemory() as memory:
-        yield
-    found[f"{name}_seconds"] = time.perf_counter() - began
-    found[f"{name}_processor_seconds"] = time.process_time() - worked
-    found[f"{name}_added_mb"] = memory.added
+def timed(name: str, step: Callable[[], Any]) -> dict[str, float]:
+    took = measured(step)[1]
+    took["added_mb"] = took.pop("megabytes")
+    return {f"{name}_{what}": value for what, value in took.items()}
 
 
 def measure(log: Path) -> dict[str, Any]:
@@ -94,12 +88,10 @@ def measure(log: Path) -> dict[str, Any]:
             "judge": loop.candidate,
         }
         for name, step in steps.items():
-            with timed(found, name):
-                step()
+            found |= timed(name, step)
         tell(loop, NEW, 1_000_001)
         for name in ("join", "learn", "status"):
-            with timed(found, f"again_{name}"):
-                steps[name]()
+            found |= timed(f"again_{name}", steps[name])
     return found
 
 

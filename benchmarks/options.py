@@ -6,24 +6,30 @@ import argparse
 import json
 import sys
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 
-def asked(told: str | None, rounds: int, **others: Any) -> argparse.Namespace:
-    """Return how many rounds to run, the file to write to, and what else is named, of its default's kind; `told` is the benchmark's docstring."""
+def asked(told: str | None, *, json: bool = False, **others: Any) -> argparse.Namespace:
+    """Return what is asked for; `told` is the benchmark's docstring.
+
+    Each option is its default, of the kind that it takes, or a dict of what argparse takes. With `json`, a file to write
+    the figures to is asked for, too.
+    """
     parser = argparse.ArgumentParser(description=told, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--rounds", type=int, default=rounds)
-    for name, default in others.items():
-        parser.add_argument(f"--{name}", type=type(default), default=default)
-    parser.add_argument("--json", help="write the figures to this file")
+    for name, option in others.items():
+        more = option if isinstance(option, dict) else {"type": type(option), "default": option}
+        parser.add_argument(f"--{name}", **more)
+    if json:
+        parser.add_argument("--json", help="write the figures to this file")
     return parser.parse_args()
 
 
 def write(figures: Any, path: str | None) -> None:
     """Write figures to a file, if one was asked for."""
     if path:
-        with open(path, "w") as file:
-            json.dump(figures, file, indent=2)
+        Path(path).parent.mkdir(parents=True, exist_ok=True)
+        Path(path).write_text(json.dumps(figures, indent=2))
 
 
 def need(install: str, *modules: str) -> None:

@@ -9,7 +9,6 @@ reads files in which something is unusual.
 
 from __future__ import annotations
 
-import argparse
 import csv
 import tempfile
 import time
@@ -17,6 +16,7 @@ from collections.abc import Callable
 from pathlib import Path
 from unittest.mock import patch
 
+import options
 import pandas as pd
 import pyarrow.csv
 from scale import write_piece
@@ -34,11 +34,7 @@ def fastest(run: Callable[[], object]) -> float:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--rows", type=int, default=500_000)
-    arguments = parser.parse_args()
+    arguments = options.asked(__doc__, rows=500_000)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "people.parquet"
         write_piece(path, arguments.rows, seed=0)

@@ -24,15 +24,14 @@ from __future__ import annotations
 
 import argparse
 import json
-import resource
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import options
+import peak
 
 HERE = Path(__file__).parent
 DOCS = HERE.parent / "docs"
@@ -175,25 +174,11 @@ def has_aequitas(python: str) -> bool:
         return False
 
 
-def cap(gibibytes: float) -> None:
-    """Let this process add no more memory than so much, from now on."""
-    lines = Path("/proc/self/status").read_text().splitlines()
-    now = next(int(line.split()[1]) for line in lines if line.startswith("VmData:"))
-    most = now * 1024 + int(gibibytes * 2**30)
-    resource.setrlimit(resource.RLIMIT_DATA, (most, most))
-
-
 def measured(name: str, files: list[str], arguments: argparse.Namespace) -> dict[str, float]:
-    from peak import AddedMemory
-
-    memory = arguments.memory * (1 if name.startswith("audit") else 4)
-    run = CONTENDERS[name](files, f"{memory:g}GB")
-    cap(arguments.cap * (1 if name.startswith("audit") else 4))
-    with AddedMemory() as added:
-        started, worked = time.perf_counter(), time.process_time()
-        run()
-        seconds, processor = time.perf_counter() - started, time.process_time() - worked
-    return {"seconds": seconds, "processor_seconds": processor, "megabytes": added.added}
+    share = 1 if name.startswith("audit") else 4
+    run = CONTENDERS[name](files, f"{arguments.memory * share:g}GB")
+    peak.cap(1024 * arguments.cap * share)
+    return peak.measured(run)[1]
 
 
 def all_measured(arguments: argparse.Namespace, rows: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:

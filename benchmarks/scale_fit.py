@@ -21,15 +21,14 @@ from __future__ import annotations
 
 import argparse
 import json
-import resource
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import options
+import peak
 from scale import files_of
 
 HERE = Path(__file__).parent
@@ -116,26 +115,14 @@ def in_pandas(folder: Path) -> float:
     return float(text.memory_usage(deep=True).sum() * rows / len(first) / 2**20)
 
 
-def timed(run: Callable[[], object]) -> dict[str, float]:
-    from peak import AddedMemory
-
-    with AddedMemory() as added:
-        started, worked = time.perf_counter(), time.process_time()
-        run()
-        seconds, processor = time.perf_counter() - started, time.process_time() - worked
-    return {"seconds": seconds, "processor_seconds": processor, "megabytes": added.added}
-
-
 def capped(folder: Path, megabytes: float) -> dict[str, float]:
     """Fit with so little memory; a fit that asks for more fails."""
     run = fits(folder, weights=[20], buffer_rows=100_000)
     fits(
         people_in(folder.parent, 10_000), weights=[20], buffer_rows=5_000
     )()  # loads and compiles all there is
-    told = Path("/proc/self/status").read_text().split("VmData:")[1].split()[0]
-    limit = int(told) * 1024 + int(megabytes * 2**20)
-    resource.setrlimit(resource.RLIMIT_DATA, (limit, limit))
-    return timed(run)
+    peak.cap(megabytes)
+    return peak.measured(run)[1]
 
 
 def asked_apart(name: str, folder: Path, cap: float | None = None) -> dict[str, Any]:
@@ -189,9 +176,11 @@ def main() -> None:
     parser.add_argument("--megabytes", type=float, help=argparse.SUPPRESS)
     asked = parser.parse_args()
     if asked.contender:
-        own = asked.contender == "capped"
-        run = None if own else CONTENDERS[asked.contender](asked.folder)
-        print(json.dumps(capped(asked.folder, asked.megabytes) if run is None else timed(run)))
+        if asked.contender == "capped":
+            found = capped(asked.folder, asked.megabytes)
+        else:
+            found = peak.measured(CONTENDERS[asked.contender](asked.folder))[1]
+        print(json.dumps(found))
         return
     options.need("pip install 'evenhand[large]'", "duckdb", "pyarrow")
     figures: dict[str, Any] = {"measured": [], "in_pandas": {}, "capped": None}

@@ -13,9 +13,7 @@
 
 from __future__ import annotations
 
-import argparse
 import importlib.util
-import json
 import tempfile
 import time
 from pathlib import Path
@@ -23,6 +21,7 @@ from typing import Any
 
 import joblib
 import numpy as np
+import options
 
 from evenhand.datasets import load
 from evenhand.metrics.selection import CRITERIA
@@ -123,12 +122,8 @@ def overhead() -> float:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--steps", type=int, default=1_000, help="of PyTorch, measured a hidden size")
-    parser.add_argument("--json", type=Path, help="write the figures there too")
-    asked = parser.parse_args()
+    steps_of_torch = {"type": int, "default": 1_000, "help": "of PyTorch, measured a hidden size"}
+    asked = options.asked(__doc__, json=True, steps=steps_of_torch)
     prepared = make_ready(load("adult", rows="published"), 0, "published")
     cores = joblib.effective_n_jobs(-1)
     steps = 2 * len(prepared.y)
@@ -151,9 +146,7 @@ def main() -> None:
             )
     figures["overhead"] = min(overhead() for _ in range(2))
     print(f"a sweep's overhead: {100 * figures['overhead']:.1f} % of its trials' time")
-    if asked.json:
-        asked.json.parent.mkdir(parents=True, exist_ok=True)
-        asked.json.write_text(json.dumps(figures, indent=1) + "\n")
+    options.write(figures, asked.json)
 
 
 def torch_grid(prepared: Prepared, optimizer: str, steps: int, measured: int) -> float:

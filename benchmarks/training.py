@@ -282,7 +282,7 @@ def added_memory() -> float:
 
 
 def main() -> None:
-    arguments = options.asked(__doc__, rounds=7)
+    arguments = options.asked(__doc__, json=True, rounds=7)
     figures = {"two_threads": two_threads(arguments.rounds), "memory_share": added_memory()}
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})

@@ -4,18 +4,15 @@
     python benchmarks/twins.py --people 5000
 
 A logistic regression on 11 columns (5 numbers and 6 categories, one of which goes with the group) that doesn't see the
-group. Shown: seconds, of the clock and of the
-processor, the added peak memory, and the findings in words.
+group. Shown: seconds, of the clock and of the processor, the added peak memory, and the findings in words.
 """
 
 from __future__ import annotations
 
-import argparse
-import time
-
 import numpy as np
+import options
 from audit import make_people
-from peak import AddedMemory
+from peak import measured
 from sklearn.compose import make_column_transformer
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
@@ -24,12 +21,8 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from evenhand import twins
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--people", type=int, default=20_000)
-    parser.add_argument("--decisions", action="store_true", help="give the decisions alone, not the model")
-    given = parser.parse_args()
+    decisions = {"action": "store_true", "help": "give the decisions alone, not the model"}
+    given = options.asked(__doc__, people=20_000, decisions=decisions)
     X, y = make_people(given.people)
     sex = X.pop("sex")
     X["number0"] += 10.0 * (sex == "m")
@@ -40,9 +33,7 @@ if __name__ == "__main__":
     model = make_pipeline(encoder, LogisticRegression()).fit(X, y)
     asked = model.predict(X) if given.decisions else model
     twins(model, X[:500], sensitive_features=sex[:500])  # compile
-    with AddedMemory() as memory:
-        start, busy = time.perf_counter(), time.process_time()
-        found = twins(asked, X, sensitive_features=sex)
-        taken, busy = time.perf_counter() - start, time.process_time() - busy
-    print(f"{given.people:,} people: {taken:.1f} s ({busy:.1f} s of processor), {memory.added:,.0f} MB added")
+    found, took = measured(lambda: twins(asked, X, sensitive_features=sex))
+    told = "{seconds:.1f} s ({processor_seconds:.1f} s of processor), {megabytes:,.0f} MB added"
+    print(f"{given.people:,} people: {told.format(**took)}")
     print(f"\n{found.summary()}")

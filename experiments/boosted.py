@@ -11,30 +11,23 @@ larger tables (SPLITS_OF); a table says how many. Seconds are those of one threa
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from asking import asked
+from choosing import DELTA, DRAWN, Bounded, NotConstant, chosen, gaps, interval, people_of
 from frontier import (
-    DELTA,
-    DRAWN,
-    Bounded,
-    NotConstant,
-    chosen,
     compiled_before_anything_is_timed,
     decay,
-    gaps,
-    interval,
     make_blind,
     make_fairlearn,
     make_ours,
     make_oxonfair,
     make_thresholds,
     make_trees,
-    people_of,
     trials,
     version_of,
 )  # fmt: skip
@@ -191,15 +184,13 @@ def paired(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    arguments = asked(
+        __doc__,
+        "results/boosted",
+        datasets=list(SPLITS_OF),
+        seeds={"default": 10, "help": "at most so many splits"},
+        tables={"default": False, "help": "only make the tables again, from trials.csv"},
     )
-    parser.add_argument("--datasets", nargs="+", default=list(SPLITS_OF))
-    parser.add_argument("--seeds", type=int, default=10, help="at most so many splits")
-    parser.add_argument("--out", type=Path, default=Path("results/boosted"))
-    parser.add_argument("--tables", action="store_true", help="only make the tables again, from trials.csv")
-    arguments = parser.parse_args()
-    arguments.out.mkdir(parents=True, exist_ok=True)
     if not arguments.tables:
         run(arguments.datasets, arguments.out, arguments.seeds)
     table = pd.read_csv(arguments.out / "trials.csv")

@@ -9,13 +9,12 @@ hindsight would have been.
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from asking import asked
 from boosted_elsewhere import FIRST_SEED, SEEDS, WEIGHT, split
 from elsewhere import TABLES, People, people_of
 from joblib import Parallel, delayed
@@ -80,13 +79,7 @@ def rows(seeds: int) -> Iterator[Any]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--seeds", type=int, default=SEEDS, help="how many splits")
-    parser.add_argument("--out", type=Path, default=Path("results/boosted_choices"))
-    arguments = parser.parse_args()
-    arguments.out.mkdir(parents=True, exist_ok=True)
+    arguments = asked(__doc__, "results/boosted_choices", seeds={"default": SEEDS, "help": "how many splits"})
     found = pd.DataFrame(Parallel(n_jobs=2)(rows(arguments.seeds)))
     found["rounds chosen"] = (found["rounds chosen"] + 1) * EVERY
     found["weight chosen"] = found["weight chosen"].map(lambda at: round(float(SHARES[at]), 2))

@@ -9,12 +9,12 @@ logistic regression and boosted trees that never see the group. A killed run goe
 
 from __future__ import annotations
 
-import argparse
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import asking
 import elsewhere
 import numpy as np
 import pandas as pd
@@ -84,12 +84,7 @@ def measured(everybody: People, seed: int) -> Iterator[dict[str, Any]]:
 def kept(folder: Path, table: Callable[[], Any], seed: int) -> pd.DataFrame:
     """The rows of one table and split, from their file if an earlier run made them."""
     file = folder / f"{table.__name__}-{seed}.csv"
-    if not file.exists():
-        partial = file.with_suffix(".partial")
-        rows = pd.DataFrame(list(measured(people_of(table), seed)))
-        rows.assign(table=table.__name__).to_csv(partial, index=False)
-        partial.rename(file)
-    return pd.read_csv(file)
+    return asking.kept(file, lambda: measured(people_of(table), seed)).assign(table=table.__name__)
 
 
 def summary(found: pd.DataFrame) -> pd.DataFrame:
@@ -112,15 +107,11 @@ def summary(found: pd.DataFrame) -> pd.DataFrame:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--seeds", type=int, default=SEEDS, help="how many splits")
-    parser.add_argument("--out", type=Path, default=Path("results/boosted_elsewhere"))
-    arguments = parser.parse_args()
+    seeds = {"default": SEEDS, "help": "how many splits"}
+    arguments = asking.asked(__doc__, "results/boosted_elsewhere", seeds=seeds)
     version = version_of(sys.modules[__name__], elsewhere) + code_version("evenhand.boosting.ensemble")[:12]
     done = arguments.out / version
-    done.mkdir(parents=True, exist_ok=True)
+    done.mkdir(exist_ok=True)
     jobs = [
         delayed(kept)(done, table, FIRST_SEED + seed) for seed in range(arguments.seeds) for table in TABLES
     ]

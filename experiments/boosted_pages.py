@@ -6,14 +6,13 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator
 
+import pages
 import pandas as pd
-import publish
-from frontier import standard_error
-from publish import RESULTS, markdown
+from frontier_tables import standard_error
+from pages import TITLES, figures, markdown, read
 
 from evenhand.protocol import compare
 
-TITLES = {"adult": "Adult", "adult-all": "Adult, all rows", **publish.TITLES}
 KINDS = ("networks", "trees", "ensemble")
 BLIND = ("blind LR", "blind trees", "blind LightGBM")
 
@@ -38,15 +37,14 @@ def boosted() -> str:
 
 
 def paired() -> str:
-    table = pd.read_csv(RESULTS / "boosted" / "paired.csv")
-    table["dataset"] = table["dataset"].map(TITLES)
+    table = read("boosted/paired")
     note = "On the splits that both have, ± 95 % interval. Command: `python experiments/boosted.py`."
     return f"{markdown(table)}\n\n{note}"
 
 
 def bounds() -> str:
     """How often parity holds on people not trained on, up to what chance alone shows on a part of their number."""
-    table = pd.read_csv(RESULTS / "boosted" / "trials.csv")
+    table = read("boosted/trials", titled=False)
     table = table[(table.criterion == "accuracy") & table.method.str.endswith(", both")]
     rows = []
     for (name, method, point), some in table.groupby(["dataset", "method", "parameters"], sort=False):
@@ -65,7 +63,7 @@ def bounds() -> str:
 
 def choices() -> str:
     """Log loss with the defaults, with what people set aside choose, and with the best choice in hindsight."""
-    table = pd.read_csv(RESULTS / "boosted_choices" / "losses.csv")
+    table = read("boosted_choices/losses")
     means = table.groupby(["table", "people"], sort=False).mean(numeric_only=True).drop(columns="seed")
     shown = means.map("{:.4f}".format).assign(
         **{"rounds chosen": means["rounds chosen"].map("{:.0f}".format)},
@@ -83,8 +81,8 @@ def choices() -> str:
 
 
 def elsewhere() -> str:
-    table = pd.read_csv(RESULTS / "boosted_elsewhere" / "summary.csv", keep_default_na=False)
-    splits = pd.read_csv(RESULTS / "boosted_elsewhere" / "trials.csv").seed.nunique()
+    table = read("boosted_elsewhere/summary", keep_default_na=False)
+    splits = read("boosted_elsewhere/trials").seed.nunique()
     rows = []
     for (name, people), some in table.groupby(["table", "people"], sort=False):
         row = {"table": name, "people": f"{people:,}"}
@@ -101,7 +99,7 @@ def elsewhere() -> str:
 
 
 def fairgbm() -> str:
-    table = pd.read_csv(RESULTS / "fairgbm" / "trials.csv")
+    table = read("fairgbm/trials")
     means = table.groupby(["constraint", "method"], sort=False).mean(numeric_only=True).drop(columns="seed")
     shown = means.map("{:.4f}".format)
     shown["flips"] = means["flips"].map("{:.2%}".format)
@@ -114,8 +112,8 @@ def fairgbm() -> str:
 
 
 def speed() -> str:
-    figures = json.loads((RESULTS / "benchmarks" / "boosting.json").read_text())
-    seconds, each = figures["seconds"], figures["nanoseconds_per_person"]
+    found = figures("benchmarks/boosting")
+    seconds, each = found["seconds"], found["nanoseconds_per_person"]
     plain = seconds["LightGBM, plain"]
     fits = [{"a fit on Adult, one thread": name, "seconds": f"{took:.2f}", "× LightGBM": f"{took / plain:.1f}"}
             for name, took in seconds.items()]  # fmt: skip
@@ -154,7 +152,7 @@ def every_aim() -> Iterator[tuple[str, str, bool]]:
 
 def deltas(table: pd.DataFrame, sets: list[str]) -> Iterator[tuple[str, str, bool]]:
     """Against every other method on the splits that both have."""
-    pairs = pd.read_csv(RESULTS / "boosted" / "paired.csv")
+    pairs = read("boosted/paired", titled=False)
     pairs = pairs[pairs["delta of"] == "ensemble, parity"].reset_index(drop=True)
     pairs["lead"] = pairs["difference"].astype(str).str.split(" ").str[0].astype(float)
     for name in sets:
@@ -179,9 +177,8 @@ def individual(table: pd.DataFrame, sets: list[str]) -> Iterator[tuple[str, str,
             f"{-100 * short:+.2f} points, {-auc_short:+.4f} AUC, {ours['flip rate']:.2%} flips",
             short <= 0.003 and auc_short <= 0.003 and ours["flip rate"] <= 0.005,
         )
-    found = RESULTS / "boosted_elsewhere" / "summary.csv"
-    if found.exists():
-        elsewhere = pd.read_csv(found, keep_default_na=False)
+    if (pages.RESULTS / "boosted_elsewhere" / "summary.csv").exists():
+        elsewhere = read("boosted_elsewhere/summary", keep_default_na=False)
         for kind in KINDS:
             said = elsewhere[elsewhere["method"] == kind].set_index("table")["aim"]
             met = said == "met"
@@ -194,10 +191,9 @@ def individual(table: pd.DataFrame, sets: list[str]) -> Iterator[tuple[str, str,
 
 
 def speeds() -> Iterator[tuple[str, str, bool]]:
-    found = RESULTS / "benchmarks" / "boosting.json"
-    if not found.exists():
+    if not (pages.RESULTS / "benchmarks" / "boosting.json").exists():
         return
-    seconds = json.loads(found.read_text())["seconds"]
+    seconds = figures("benchmarks/boosting")["seconds"]
     ours = [took for name, took in seconds.items() if name.startswith("Cooperative")]
     slower = [took / seconds["LightGBM, plain"] for took in ours]
     faster = [seconds["ExponentiatedGradient around boosted trees"] / took for took in ours]
@@ -211,10 +207,9 @@ def speeds() -> Iterator[tuple[str, str, bool]]:
 
 def beside_fairgbm() -> Iterator[tuple[str, str, bool]]:
     """A front is as good as another if each of the other's points has one that is no worse in either measure."""
-    found = RESULTS / "fairgbm" / "trials.csv"
-    if not found.exists():
+    if not (pages.RESULTS / "fairgbm" / "trials.csv").exists():
         return
-    for constraint, some in pd.read_csv(found).groupby("constraint", sort=False):
+    for constraint, some in read("fairgbm/trials").groupby("constraint", sort=False):
         means = some.groupby("method", sort=False).mean(numeric_only=True)
         gaps = ["TPR gap"] if constraint == "equal opportunity" else ["TPR gap", "FPR gap"]
         points = pd.DataFrame({"accuracy": means.accuracy, "gap": means[gaps].max(axis=1)})
@@ -240,7 +235,7 @@ def calibrated(table: pd.DataFrame, sets: list[str]) -> Iterator[tuple[str, str,
 
 
 def summary() -> pd.DataFrame:
-    return pd.read_csv(RESULTS / "boosted" / "summary.csv")
+    return read("boosted/summary", titled=False)
 
 
 def number(value: float) -> str:

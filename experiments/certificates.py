@@ -9,13 +9,12 @@ policies with trees.
 
 from __future__ import annotations
 
-import argparse
 import time
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from asking import asked
 from common import PUBLIC
 
 from evenhand import CooperativeBandits, CooperativeBoosting, CooperativeEnsemble, Deployed, certify
@@ -83,23 +82,21 @@ def row(name: str, kind: str, weight: float, hidden: int, time_limit: float) -> 
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    given = asked(
+        __doc__,
+        "results/certificates",
+        datasets=list(PUBLIC),
+        policies={"default": ["networks"], "choices": SETTINGS},
+        time_limit={"default": 300, "type": float},
     )
-    parser.add_argument("--datasets", nargs="+", default=list(PUBLIC))
-    parser.add_argument("--policies", nargs="+", choices=SETTINGS, default=["networks"])
-    parser.add_argument("--time-limit", type=float, default=300)
-    parser.add_argument("--out", type=Path, default=Path("results/certificates"))
-    asked = parser.parse_args()
-    asked.out.mkdir(parents=True, exist_ok=True)
-    file = "certificates.csv" if asked.policies == ["networks"] else "boosted.csv"
+    file = "certificates.csv" if given.policies == ["networks"] else "boosted.csv"
     rows = []
-    for kind in asked.policies:
+    for kind in given.policies:
         for weight, hidden in SETTINGS[kind]:
-            for name in asked.datasets:
-                rows.append(row(name, kind, weight, hidden, asked.time_limit))
+            for name in given.datasets:
+                rows.append(row(name, kind, weight, hidden, given.time_limit))
                 print(rows[-1], flush=True)
-                pd.DataFrame(rows).to_csv(asked.out / file, index=False)
+                pd.DataFrame(rows).to_csv(given.out / file, index=False)
 
 
 if __name__ == "__main__":

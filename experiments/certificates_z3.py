@@ -12,13 +12,12 @@ hardly need. Z3 is asked in both orders of the groups. Writes results/certificat
 
 from __future__ import annotations
 
-import argparse
 import time
 from collections.abc import Iterator
 from itertools import pairwise, permutations
-from pathlib import Path
 from typing import Any
 
+import asking
 import numpy as np
 import pandas as pd
 import z3
@@ -117,15 +116,13 @@ def rows(names: list[str], layers: list[int], limit: float) -> Iterator[dict[str
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    told = asking.asked(
+        __doc__,
+        "results/certificates",
+        datasets=["compas", "german"],
+        hidden=[5, 20],
+        time_limit={"default": 90, "type": float},
     )
-    parser.add_argument("--datasets", nargs="+", default=["compas", "german"])
-    parser.add_argument("--hidden", nargs="+", type=int, default=[5, 20])
-    parser.add_argument("--time-limit", type=float, default=90)
-    parser.add_argument("--out", type=Path, default=Path("results/certificates"))
-    told = parser.parse_args()
-    told.out.mkdir(parents=True, exist_ok=True)
     found = []
     for row in rows(told.datasets, told.hidden, told.time_limit):
         found.append(row)

@@ -9,13 +9,12 @@ fit of fairlearn's ExponentiatedGradient.
 
 from __future__ import annotations
 
-import argparse
 import json
 import time
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from asking import asked
 from joblib import Parallel, delayed
 from sklearn.linear_model import LogisticRegression
 from threadpoolctl import threadpool_limits
@@ -81,14 +80,7 @@ def time_beside_fairlearn() -> dict[str, float]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--datasets", nargs="+", default=list(DATASETS))
-    parser.add_argument("--seeds", type=int, default=20)
-    parser.add_argument("--out", type=Path, default=Path("results/defaults"))
-    arguments = parser.parse_args()
-    arguments.out.mkdir(parents=True, exist_ok=True)
+    arguments = asked(__doc__, "results/defaults", datasets=list(DATASETS), seeds=20)
     jobs = [delayed(one_seed)(name, seed) for name in arguments.datasets for seed in range(arguments.seeds)]
     table = pd.DataFrame([row for rows in Parallel(n_jobs=2, prefer="threads")(jobs) for row in rows])
     table.to_csv(arguments.out / "defaults.csv", index=False)

@@ -11,7 +11,6 @@ training, the paper's baselines too. A killed run goes on where it stopped.
 
 from __future__ import annotations
 
-import argparse
 import json
 import lzma
 import sys
@@ -21,10 +20,13 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import asking
 import frontier
 import numpy as np
 import pandas as pd
-from frontier import COMPETITORS, DELTA, front, hypervolume, methods, version_of
+from choosing import COMPETITORS, DELTA
+from frontier import methods, version_of
+from frontier_tables import front, hypervolume
 from joblib import Parallel, delayed
 
 from evenhand.code_version import code_version
@@ -191,11 +193,7 @@ def trials(table: Callable[[], Any], size: int, seed: int) -> Iterator[dict[str,
 def kept(folder: Path, table: Callable[[], Any], size: int, seed: int) -> pd.DataFrame:
     """The trials of one job, from its file if an earlier run did them."""
     file = folder / f"{table.__name__}-{size}-{seed}.csv"
-    if not file.exists():
-        partial = file.with_suffix(".partial")
-        pd.DataFrame(list(trials(table, size, seed))).to_csv(partial, index=False)
-        partial.rename(file)
-    return pd.read_csv(file)
+    return asking.kept(file, lambda: trials(table, size, seed))
 
 
 def cubes(found: pd.DataFrame) -> Iterator[tuple[dict[str, Any], dict[str, np.ndarray]]]:
@@ -223,7 +221,7 @@ def delta_chosen(scores: np.ndarray) -> float:
 
 
 def area_chosen(scores: np.ndarray) -> float:
-    """The area, on the next part, under the points that are on the front of a part; see frontier.areas."""
+    """The area, on the next part, under the points that are on the front of a part; see frontier_tables.areas."""
     areas = []
     n_parts = scores.shape[1]
     for part in range(n_parts):
@@ -269,13 +267,8 @@ def decays(found: pd.DataFrame) -> pd.DataFrame:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--seeds", type=int, default=1, help="how many draws of the people who train")
-    parser.add_argument("--out", type=Path, default=Path("results/elsewhere"))
-    arguments = parser.parse_args()
-    arguments.out.mkdir(parents=True, exist_ok=True)
+    seeds = {"default": 1, "help": "how many draws of the people who train"}
+    arguments = asking.asked(__doc__, "results/elsewhere", seeds=seeds)
     version = version_of(sys.modules[__name__], frontier) + code_version("evenhand.protocol.trial")[:12]
     done = arguments.out / version
     done.mkdir(exist_ok=True)

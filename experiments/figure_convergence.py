@@ -9,13 +9,12 @@ authors' code has as many outputs as hidden units: most of its first actions are
 
 from __future__ import annotations
 
-import argparse
 import warnings
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
+from asking import asked
 from plotly.subplots import make_subplots
 
 from evenhand import CooperativeBandits
@@ -85,12 +84,7 @@ def drawing(curves: dict[tuple[str, float], pd.DataFrame]) -> str:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--out", type=Path, default=Path("results/convergence"))
-    arguments = parser.parse_args()
-    arguments.out.mkdir(parents=True, exist_ok=True)
+    out = asked(__doc__, "results/convergence").out
     warnings.simplefilter("ignore")
     figure = make_subplots(rows=2, cols=len(DATASETS), subplot_titles=DATASETS, row_titles=(NARROW, WIDE))
     rows, curves = [], {}
@@ -107,9 +101,9 @@ def main() -> None:
                 )
                 figure.add_trace(line, row=row, col=column)
     figure.update_layout(template="plotly_white", title="Accumulated reward of the published algorithm")
-    figure.write_html(arguments.out / "convergence.html")
-    (arguments.out / "convergence.svg").write_text(drawing(curves))
-    pd.DataFrame(rows).to_csv(arguments.out / "convergence.csv", index=False)
+    figure.write_html(out / "convergence.html")
+    (out / "convergence.svg").write_text(drawing(curves))
+    pd.DataFrame(rows).to_csv(out / "convergence.csv", index=False)
     print(pd.DataFrame(rows).round(4).to_string(index=False))
 
 

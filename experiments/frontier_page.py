@@ -16,8 +16,9 @@ from pathlib import Path
 
 import frontier_words as words
 import pandas as pd
-from frontier import COMPETITORS, DATASETS, DELTA, MAX_DISCRIMINATION, MAX_FLIP, UNAWARE, chosen
-from publish import TITLES
+from choosing import COMPETITORS, DATASETS, DELTA, UNAWARE, chosen
+from frontier_tables import MAX_DISCRIMINATION, MAX_FLIP
+from pages import TITLES
 
 from evenhand.code_version import made
 from evenhand.datasets import Dataset, load
@@ -32,7 +33,7 @@ from evenhand.report.summary import ModelEntry, Overview, PublishedEntry, Study,
 METHODS = {words.OURS: "CCB parity", **{name: name for name in (*COMPETITORS, *UNAWARE)}}
 CONSTANT, UNFINISHED = "decide all people alike on most splits", "were not tried on every split"
 REMAKE = "`python experiments/frontier.py --tables`"
-ALIKE = 0.001  # as in frontier.NotConstant: a rate of positives this near to 0 or 1 is a constant classifier
+ALIKE = 0.001  # as in choosing.NotConstant: a rate of positives this near to 0 or 1 is a constant classifier
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pandas as pd
-from frontier import MAX_DISCRIMINATION, MAX_FLIP
+from frontier_tables import MAX_DISCRIMINATION, MAX_FLIP
 
 from evenhand.metrics.measures import SHOWN
 from evenhand.protocol.compare import interval

@@ -2,35 +2,33 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections import defaultdict
 from collections.abc import Callable
-from typing import Any
 
 import pandas as pd
-from publish import RESULTS, markdown
+from pages import RESULTS, figures, markdown
 
 TESTED = re.compile(r"^_+ (?P<test>\w+)(?:\[(?P<case>.*)\])? _+$|^apart (?P<apart>[\d.e+-]+),", re.M)
 
 
 def gpu() -> str:
     """Model-steps per second by setting and number of models."""
-    figures = _figures()
+    found = figures("benchmarks/gpu")
     rows = [
         {
             "models at once": setting,
             **{f"{run['models']:,}": f"{run['steps_per_second'] / 1e6:,.1f}" for run in runs},
         }
-        for setting, runs in figures["throughput"].items()
+        for setting, runs in found["throughput"].items()
     ]
-    whole = figures["fit_many"]
+    whole = found["fit_many"]
     told = (
-        f"Millions of people per second, over all models, on one {figures['device']}. A whole `fit_many` of "
+        f"Millions of people per second, over all models, on one {found['device']}. A whole `fit_many` of "
         f"{whole['models']:,} models that see 100,000 people each took {whole['cuda']:.1f} s there, and one such model "
         f"{whole['one_on_the_cpu']:.2f} s on one core of the same machine. Command: `python benchmarks/gpu.py`, one run."
     )
-    columns = {int(filled): nanoseconds for filled, nanoseconds in figures["by_columns"].items()}
+    columns = {int(filled): nanoseconds for filled, nanoseconds in found["by_columns"].items()}
     least, most = min(columns), max(columns)
     each = (columns[most] - columns[least]) / (most - least)
     told += (
@@ -44,19 +42,14 @@ def gpu() -> str:
 
 def gpu_grid() -> str:
     """The paper's own job, in one sentence."""
-    figures = _figures()
-    found = figures["paper_grid"]
+    found = figures("benchmarks/gpu")
+    grid = found["paper_grid"]
     return (
-        f"**The paper's whole grid of CCB**, 40 models on each of {found['splits']} splits of four data sets, scored "
-        f"every 1,000 steps: {found['models']:,} models in {found['seconds']:.0f} s on one {figures['device']}, with 16 CPU "
+        f"**The paper's whole grid of CCB**, 40 models on each of {grid['splits']} splits of four data sets, scored "
+        f"every 1,000 steps: {grid['models']:,} models in {grid['seconds']:.0f} s on one {found['device']}, with 16 CPU "
         "cores to prepare the data and test the models. The kernels were compiled before. Command: "
-        f"`python benchmarks/gpu.py --splits {found['splits']}`, one run."
+        f"`python benchmarks/gpu.py --splits {grid['splits']}`, one run."
     )
-
-
-def _figures() -> dict[str, Any]:
-    figures: dict[str, Any] = json.loads((RESULTS / "benchmarks" / "gpu.json").read_text())
-    return figures
 
 
 def gpu_tests() -> str:
@@ -84,8 +77,8 @@ def gpu_tests() -> str:
 
 def gower_gpu() -> str:
     """Seconds for the neighbours of everybody, on the GPU and on the same machine's CPU."""
-    figures = json.loads((RESULTS / "benchmarks" / "gower-gpu.json").read_text())
-    tables = figures["tables"]
+    found = figures("benchmarks/gower-gpu")
+    tables = found["tables"]
     rows = [
         {
             "people": f"{one['people']:,}, {one['kind']}",
@@ -102,7 +95,7 @@ def gower_gpu() -> str:
     largest = max(tables, key=lambda one: (one["people"], one["kind"] == "like Adult"))
     parts = ", ".join(f"{name} {seconds:.2f} s" for name, seconds in largest["parts"].items())
     told = (
-        f"Exact neighbours (k = {figures['k']}) of everybody among everybody, 14 columns, on one {figures['device']} and "
+        f"Exact neighbours (k = {found['k']}) of everybody among everybody, 14 columns, on one {found['device']} and "
         f"{largest['cores']} cores of the same machine. A star marks what was worked out from {largest['people_on_one_core']:,} people searched "
         "among all. *Compared* are those searched on both: their neighbours and distances are the same to the last bit. "
         f"Where the time goes with {largest['people']:,} people {largest['kind']}: {parts}. "

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pandas as pd
-from publish import RESULTS, TITLES, markdown, reproduction
+from pages import TITLES, markdown, read
+from reproduction_pages import reproduction
 
 from evenhand.protocol.compare import published
 from evenhand.protocol.measuring import PUBLISHED_METRICS
@@ -16,7 +17,7 @@ HUNDRED = {"discrimination": "Table 1: lowest discrimination", "delta": "Table 2
 
 def spread() -> str:
     """Where the middle 95 % of the splits lie, beside the published number."""
-    best, paper = pd.read_csv(RESULTS / "hundred" / "best.csv"), published()
+    best, paper = read("hundred/best", titled=False), published()
     rows = []
     for criterion, title in HUNDRED.items():
         for dataset in best["dataset"].unique():

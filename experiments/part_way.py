@@ -10,15 +10,15 @@ the validation part is tested. New splits: nothing was chosen on them before.
 
 from __future__ import annotations
 
-import argparse
 import warnings
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from frontier import decay, make_ours, people_of
+from asking import asked
+from choosing import people_of
+from frontier import decay, make_ours
 from others import BlindNetwork
 
 from evenhand.protocol.compare import interval
@@ -112,14 +112,7 @@ def compared(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--datasets", nargs="+", default=["adult", "compas"])
-    parser.add_argument("--seeds", type=int, default=5)
-    parser.add_argument("--out", type=Path, default=Path("results/part_way"))
-    arguments = parser.parse_args()
-    arguments.out.mkdir(parents=True, exist_ok=True)
+    arguments = asked(__doc__, "results/part_way", datasets=["adult", "compas"], seeds=5)
     warnings.simplefilter("ignore")
     rows = []
     for name in arguments.datasets:

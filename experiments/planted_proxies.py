@@ -11,12 +11,11 @@ in how many tables any other column is named, or anything at all is said where n
 
 from __future__ import annotations
 
-import argparse
 from itertools import product
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from asking import asked
 from joblib import Parallel, delayed
 from sklearn.compose import make_column_selector, make_column_transformer
 from sklearn.linear_model import LogisticRegression
@@ -73,16 +72,9 @@ def one(n: int, strength: float, asked: str, seed: int) -> dict[str, object]:
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--seeds", type=int, default=20)
-    parser.add_argument("--jobs", type=int, default=-1)
-    parser.add_argument("--out", type=Path, default=Path("results/planted_proxies"))
-    given = parser.parse_args()
+    given = asked(__doc__, "results/planted_proxies", seeds=20, jobs=-1)
     cases = product(SIZES, STRENGTHS, ("model", "decisions"), range(FIRST_SEED, FIRST_SEED + given.seeds))
     rows = Parallel(given.jobs, verbose=5)(delayed(one)(*case) for case in cases)
-    given.out.mkdir(parents=True, exist_ok=True)
     table = pd.DataFrame(rows)
     table.to_csv(given.out / "tables.csv", index=False)
     print(table.groupby(["asked", "people", "strength"])[["found", "recall", "alarm"]].mean())

@@ -8,13 +8,12 @@ group. Training is watched every 10,000 steps.
 
 from __future__ import annotations
 
-import argparse
 import warnings
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from asking import asked
 
 from evenhand import CooperativeBandits
 from evenhand.datasets import load
@@ -39,12 +38,7 @@ def alike(part: Judged, model: Any) -> list[bool]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--runs", type=int, default=5, help="how many for each λ")
-    parser.add_argument("--out", type=Path, default=Path("results/ends"))
-    arguments = parser.parse_args()
+    arguments = asked(__doc__, "results/ends", runs={"default": 5, "help": "how many for each λ"})
     warnings.simplefilter("ignore")
     ready = make_ready(load("adult", rows="published"), 0, "published")
     rows = []
@@ -66,7 +60,6 @@ def main() -> None:
                      "constant_by_group": seen[-1][1], "checkpoints": len(seen), "constant_checkpoints": constant.sum(),
                      "left": (constant[:-1] & ~constant[1:]).sum(), "stayed": (constant[:-1] & constant[1:]).sum()}
                 )  # fmt: skip
-    arguments.out.mkdir(parents=True, exist_ok=True)
     pd.DataFrame(rows).to_csv(arguments.out / "ends.csv", index=False)
     print(pd.DataFrame(rows).round(4).to_string(index=False))
 

@@ -16,13 +16,12 @@ have the same budget of predictions; nobody counts twice.
 
 from __future__ import annotations
 
-import argparse
 import time
 from collections.abc import Callable
 from itertools import product
-from pathlib import Path
 from typing import Any
 
+import asking
 import numpy as np
 import pandas as pd
 from joblib import Parallel, delayed
@@ -155,16 +154,14 @@ def case(name: str, kind: str, n_seeds: int, predictions: int) -> list[dict[str,
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    given = asking.asked(
+        __doc__,
+        "results/search_strategies",
+        datasets=["german", "compas", "adult"],
+        seeds=5,
+        predictions=10_000,
+        jobs=-1,
     )
-    parser.add_argument("--datasets", nargs="+", default=["german", "compas", "adult"])
-    parser.add_argument("--seeds", type=int, default=5)
-    parser.add_argument("--predictions", type=int, default=10_000)
-    parser.add_argument("--jobs", type=int, default=-1)
-    parser.add_argument("--out", type=Path, default=Path("results/search_strategies"))
-    given = parser.parse_args()
-    given.out.mkdir(parents=True, exist_ok=True)
     rows: list[dict[str, Any]] = []
     done = Parallel(given.jobs, verbose=5, return_as="generator_unordered")(
         delayed(case)(name, kind, given.seeds, given.predictions)

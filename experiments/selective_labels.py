@@ -19,7 +19,6 @@ better on one stream and worse on another. It needs the package vowpalwabbit; wi
 
 from __future__ import annotations
 
-import argparse
 import sys
 import warnings
 from collections.abc import Callable, Iterator
@@ -27,6 +26,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import asking
 import numpy as np
 import pandas as pd
 from frontier import version_of
@@ -300,21 +300,16 @@ def measured(name: str, method: str, seed: int) -> Iterator[dict[str, Any]]:
 
 def kept(folder: Path, name: str, method: str, seed: int) -> pd.DataFrame:
     file = folder / f"{name}-{method}-{seed}.csv".replace(" ", "_")
-    if not file.exists():
-        partial = file.with_suffix(".partial")
-        pd.DataFrame(list(measured(name, method, seed))).to_csv(partial, index=False)
-        partial.rename(file)
-    return pd.read_csv(file)
+    return asking.kept(file, lambda: measured(name, method, seed))
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    arguments = asking.asked(
+        __doc__,
+        "results/selective_labels",
+        datasets={"default": list(COSTS), "choices": list(COSTS)},
+        seeds={"default": SEEDS, "help": "how many streams of each"},
     )
-    parser.add_argument("--datasets", nargs="+", default=list(COSTS), choices=list(COSTS))
-    parser.add_argument("--seeds", type=int, default=SEEDS, help="how many streams of each")
-    parser.add_argument("--out", type=Path, default=Path("results/selective_labels"))
-    arguments = parser.parse_args()
     methods = list(METHODS)
     try:
         import vowpalwabbit  # noqa: F401
@@ -322,7 +317,7 @@ def main() -> None:
         print("VW is left out: pip install 'evenhand[peers]'")
         methods.remove("VW")
     done = arguments.out / (version_of(sys.modules[__name__]) + code_version("evenhand.bandits")[:12])
-    done.mkdir(parents=True, exist_ok=True)
+    done.mkdir(exist_ok=True)
     found = [
         kept(done, name, method, seed)
         for seed in range(arguments.seeds)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pandas as pd
-from publish import RESULTS, ROOT, TITLES, markdown
+from pages import ROOT, TITLES, markdown, read
 from scipy import stats
 
 NAMES = {"made up": "Made up", **TITLES}
@@ -31,7 +31,7 @@ def at_the_end(trials: pd.DataFrame) -> pd.DataFrame:
 
 
 def selective_labels() -> str:
-    trials = pd.read_csv(RESULTS / "selective_labels" / "trials.csv")
+    trials = read("selective_labels/trials", titled=False)
     draw(trials)
     rows = []
     for (dataset, method), some in at_the_end(trials).groupby(["dataset", "method"], sort=False):

@@ -11,8 +11,6 @@ the others, of whom it knows nothing. A killed run goes on where it stopped.
 
 from __future__ import annotations
 
-import argparse
-import json
 import lzma
 import warnings
 from collections.abc import Iterator, Sequence
@@ -20,6 +18,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import asking
 import numpy as np
 import pandas as pd
 from sklearn.linear_model import LogisticRegression
@@ -184,13 +183,7 @@ def measured(answers: Answers) -> dict[str, Any]:
 def kept(folder: Path, name: str, seed: int) -> pd.DataFrame:
     """The rows of one split, from its file if an earlier run of the same code wrote it."""
     version = code_version("evenhand.workflow.exploring")[:12]
-    file = folder / f"{name}-{seed}-{version}.json"
-    if not file.exists():
-        rows = list(one_split(name, seed))
-        partial = file.with_suffix(".partial")
-        partial.write_text(json.dumps(rows))
-        partial.rename(file)
-    return pd.DataFrame(json.loads(file.read_text()))
+    return asking.kept(folder / f"{name}-{seed}-{version}.csv", lambda: one_split(name, seed))
 
 
 def aims(table: pd.DataFrame) -> pd.DataFrame:
@@ -220,7 +213,6 @@ def said(met: bool) -> str:
 
 
 def run(names: Sequence[str], seeds: int, out: Path) -> pd.DataFrame:
-    out.mkdir(parents=True, exist_ok=True)
     found = []
     for name in names:
         for seed in range(seeds):
@@ -232,13 +224,8 @@ def run(names: Sequence[str], seeds: int, out: Path) -> pd.DataFrame:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--tables", nargs="+", default=list(TABLES), choices=list(TABLES))
-    parser.add_argument("--seeds", type=int, default=SEEDS)
-    parser.add_argument("--out", type=Path, default=Path("results/strangers"))
-    arguments = parser.parse_args()
+    tables = {"default": list(TABLES), "choices": list(TABLES)}
+    arguments = asking.asked(__doc__, "results/strangers", tables=tables, seeds=SEEDS)
     table = run(arguments.tables, arguments.seeds, arguments.out)
     table.to_csv(arguments.out / "measured.csv", index=False)
     compared = aims(table)

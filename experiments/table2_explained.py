@@ -9,7 +9,6 @@ checkpoint is scored on the validation part, and the best of each run on the tes
 
 from __future__ import annotations
 
-import argparse
 import json
 import warnings
 from pathlib import Path
@@ -18,6 +17,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
+from asking import asked
 from joblib import Parallel, delayed
 
 from evenhand import CooperativeBandits, Correctness
@@ -168,15 +168,13 @@ def train(datasets: list[str], widths: list[int]) -> list[pd.DataFrame]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    arguments = asked(
+        __doc__,
+        "results/table2",
+        datasets={"default": list(EPOCHS), "choices": list(EPOCHS)},
+        hidden=[10, 20, 40],
+        tables={"default": False, "help": "only count again, from checkpoints.csv"},
     )
-    parser.add_argument("--datasets", nargs="+", default=list(EPOCHS), choices=list(EPOCHS))
-    parser.add_argument("--hidden", type=int, nargs="+", default=[10, 20, 40])
-    parser.add_argument("--out", type=Path, default=Path("results/table2"))
-    parser.add_argument("--tables", action="store_true", help="only count again, from checkpoints.csv")
-    arguments = parser.parse_args()
-    arguments.out.mkdir(parents=True, exist_ok=True)
     if not arguments.tables:
         pd.concat(train(arguments.datasets, arguments.hidden)).to_csv(
             arguments.out / "checkpoints.csv", index=False

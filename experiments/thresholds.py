@@ -11,12 +11,11 @@ can know. `ece` is the calibration error on the test part.
 
 from __future__ import annotations
 
-import argparse
 from itertools import product
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from asking import asked
 from joblib import Parallel, delayed
 from sklearn.linear_model import LogisticRegression
 
@@ -74,14 +73,9 @@ def compared(people: int, bent: float, seed: int, model: str) -> dict[str, float
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--out", type=Path, default=Path("results/thresholds"))
-    parser.add_argument("--seeds", type=int, default=8)
-    parser.add_argument("--jobs", type=int, default=-1)
-    given = parser.parse_args()
+    given = asked(__doc__, "results/thresholds", seeds=8, jobs=-1)
     runs = product((1_000, 4_000, 20_000), (0.0, 1.0), range(given.seeds), MODELS)
     table = pd.DataFrame(Parallel(n_jobs=given.jobs)(delayed(compared)(*run) for run in runs))
-    given.out.mkdir(parents=True, exist_ok=True)
     table.to_csv(given.out / "thresholds.csv", index=False)
     shown = table.drop(columns="seed").groupby(["people", "bent", "model"]).mean()
     print(shown.round(3).to_string())

@@ -11,15 +11,14 @@ has more of the same on the test part, where discrimination is over all groups, 
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from itertools import product
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
+from asking import asked
 from elsewhere import csv, frame
 from joblib import Parallel, delayed
 
@@ -234,15 +233,10 @@ class Judged(NamedTuple):
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--out", type=Path, default=Path("results/tiny_groups"))
-    parser.add_argument("--seeds", type=int, default=10)
-    parser.add_argument("--jobs", type=int, default=-1)
-    given = parser.parse_args()
+    given = asked(__doc__, "results/tiny_groups", seeds=10, jobs=-1)
     work = (delayed(chosen_by_each)(name, seed) for name, seed in product(TABLES, range(given.seeds)))
     found: Iterator[list[Row]] = Parallel(n_jobs=given.jobs, return_as="generator_unordered")(work)
     table = pd.DataFrame([row for rows in found for row in rows])
-    given.out.mkdir(parents=True, exist_ok=True)
     table.to_csv(given.out / "choices.csv", index=False)
     table = table.sort_values(["table", "seed"], kind="stable")
     by = ["criterion", "rule"]

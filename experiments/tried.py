@@ -8,11 +8,10 @@ reward with its own. Failures are shown too.
 
 from __future__ import annotations
 
-import argparse
-from pathlib import Path
 from typing import Any
 
 import pandas as pd
+from asking import asked
 from joblib import Parallel, delayed
 
 from evenhand import (
@@ -99,14 +98,7 @@ def one(name: str, seed: int) -> list[dict[str, Any]]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--datasets", nargs="+", default=["adult", "compas", "german", "health"])
-    parser.add_argument("--seeds", type=int, default=5)
-    parser.add_argument("--out", type=Path, default=Path("results/tried"))
-    arguments = parser.parse_args()
-    arguments.out.mkdir(parents=True, exist_ok=True)
+    arguments = asked(__doc__, "results/tried", datasets=["adult", "compas", "german", "health"], seeds=5)
     jobs = [delayed(one)(name, seed) for name in arguments.datasets for seed in range(arguments.seeds)]
     table = pd.DataFrame([row for rows in Parallel(n_jobs=2, prefer="threads")(jobs) for row in rows])
     table.to_csv(arguments.out / "tried.csv", index=False)

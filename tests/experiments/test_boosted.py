@@ -152,7 +152,7 @@ def test_gaps_are_between_people_with_the_same_label():
 @pytest.mark.parametrize(("lead", "accuracy", "verdicts"), [(0.01, 0.9, "met"), (-0.01, 0.7, "missed")])
 def test_aims_are_judged_by_what_was_measured(table, tmp_path, monkeypatch, lead, accuracy, verdicts):
     (tmp_path / "boosted").mkdir()
-    monkeypatch.setattr(boosted_pages, "RESULTS", tmp_path)
+    monkeypatch.setattr(boosted_pages.pages, "RESULTS", tmp_path)
     summary = boosted.summary(table).assign(dataset="adult", delta=0.84, discrimination=0.0)
     ours = summary["method"].str.startswith(boosted.KINDS)
     summary.loc[ours, ["accuracy", "AUC", "calibration error", "flip rate"]] = (

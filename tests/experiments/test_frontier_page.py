@@ -58,14 +58,14 @@ def tables(page):
                 _trial("LR unaware", seed, criterion, 0.70, 0.0, {"C": 9.0}, positive_rate=1.0),
             ]
     table = pd.DataFrame(trials)
-    frontier = importlib.import_module("frontier")
+    choosing = importlib.import_module("choosing")
     paper = pd.DataFrame([{"dataset": "german", "accuracy": 0.7, "discrimination": 0.0423}])
     at_delta = table[table.method != "CCB trade-off"]
     rows = []
     for name, method in page.METHODS.items():
         if (at_delta.method == method).any():
-            best = frontier.chosen(at_delta[at_delta.criterion == "delta"], [method], frontier.DELTA.rank)
-            rows.append({"method": name, "dataset": "german", "delta": frontier.interval(best.delta), "mean": best.delta.mean()})  # fmt: skip
+            best = choosing.chosen(at_delta[at_delta.criterion == "delta"], [method], choosing.DELTA.rank)
+            rows.append({"method": name, "dataset": "german", "delta": choosing.interval(best.delta), "mean": best.delta.mean()})  # fmt: skip
     rows.append(
         {"method": "published CCB", "dataset": "german", "delta": "0.6577", "mean": paper.accuracy[0]}
     )
