@@ -18,6 +18,14 @@ def test_integer_refuses(value):
         checks.integer("n", value)
 
 
+def test_integer_refuses_what_compiled_loops_can_not_count():
+    assert checks.integer("n", 2**62) == 2**62
+    with pytest.raises(
+        ValueError, match=r"Got n=\d+, but expected a whole number of at least 0 and at most 2\*\*62"
+    ):
+        checks.integer("n", 2**62 + 1, low=0)
+
+
 def test_one_of_suggests_the_nearest():
     with pytest.raises(ValueError, match="Did you mean 'Alpha'"):
         checks.one_of("x", "alpa", ["Alpha", "beta"])

@@ -8,8 +8,7 @@ import numbers
 from collections.abc import Iterable
 from typing import Any
 
-import joblib
-
+MOST = 2**62  # compiled loops count in 64 bits, and add to these numbers
 MIN_GROUP = 20  # people; smaller groups are filled up to this number when groups are compared
 
 
@@ -38,15 +37,18 @@ def number(
 
 
 def integer(name: str, value: Any, *, low: int = 1) -> int:
-    """Return an int of at least `low`; an error names the argument."""
+    """Return an int of at least `low` that fits in 64 bits; an error names the argument."""
     is_whole = isinstance(value, numbers.Integral) and value is not True and value is not False
-    if is_whole and int(value) >= low:
+    if is_whole and low <= int(value) <= MOST:
         return int(value)
-    raise ValueError(f"Got {name}={value!r}, but expected a whole number of at least {low}.")
+    upper = " and at most 2**62" if is_whole and int(value) > MOST else ""
+    raise ValueError(f"Got {name}={value!r}, but expected a whole number of at least {low}{upper}.")
 
 
 def jobs(value: Any) -> int:
     """Return the number of threads that `n_jobs` asks for: as in scikit-learn, -1 is one per core."""
+    import joblib  # brings NumPy, which `evenhand --help` does without
+
     whole = isinstance(value, numbers.Integral) and not isinstance(value, bool)
     if value is None or (whole and value != 0):
         return int(joblib.effective_n_jobs(value))

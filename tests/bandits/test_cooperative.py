@@ -26,26 +26,13 @@ from evenhand import (
     load,
     save,
 )
-from factories import make_arrays
-
-NOT_EXACT = {
-    f"check_sample_weight_equivalence_on_{kind}_data": "exact only in whole batches, see tests/bandits/test_weights.py"
-    for kind in ("dense", "sparse")
-}
+from factories import NOT_EXACT, make_arrays, outcome
 
 
 @pytest.mark.filterwarnings("ignore::evenhand.baselines.CollapseWarning")  # some labels are noise
 @parametrize_with_checks([CooperativeBandits()], expected_failed_checks=lambda _: NOT_EXACT)
 def test_scikit_learn(estimator, check):
     check(estimator)
-
-
-def outcome(model, X, y, s):
-    decisions = model.probabilities_by_group(X).argmax(2)
-    own = model.predict(X, sensitive_features=s)
-    rates = [np.mean(own[s == g] == model.classes_[1]) for g in model.groups_]
-    flips = np.mean((decisions != decisions[:, :1]).any(1))
-    return np.mean(own == y), max(rates) - min(rates), flips
 
 
 def fitted(**options):
@@ -285,6 +272,24 @@ def test_partial_fit_with_groups_named_ahead():
     assert model.n_steps_ == 400
     with pytest.raises(ValueError, match="Got label 'maybe', but fit saw only the classes 'no', 'yes'"):
         model.partial_fit(X, np.full(400, "maybe"), sensitive_features=s)
+
+
+@pytest.mark.parametrize("actions", [[None] * 4, ["yes", None, "no", "no"], ["yes", 3, "no", "no"]])
+def test_actions_that_are_no_classes_are_named(actions):
+    X, y, s = make_arrays(100)
+    model = CooperativeBandits(epochs=1, random_state=0).fit(X, y, sensitive_features=s)
+    actions = np.array(actions, dtype=object)
+    with pytest.raises(ValueError, match="Got action (None|3), but fit saw only the classes 'no', 'yes'"):
+        model.update(X[:4], actions, np.ones(4), sensitive_features=s[:4])
+    with pytest.raises(ValueError, match="of different types, or missing ones"):
+        CooperativeBandits().partial_fit(X, y, np.array(["yes", "no", 3], dtype=object), sensitive_features=s)
+
+
+@pytest.mark.parametrize("option", ["batch_size", "checkpoint_every"])
+def test_counts_beyond_64_bits_are_refused(option):
+    X, y, s = make_arrays(100)
+    with pytest.raises(ValueError, match=rf"Got {option}=\d+, but expected .* at most 2\*\*62"):
+        CooperativeBandits(**{option: 2**63}).fit(X, y, sensitive_features=s)
 
 
 def test_later_calls_bring_no_new_classes_or_groups():

@@ -12,11 +12,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from evenhand import Correctness, Custom, GradientBandit, LogRatio, TrainingDivergedError
-
-NOT_EXACT = {
-    f"check_sample_weight_equivalence_on_{kind}_data": "exact only in whole batches, see tests/bandits/test_weights.py"
-    for kind in ("dense", "sparse")
-}
+from factories import NOT_EXACT
 
 
 @pytest.mark.filterwarnings("ignore::evenhand.baselines.CollapseWarning")  # some labels are noise

@@ -303,3 +303,11 @@ def test_of_more_than_two_labels_the_positive_one_is_asked_for():
         ValueError, match="Got 3 labels and no pos_label; expected the label whose rates are compared"
     ):
         fit_many(CooperativeBandits(), {}, X, np.arange(60) % 3, sensitive_features=s, cv=2, select="delta")
+
+
+def test_progress_is_something_that_shows_it():
+    X, y, s = make_arrays(100)
+    with pytest.raises(
+        TypeError, match=r"Got progress=True, but expected a Progress, such as evenhand\.progress"
+    ):
+        fit_many(CooperativeBandits(steps=10), {}, X, y, sensitive_features=s, progress=True)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from evenhand import CooperativeBandits
+from evenhand import CooperativeBandits, GradientBandit
 from evenhand.bandits.pieces import begin, meet
 from factories import make_arrays
 
@@ -51,6 +51,54 @@ def test_one_piece_with_weights_is_a_fit():
     assert same(whole, piece)
 
 
+@pytest.mark.parametrize("reward", REWARDS)
+def test_costs_of_mean_1_in_one_piece_are_those_of_a_fit(reward):
+    X, y, s = make_arrays(400)
+    costs = dict(
+        zip(("no", "yes"), len(y) / (2 * np.array([np.sum(y == "no"), np.sum(y == "yes")])), strict=True)
+    )
+    options = {"reward": reward, "epochs": 1, "standardize": False, "random_state": 0}
+    whole = CooperativeBandits(20, class_weight="balanced", **options).fit(X, y, sensitive_features=s)
+    piece = in_pieces(CooperativeBandits(20, class_weight=costs, **options), X, y, s, 400)
+    assert same(whole, piece)
+    # Nobody stands for more people: the rates are those without costs.
+    rates = in_pieces(CooperativeBandits(20, **options), X, y, s, 400)._training.rates
+    np.testing.assert_array_equal(piece._training.rates.counts, rates.counts)
+    assert not same(
+        piece, in_pieces(CooperativeBandits(20, class_weight={"yes": 3}, **options), X, y, s, 400)
+    )
+
+
+def test_costs_multiply_the_weights_of_pieces():
+    X, y, s = make_arrays(400)
+    weights, cost = 1.0 + np.arange(400) % 3, np.where(y == "yes", 3.0, 0.5)
+    options = {"epochs": 1, "random_state": 0}
+    by_label = CooperativeBandits(class_weight={"yes": 3, "no": 0.5}, **options)
+    one = in_pieces(by_label, X, y, s, 100, sample_weight=weights)
+    other = in_pieces(CooperativeBandits(**options), X, y, s, 100, sample_weight=weights * cost)
+    assert same(one, other)
+    bandits = [GradientBandit(class_weight=costs, **options) for costs in ({"yes": 3, "no": 0.5}, None)]
+    alone, plain = (bandit.partial_fit(X, y, ["no", "yes"]) for bandit in bandits)
+    assert not same(alone, plain)
+
+
+@pytest.mark.parametrize("learner", [CooperativeBandits, GradientBandit])
+@pytest.mark.parametrize(
+    ("costs", "message"),
+    [
+        ("balanced", "Got class_weight='balanced' for partial_fit.* expected a dict of costs"),
+        ("even", "Got class_weight='even', but expected None, 'balanced' or a dict"),
+        ({"yess": 2}, r"Got 'yess' in class_weight, but .* Did you mean 'yes'"),
+        ({"yes": 0, "no": 0}, "so nobody counts"),
+    ],
+)
+def test_wrong_costs_are_an_error_in_pieces_too(learner, costs, message):
+    X, y, s = make_arrays(100)
+    given = {"sensitive_features": s} if learner is CooperativeBandits else {}
+    with pytest.raises(ValueError, match=message):
+        learner(class_weight=costs).partial_fit(X, y, ["no", "yes"], **given)
+
+
 def test_pieces_learn_what_a_fit_learns_and_end_where_it_ends():
     X, y, s = make_arrays(3000)
     model = CooperativeBandits(20, epochs=1.5, standardize=False, random_state=0)
@@ -74,7 +122,11 @@ def test_a_group_without_people_in_total_is_an_error():
 def test_models_that_meet_the_same_pieces_learn_as_each_alone():
     X, y, s = make_arrays(900)
     X = X.astype(np.float32)
-    grid = [CooperativeBandits(weight, epochs=1, random_state=0) for weight in (0, 20)]
+    options = {"epochs": 1, "random_state": 0}
+    grid = [
+        CooperativeBandits(weight, class_weight=costs, **options)
+        for weight, costs in ((0, None), (20, {"yes": 3}))
+    ]
     alone = [in_pieces(CooperativeBandits(**model.get_params()), X, y, s, 300) for model in grid]
     begin(grid, X.shape[1], np.array(["no", "yes"]), np.array(["f", "m"], dtype=object))
     labels, groups = (y == "yes").astype(np.int64), (s == "m").astype(np.int64)

@@ -131,3 +131,34 @@ def test_folding_is_scaling(column, weights):
     _, folded = forward(one, X.astype(np.float64))
     _, scaled = forward(Network(*(part[0] for part in policies)), scaling.applied(X))
     np.testing.assert_allclose(folded, scaled, atol=1e-5 * (1 + np.abs(X / scaling.deviation).max()))
+
+
+@pytest.mark.parametrize("make", [np.asarray, sparse.csr_array])
+def test_a_column_of_zeros_says_nothing_when_it_is_filled(make):
+    X, y, s = make_arrays(400, 3)
+    rows = np.float32(np.c_[X, np.zeros(400)])
+    filled = np.float32(np.c_[X, np.ones(400)])
+    assert np.isinf(Scaling.of(make(rows)).deviation[3])
+    model = CooperativeBandits(epochs=2, random_state=0).fit(make(rows), y, sensitive_features=s)
+    wanted = model.probabilities_by_group(make(rows))
+    np.testing.assert_array_equal(model.probabilities_by_group(make(filled)), wanted)
+    ones = make(filled)
+    assert Scaling.of(ones).deviation[3] == 1.0
+
+
+@pytest.mark.parametrize("standardize", [False, True])
+def test_policies_that_a_callback_keeps_stay_as_they_were(standardize):
+    X, y, s = make_arrays(300)
+    kept, then = [], []
+
+    def look(step, model):
+        kept.append(model.policies_)
+        then.append([part.copy() for part in model.policies_])
+
+    model = CooperativeBandits(steps=600, checkpoint_every=200, standardize=standardize, random_state=0)
+    model.fit(X, y, sensitive_features=s, callback=look)
+    assert len(kept) == 3
+    for policies, before in zip(kept, then, strict=True):
+        for part, was in zip(policies, before, strict=True):
+            np.testing.assert_array_equal(part, was)
+    assert not np.array_equal(kept[0].W2, kept[2].W2)

@@ -21,20 +21,15 @@ from evenhand import (
     Likelihood,
     LogRatio,
     Parity,
+    TrainingDivergedError,
     audit,
     load,
     save,
 )
 from evenhand.boosting.training import Boosted
-from factories import make_arrays, make_people
+from factories import NOT_EXACT, make_arrays, make_people, outcome
 
 FEW = {"rounds": 30, "checkpoint_every": 10, "random_state": 0}
-
-
-NOT_EXACT = {
-    f"check_sample_weight_equivalence_on_{kind}_data": "leaves are counted in people, see tests/bandits/test_weights.py"
-    for kind in ("dense", "sparse")
-}
 
 
 @parametrize_with_checks(
@@ -47,13 +42,6 @@ NOT_EXACT = {
 @pytest.mark.filterwarnings("ignore::evenhand.CollapseWarning")  # some labels are noise
 def test_scikit_learn(estimator, check):
     check(estimator)
-
-
-def outcome(model, X, y, s):
-    decisions = model.probabilities_by_group(X).argmax(2)
-    own = model.predict(X, sensitive_features=s)
-    rates = [np.mean(own[s == g] == model.classes_[1]) for g in model.groups_]
-    return np.mean(own == y), max(rates) - min(rates), np.mean((decisions != decisions[:, :1]).any(1))
 
 
 @pytest.fixture(scope="module")
@@ -159,6 +147,46 @@ def test_a_frame_with_categories_and_gaps_goes_straight_in(tmp_path):
     found = audit(again, X, y, sensitive_features=s, pos_label="yes")
     flips = found.metrics.set_index("metric").loc["flip_rate", "value"]
     assert np.max(flips) < 0.05
+
+
+def test_names_of_columns_need_not_be_text(tmp_path):
+    X, y, s = frame()
+    numbered = X.set_axis(range(X.shape[1]), axis=1)
+    named = CooperativeBoosting(**FEW).fit(X, y, sensitive_features=s)
+    model = CooperativeBoosting(**FEW).fit(numbered, y, sensitive_features=s)
+    said = model.probabilities_by_group(numbered)
+    np.testing.assert_array_equal(said, named.probabilities_by_group(X))
+    again = load(save(model, tmp_path / "trees.skops"))
+    np.testing.assert_array_equal(again.probabilities_by_group(numbered), said)
+    assert list(numbered.columns) == list(range(X.shape[1]))
+    found, wanted = (
+        audit(*given, y, sensitive_features=s, pos_label="yes").metrics
+        for given in ((model, numbered), (named, X))
+    )
+    assert found.equals(wanted)
+    with pytest.raises(ValueError, match="feature names"):
+        model.predict(numbered[numbered.columns[::-1]], sensitive_features=s)
+
+
+def test_labels_of_mixed_types_are_refused(world):
+    X, y, s = world
+    mixed = np.array([1 if label == "yes" else "no" for label in y], dtype=object)
+    with pytest.raises(ValueError, match="Unknown label type"):
+        CooperativeBoosting(**FEW).fit(X, mixed, sensitive_features=s)
+
+
+def test_rewards_too_large_for_trees_are_an_error(world):
+    X, y, s = world
+    huge = CooperativeBoosting(reward=Correctness(gains=[[1e300, 0], [0, 1e300]]), **FEW)
+    with pytest.raises(
+        TrainingDivergedError, match="Training diverged in round 1: the reward or its gradient"
+    ):
+        huge.fit(X, y, sensitive_features=s)
+    paid, chances = np.full(len(y), 1e300), np.full(len(y), 0.5)
+    with pytest.raises(
+        TrainingDivergedError, match="Training diverged in round 1: the reward or its gradient"
+    ):
+        CooperativeBoosting(**FEW).fit_logged(X, y, paid, chances, sensitive_features=s)
 
 
 def test_sparse_and_dense_rows_say_the_same(world, fair):

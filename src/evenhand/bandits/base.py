@@ -109,6 +109,8 @@ class PolicyLearner(Doors):
 
         def checkpoint(step: int) -> bool | None:
             self._publish(scaling)
+            # Training changes its own arrays in place.
+            self.policies_ = Network(*(part.copy() for part in self._training.policies))
             stop = callback(step, self) if callback is not None else None
             self._training = training  # training continues on the scaled rows
             return stop

@@ -49,7 +49,8 @@ class CooperativeBandits(PolicyLearner, GroupPolicies):
         it is the same as 'adam', which moves each policy separately.
     class_weight : 'balanced' or dict, optional
         The cost of an error, by the person's label: in {'yes': 10}, all other labels have cost 1. 'balanced'
-        gives all labels the same total cost. With costs, probabilities are no longer calibrated.
+        gives all labels the same total cost. With costs, probabilities are no longer calibrated. `fit`
+        divides costs by their mean over people; `partial_fit` takes a dict only, with mean 1 over all calls.
     hidden, estimator, learning_rate, schedule, epochs, steps, batch_size, weight_decay, order, \
 importance_clip, standardize, checkpoint_every, random_state
         As for `GradientBandit`.
@@ -216,7 +217,7 @@ importance_clip, standardize, checkpoint_every, random_state
         self._first_time(first, classes, groups if total is None else list(total), sensitive_features, X)
         people = People(self._codes(sensitive_features, X.shape[0]), self._known_codes(y, "label"))
         sizes = None if total is None else sizes_of(total, self.groups_)
-        people, kept = as_they_weigh(people, sample_weight)
+        people, kept = as_they_weigh(people, sample_weight, self.class_weight, self.classes_)
         return self._train(X if kept.all() else X[kept], people, decays=False, total=sizes)
 
     def update(
@@ -268,8 +269,7 @@ importance_clip, standardize, checkpoint_every, random_state
     def compress(self, group: Any) -> GradientBandit:
         """Return one group's policy as a bandit for everybody. It needs no sensitive features."""
         alone = self.compressed(group)
-        shared = GradientBandit().get_params()
-        bandit = GradientBandit(**{name: getattr(self, name) for name in shared})
+        bandit = GradientBandit(**{name: getattr(self, name) for name in GradientBandit().get_params()})
         for name in ("classes_", "n_features_in_", "feature_names_in_"):
             if hasattr(self, name):
                 setattr(bandit, name, getattr(self, name))

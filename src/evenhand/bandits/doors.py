@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
@@ -19,7 +19,7 @@ from evenhand.bandits import offpolicy
 from evenhand.bandits.contexts import gaps, name_bad_columns
 from evenhand.bandits.kernels.structs import People
 from evenhand.bandits.offpolicy import ValueEstimate, chances, finite, one_each
-from evenhand.bandits.sparse_input import check_sparse
+from evenhand.bandits.sparse_input import check_sparse, without_duplicates
 from evenhand.frames import as_pandas
 from evenhand.groups import Groups, sorted_unique
 from evenhand.wording import listed
@@ -32,6 +32,7 @@ class Doors(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """Checks contexts, labels and logs; draws actions; estimates a policy's value from a log."""
 
     class_weight: Any = None  # absent in older model files
+    _accepted: ClassVar[dict[str, Any]] = {"accept_sparse": "csr", "dtype": np.float32, "order": "C"}
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -48,11 +49,12 @@ class Doors(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _validated(self, *given: Any, reset: bool) -> Any:
         try:
-            return validate_data(self, *given, accept_sparse="csr", dtype=np.float32, order="C", reset=reset)
+            found = validate_data(self, *given, **self._accepted, reset=reset)
         except ValueError as error:
             if str(error).startswith("Input X contains NaN"):
                 raise gaps() from None
             raise
+        return (without_duplicates(found[0]), *found[1:]) if len(given) > 1 else without_duplicates(found)
 
     def _ready(self, X: Any, *, gaps: bool = False) -> Any:
         """Return a few clean rows as `validate_data` does, ten times faster; None if they need its checks."""
@@ -66,6 +68,8 @@ class Doors(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         with np.errstate(over="ignore"):
             ready = X if X is not values else np.ascontiguousarray(X, dtype=np.float32)
         check_sparse(ready)
+        if X is not values and not X.has_canonical_format:
+            return None  # see without_duplicates
         values = ready.data if X is not values else ready
         return None if (np.isinf(values) if gaps else ~np.isfinite(values)).any() else ready
 
@@ -92,12 +96,16 @@ class Doors(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return ranks[codes]
 
     def _known_codes(self, values: Any, what: str) -> Codes:
-        values = np.asarray(values)
-        at: Codes = np.searchsorted(self.classes_, values).clip(max=len(self.classes_) - 1)
-        unknown = values[self.classes_[at] != values]
-        if len(unknown):
-            known = listed(self.classes_.tolist())
-            raise ValueError(f"Got {what} {unknown[:1].tolist()[0]!r}, but fit saw only the classes {known}.")
+        values, known = np.asarray(values), self.classes_.tolist()
+        try:
+            at: Codes = np.searchsorted(self.classes_, values).clip(max=len(known) - 1)
+            unknown = values[self.classes_[at] != values].tolist()
+        except TypeError:  # None, or another type that can't be compared with the classes
+            unknown = [value for value in values.tolist() if value not in known]
+            if not unknown:
+                raise
+        if unknown:
+            raise ValueError(f"Got {what} {unknown[0]!r}, but fit saw only the classes {listed(known)}.")
         return at.astype(np.int64)
 
     def _forget(self) -> None:
@@ -238,4 +246,9 @@ def distinct_classes(classes: Any) -> Any:
     found = sorted_unique(np.asarray(classes).astype(object))[0]
     if len(found) < 2:
         raise ValueError(f"Got classes={found.tolist()}, but expected at least two different ones.")
-    return np.unique(np.asarray(classes))
+    try:
+        return np.unique(np.asarray(classes))
+    except TypeError:
+        raise ValueError(
+            f"Got classes {listed(found)} of different types, or missing ones; expected one type."
+        ) from None

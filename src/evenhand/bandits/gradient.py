@@ -10,7 +10,7 @@ from evenhand.arrays import Codes, Floats
 from evenhand.bandits.base import PolicyLearner
 from evenhand.bandits.doors import Callback, distinct_classes
 from evenhand.bandits.kernels.structs import People
-from evenhand.bandits.weighing import weighed
+from evenhand.bandits.weighing import as_they_cost, weighed
 from evenhand.groups import Groups, encode_groups
 from evenhand.rewards import Likelihood, Reward, Term, as_reward
 
@@ -48,6 +48,8 @@ class GradientBandit(PolicyLearner):
         Each update shrinks the weights by this share, times the step size. Biases don't shrink.
     class_weight : 'balanced' or dict, optional
         The cost of an error, by the person's label. 'balanced' gives all labels the same total cost.
+        `fit` divides costs by their mean over people; `partial_fit` takes a dict only, with mean 1 over all
+        calls.
     order : {'shuffled', 'file', 'drawn'}
         The order of people: shuffled in each epoch, as in the file, or drawn with replacement.
     importance_clip : float
@@ -139,7 +141,8 @@ class GradientBandit(PolicyLearner):
         first = not hasattr(self, "policies_")
         X, y = self._contexts_and_labels(X, y, reset=first)
         self._first_time(first, classes, X.shape[1])
-        return self._train(X, People(_one_group(X), self._known_codes(y, "label")), decays=False)
+        people = People(_one_group(X), self._known_codes(y, "label"))
+        return self._train(X, as_they_cost(people, self.class_weight, self.classes_), decays=False)
 
     def fit_logged(
         self,

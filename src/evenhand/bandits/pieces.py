@@ -14,7 +14,7 @@ from evenhand.bandits.cautions import Caution, kept, warn
 from evenhand.bandits.contexts import as_rows
 from evenhand.bandits.cooperative import CooperativeBandits
 from evenhand.bandits.kernels.structs import People, Rows
-from evenhand.bandits.weighing import as_they_weigh
+from evenhand.bandits.weighing import as_they_cost, as_they_weigh
 
 
 def begin(models: Sequence[CooperativeBandits], n_features: int, classes: Array, groups: Array) -> None:
@@ -48,6 +48,7 @@ def meet(
 
 def _meet(model: CooperativeBandits, rows: Rows, people: People, total: Codes) -> list[Caution]:
     with kept() as cautions:
+        people = as_they_cost(people, model.class_weight, model.classes_)
         run = model._ready_to_run(rows, people, decays=False, total=np.asarray(total))
         run.training.run(*run[1:5], remedy=run.remedy)
         model._has_run(run, None, model._looked_at(run))

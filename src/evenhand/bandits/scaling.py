@@ -28,7 +28,8 @@ class Scaling(NamedTuple):
 
         Dense columns get mean 0 and deviation 1; columns of zeros and ones stay as they are. Sparse columns
         are not centred, and their nonzero values get a mean square of 1, like those of a column of zeros and
-        ones. A constant dense column is divided by infinity, so it has no influence, even with new values.
+        ones. A constant dense column, or any column of zeros, is divided by infinity, so it has no influence,
+        even with new values. A dense column of ones stays as it is.
 
         >>> Scaling.of(np.float32([[1, 10, 7], [0, 30, 7]]))
         Scaling(centre=array([ 0., 20.,  0.]), deviation=array([ 1., 10., inf]))
@@ -40,8 +41,9 @@ class Scaling(NamedTuple):
             squares = np.bincount(X.indices, np.square(X.data, dtype=np.float64), X.shape[1])
             counts = np.bincount(X.indices[X.data != 0], minlength=X.shape[1])
             size = np.sqrt(squares / np.maximum(counts, 1))
-            return cls(np.zeros(X.shape[1]), _single(np.where(size > LEAST, size, 1.0)))
-        flags = ((X == 0) | (X == 1)).all(0)
+            deviation = np.where(counts == 0, np.inf, np.where(size > LEAST, size, 1.0))
+            return cls(np.zeros(X.shape[1]), _single(deviation))
+        flags = ((X == 0) | (X == 1)).all(0) & X.any(0)
         centre, deviation = X.mean(0, dtype=np.float64), X.std(0, dtype=np.float64)
         constant = deviation <= np.maximum(np.abs(centre) / MEAN_TO_DEVIATION, LEAST)
         centre = np.where(flags | constant, 0.0, centre)

@@ -1,4 +1,4 @@
-"""Checks of sparse matrices: SciPy accepts inconsistent parts, and compiled loops check nothing."""
+"""Checks of sparse matrices: SciPy accepts parts that don't fit and duplicates, and loops check nothing."""
 
 from __future__ import annotations
 
@@ -42,6 +42,28 @@ def check_sparse(X: Any) -> None:
             raise _damaged("its parts differ in length")
         for numbers, size in zip(matrix.coords, matrix.shape, strict=True):
             _check_range(numbers, size)
+
+
+def without_duplicates(X: Any) -> Any:
+    """Return a CSR matrix with each column at most once in a row, sorted; and anything else unchanged.
+
+    Duplicate entries mean their sum, but a scale would count them separately, and LightGBM reads only one.
+    The caller's matrix is never changed, and not copied if it has no duplicates.
+
+    >>> twice = sparse.csr_array((np.float32([1, 2]), [0, 0], [0, 2]), shape=(1, 3))
+    >>> without_duplicates(twice).data.tolist(), twice.nnz
+    ([3.0], 2)
+    """
+    if not sparse.issparse(X):
+        return X
+    matrix: Any = X
+    end = matrix.indptr[-1]  # values beyond it belong to no row
+    found = type(matrix)((matrix.data[:end], matrix.indices[:end], matrix.indptr), shape=matrix.shape)
+    if not found.has_canonical_format:
+        found = found.copy()
+        found.sum_duplicates()
+        return found
+    return X if len(matrix.data) == len(matrix.indices) == end else found
 
 
 def _check_compressed(X: Any) -> None:

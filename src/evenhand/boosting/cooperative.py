@@ -5,14 +5,15 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
+import pandas as pd
 from scipy import sparse
 from sklearn.impute import SimpleImputer
 from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from evenhand import checks
 from evenhand.arrays import Floats
@@ -97,6 +98,8 @@ class CooperativeBoosting(GroupPolicies):
     True
     """
 
+    _accepted: ClassVar[dict[str, Any]] = {**GroupPolicies._accepted, "ensure_all_finite": "allow-nan"}
+
     def __init__(
         self,
         divergence_weight: float = 20.0,
@@ -146,8 +149,8 @@ class CooperativeBoosting(GroupPolicies):
         X, y = as_pandas(X), as_pandas(given.y)
         no_missing_labels(y)
         sensitive_features = self._read_columns(sensitive_features, X)
-        X, y = validate_data(self, self._numbers(X), y, **_ACCEPTED, reset=True)
-        check_classification_targets(np.unique(y))
+        X, y = self._validated(self._numbers(X), y, reset=True)
+        check_classification_targets(pd.unique(y))
         labels = self._learn_classes(y)
         groups = self._learn_groups(sensitive_features, X.shape[0])
         people, kept = weighed(People(groups, labels), given.sample_weight, self.class_weight, self.classes_)
@@ -160,7 +163,7 @@ class CooperativeBoosting(GroupPolicies):
     ) -> Self:
         self._forget()
         sensitive_features = self._read_columns(sensitive_features, X)
-        X = validate_data(self, self._numbers(X), **_ACCEPTED, reset=True)
+        X = self._validated(self._numbers(X), reset=True)
         self.classes_ = distinct_classes(log.classes)
         groups = self._learn_groups(sensitive_features, X.shape[0])
         people = self._logged(X, log, groups)
@@ -246,12 +249,12 @@ class CooperativeBoosting(GroupPolicies):
         check_is_fitted(self, "policies_")
         self.check_loaded()
         if (ready := self._ready(X, gaps=True)) is None:
-            ready = validate_data(self, self._numbers(X), **_ACCEPTED, reset=False)
+            ready = self._validated(self._numbers(X), reset=False)
         return self.policies_.probabilities(ready)
 
     def _regressors(self, X: Any) -> Any:
         """Return contexts with missing values replaced by the mean, since a regression accepts none."""
-        X = validate_data(self, self._numbers(X), **_ACCEPTED, reset=False)
+        X = self._validated(self._numbers(X), reset=False)
         return X if sparse.issparse(X) else SimpleImputer(keep_empty_features=True).fit_transform(X)
 
     def compress(self, group: Any) -> CooperativeBoosting:
@@ -276,8 +279,3 @@ class CooperativeBoosting(GroupPolicies):
 def _log_shares(people: People, n_labels: int) -> Floats:
     counts = np.bincount(people.labels, people.weights if len(people.weights) else None, n_labels) + 1.0
     return np.asarray(np.log(counts / counts.sum()))
-
-
-_ACCEPTED: dict[str, Any] = {
-    "accept_sparse": "csr", "dtype": np.float32, "order": "C", "ensure_all_finite": "allow-nan"
-}  # fmt: skip

@@ -129,10 +129,6 @@ def boost(
     for at in range(plan.rounds):
         booster.update(fobj=climb)
         found.append(climb.found)
-        if not np.isfinite(climb.found[0]):
-            raise TrainingDivergedError(
-                f"Training diverged in round {at + 1}: the reward is no longer finite."
-            )
         due = at + 1 == plan.rounds or (at + 1) % plan.every == 0
         if due and checkpoint(at + 1, so_far, found):
             break
@@ -184,6 +180,7 @@ class _Climb:
             prices_of(self.own, self.rates), self.plan.mutual, self.plan.importance_clip, self.pull,
             self.slopes, self.curves,
         )  # fmt: skip
+        self._check()
         if self.pull >= JOINT_FROM and self.at % _APART_EVERY:
             self.slopes[len(self.base) :] = 0
         if self.few:
@@ -191,6 +188,14 @@ class _Climb:
         self.at += 1
         found = self.slopes.T, self.curves.T
         return found if len(self.slopes) > 1 else (self.slopes[0], self.curves[0])
+
+    def _check(self) -> None:
+        """Raise before LightGBM gets numbers that are not finite: it would train a useless model."""
+        if not all(np.isfinite(part).all() for part in (self.found, self.slopes, self.curves)):
+            raise TrainingDivergedError(
+                f"Training diverged in round {self.at + 1}: the reward or its gradient is no longer a finite "
+                "number in single precision. Lower the rewards, their weights or divergence_weight."
+            )
 
     def _leave_out(self) -> None:
         self.left_out = self.rng.random(len(self.times)) < LEFT_OUT
