@@ -6,6 +6,7 @@ import shutil
 import threading
 import time
 from contextlib import contextmanager
+from typing import Any
 
 import pytest
 import uvicorn
@@ -30,6 +31,21 @@ def served(app):
     finally:
         server.should_exit = True
         thread.join()
+
+
+class Opened:
+    """A page in Chromium without a network, once it is drawn: what goes wrong in it, and what it asks for."""
+
+    def __init__(self, browser: Any, address: str, **context: Any) -> None:
+        self.wrong: list[str] = []
+        self.asked: list[str] = []
+        self.context = browser.new_context(offline=True, **context)
+        self.page = self.context.new_page()
+        self.page.on("console", lambda message: self.wrong.append(message.text))
+        self.page.on("pageerror", lambda error: self.wrong.append(str(error)))
+        self.page.on("request", lambda request: self.asked.append(request.url))
+        self.page.goto(address)
+        self.page.wait_for_selector("html[data-ready]")
 
 
 @contextmanager

@@ -23,9 +23,8 @@ from typing import Any, NamedTuple
 
 import pytest
 import sklearn
-from typer.testing import CliRunner
 
-from evenhand.cli import app
+from factories import evenhand
 
 ROOT = Path(__file__).parents[1]
 PAGES = sorted((ROOT / "docs").glob("*.md"))
@@ -62,9 +61,7 @@ def run_commands(block: Block) -> str:
         words = shlex.split(line, comments=True)
         if words:
             assert words[0] == "evenhand", f"{line!r} is no evenhand command; mark its block <!-- skip -->"
-            result = CliRunner().invoke(app, words[1:])
-            assert result.exit_code == 0, f"{line}\n{result.output}"
-            printed = result.stdout
+            printed = evenhand(*words[1:]).stdout
     return printed
 
 

@@ -5,14 +5,15 @@ import json
 import shutil
 
 import pytest
+from typer.testing import CliRunner
 
+from evenhand.cli import app
 from factories import evenhand
 
 
 def test_report_makes_page_and_figures_of_a_summary(fitted, tmp_path):
     out = evenhand("report", fitted.summary, "-o", tmp_path / "r.html", "--figures", "svg", "--figures-dir",
                    tmp_path / "f", "--json")  # fmt: skip
-    assert out.exit_code == 0, out.output
     written = json.loads(out.stdout)["written"]
     assert written == [str(tmp_path / "r.html"), str(tmp_path / "f" / "01-people.svg")]
     assert (tmp_path / "r.html").read_text(encoding="utf-8") == fitted.report.read_text(encoding="utf-8")
@@ -25,8 +26,8 @@ def test_a_summary_is_not_replaced_by_its_page(fitted, tmp_path, name):
     (tmp_path / "link.json").symlink_to(kept)
     # Without -o, the page of s.html would be s.html.
     for options in [("-o", kept), ("-o", tmp_path / "link.json"), *[()] * (name == "s.html")]:
-        out = evenhand("report", kept, *options)
-        assert (out.exit_code, "which is an input" in out.stderr.replace("\n", " ")) == (2, True)
+        out = evenhand("report", kept, *options, code=2)
+        assert "which is an input" in out.stderr.replace("\n", " ")
     assert kept.read_bytes() == fitted.summary.read_bytes()
 
 
@@ -38,11 +39,10 @@ def test_report_says_what_is_wrong_with_a_summary(fitted, tmp_path):
         ("b.json", "schema 'else'"),
         ("c.json", "There is no file"),
     ):
-        out = evenhand("report", tmp_path / path)
-        assert out.exit_code == 2
+        out = evenhand("report", tmp_path / path, code=2)
         assert wanted in out.stderr.replace("\n", " ")
-    out = evenhand("report", fitted.summary, "--figures", "bmp")
-    assert (out.exit_code, "expected one of 'svg'" in out.stderr) == (2, True)
+    out = evenhand("report", fitted.summary, "--figures", "bmp", code=2)
+    assert "expected one of 'svg'" in out.stderr
 
 
 @pytest.mark.parametrize("name", ["decided_by", "persons", "published_reward", "groups", "notes"])
@@ -51,8 +51,8 @@ def test_a_study_without_a_part_is_told_and_no_traceback(fitted, tmp_path, name)
     del whole["studies"][0][name]
     path = tmp_path / "s.json"
     path.write_text(json.dumps(whole))
-    result = evenhand("report", path, "-o", tmp_path / "r.html")
-    assert (result.exit_code, f"study 1 has no '{name}'" in result.stderr) == (2, True), result.exception
+    out = evenhand("report", path, "-o", tmp_path / "r.html", code=2)
+    assert f"study 1 has no '{name}'" in out.stderr
 
 
 def places(node, path=()):
@@ -74,8 +74,10 @@ def test_no_missing_key_of_a_summary_is_a_traceback(fitted, tmp_path):
             node = node[step]
         del node[key]
         (tmp_path / "s.json").write_text(json.dumps(damaged))
-        result = evenhand("report", tmp_path / "s.json", "-o", tmp_path / "r.html")
-        assert isinstance(result.exception, SystemExit | None), (path, key, result.exception)
+        out = CliRunner().invoke(app, ["report", str(tmp_path / "s.json"), "-o", str(tmp_path / "r.html")])
+        told = {"schema": "has the schema None", "kind": "Got kind=None"}.get(key, f"has no '{key}'")
+        # Some can be missing: measures, intervals, versions of packages.
+        assert (out.exit_code, told in out.stderr) in ((0, False), (2, True)), (path, key, out.exception)
 
 
 def test_the_curve_of_a_model_with_trees_counts_rounds(fitted):

@@ -73,7 +73,7 @@ def test_what_is_plain_takes_the_shorter_way(client, monkeypatch):
 
     with monkeypatch.context() as only:
         only.setattr(client.app.router, "middleware_stack", None)  # the usual way is closed
-        with pytest.raises(TypeError):
+        with pytest.raises(TypeError, match="'NoneType' object is not callable"):
             client.post("/decide", content=json.dumps(PERSON), headers={"Content-Type": USUALLY})
         assert client.post("/decide", json=PERSON).json()["id"] == "a"
         assert client.post("/decide", json={**PERSON, "group": "m"}).status_code == 409

@@ -50,7 +50,7 @@ def test_who_asks_for_a_data_set_waits_for_it_and_those_before_it() -> None:
     assert data["two"] == "prepared two"
     assert data["one"] == "prepared one"
     assert begun == ["one", "two"]
-    with pytest.raises(KeyError):
+    with pytest.raises(KeyError, match="four"):
         data["four"]
     assert data["three"] == "prepared three"
     assert begun[2:] == ["three", "nobody"]  # whoever makes them ready ends with the last

@@ -23,7 +23,7 @@ def test_processes_find_what_threads_find(dataset: Dataset) -> None:
     for processes in (False, True):
         with pool_of_workers({"one": prepared}, 2, processes=processes) as submit:
             found.append([submit(_tested, "one", best).result(), submit(_tested, "one", {}).result()])
-            with pytest.raises(AttributeError):
+            with pytest.raises(AttributeError, match="'object' object has no attribute 'predict'"):
                 submit(_tested, "one", {"delta": best["delta"]._replace(kept=object())}).result()
     assert found[0] == found[1]
     assert found[1][0]["delta"]["test"]["accuracy"] > 0.5

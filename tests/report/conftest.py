@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
 
+from browsing import Opened, chromium
 from evenhand import CooperativeBandits
 from evenhand.code_version import made
 from evenhand.metrics import Answers
@@ -15,6 +17,7 @@ from evenhand.metrics.group_table import group_rows
 from evenhand.metrics.measures import measure
 from evenhand.protocol.theorem import published_reward
 from evenhand.report.persons import persons
+from evenhand.report.render import write_html
 from evenhand.report.summarise import model_of, summary_of
 from factories import make_arrays
 
@@ -74,6 +77,27 @@ def summary() -> dict[str, Any]:
     }  # fmt: skip
     data = [{"name": IMAGE, "people": n, "sha256": "0" * 64, "source": HOSTILE}]
     return summary_of("fit", HOSTILE, [study], made(f"evenhand fit {IMAGE}", seeds=[0], data=data))
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    with chromium() as browser:
+        yield browser
+
+
+@pytest.fixture(scope="module")
+def address(summary: dict[str, Any], tmp_path_factory: pytest.TempPathFactory) -> str:
+    return write_html(summary, tmp_path_factory.mktemp("page") / "report.html").as_uri()
+
+
+@pytest.fixture
+def opened(browser: Any, address: str) -> Iterator[Opened]:
+    """The module's page; whoever opens it also checks that it reports no error and asks for nothing."""
+    opened = Opened(browser, address, viewport={"width": 1280, "height": 800})
+    yield opened
+    opened.context.close()
+    assert opened.wrong == []
+    assert {url.partition(":")[0] for url in opened.asked} <= {"file", "data", "blob"}
 
 
 @pytest.fixture(scope="session")

@@ -2,50 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
-
 import pytest
 
-from browsing import chromium
+from browsing import Opened
 from evenhand.report.render import write_html
 
 from .conftest import FORMULA, HOSTILE
 
 pytestmark = pytest.mark.browser
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    with chromium() as browser:
-        yield browser
-
-
-@pytest.fixture(scope="module")
-def address(summary, tmp_path_factory) -> str:
-    return write_html(summary, tmp_path_factory.mktemp("page") / "report.html").as_uri()
-
-
-class Opened:
-    def __init__(self, browser: Any, address: str, **context: Any) -> None:
-        self.wrong: list[str] = []
-        self.asked: list[str] = []
-        self.context = browser.new_context(offline=True, **context)
-        self.page = self.context.new_page()
-        self.page.on("console", lambda message: self.wrong.append(message.text))
-        self.page.on("pageerror", lambda error: self.wrong.append(str(error)))
-        self.page.on("request", lambda request: self.asked.append(request.url))
-        self.page.goto(address)
-        self.page.wait_for_selector("html[data-ready]")
-
-
-@pytest.fixture
-def opened(browser, address) -> Iterator[Opened]:
-    opened = Opened(browser, address, viewport={"width": 1280, "height": 800})
-    yield opened
-    opened.context.close()
-    assert opened.wrong == []
-    assert {url.partition(":")[0] for url in opened.asked} <= {"file", "data", "blob"}
 
 
 def test_above_the_fold_are_sentence_figure_and_groups(opened):

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import pytest
 
+from browsing import Opened
 from evenhand.report.render import write_html
-
-from .test_page import Opened, address, browser, opened  # noqa: F401
 
 pytestmark = pytest.mark.browser
 
 
-def test_where_nothing_is_chosen_the_slider_begins_at_its_start(browser, summary, tmp_path):  # noqa: F811
+def test_where_nothing_is_chosen_the_slider_begins_at_its_start(browser, summary, tmp_path):
     study = summary["studies"][0]
     best = {"accuracy": {"value": 1.0}, "discrimination": {"value": 0.0}}
     models = [model | {"chosen": False} for model in study["models"]]
@@ -24,7 +23,7 @@ def test_where_nothing_is_chosen_the_slider_begins_at_its_start(browser, summary
     seen.context.close()
 
 
-def test_the_axis_of_training_says_what_is_counted(browser, summary, tmp_path):  # noqa: F811
+def test_the_axis_of_training_says_what_is_counted(browser, summary, tmp_path):
     study, titles = summary["studies"][0], []
     rounds = [curve | {"counted": "rounds of trees"} for curve in study["convergence"]]
     for curves in (study["convergence"], rounds):
@@ -40,7 +39,7 @@ FAMILIES = ["networks and trees", "networks and trees, with parity", "networks",
 
 
 @pytest.mark.parametrize("width", [1280, 400])
-def test_the_legend_stays_within_its_figure_for_either_axis(browser, summary, tmp_path, width):  # noqa: F811
+def test_the_legend_stays_within_its_figure_for_either_axis(browser, summary, tmp_path, width):
     study = summary["studies"][0]
     many = [study["models"][0] | {"family": family, "front": True} for family in FAMILIES]
     path = write_html(summary | {"studies": [study | {"models": many, "published": []}]}, tmp_path / "r.html")
@@ -62,7 +61,7 @@ def test_the_legend_stays_within_its_figure_for_either_axis(browser, summary, tm
     seen.context.close()
 
 
-def test_small_gaps_are_told_apart_in_the_list(browser, summary, tmp_path):  # noqa: F811
+def test_small_gaps_are_told_apart_in_the_list(browser, summary, tmp_path):
     study = summary["studies"][0]
     rows = [
         row | {"gap": gap}
@@ -76,7 +75,7 @@ def test_small_gaps_are_told_apart_in_the_list(browser, summary, tmp_path):  # n
     assert gaps == ["0.512", "0.000213", "2.1e-7", "0"]
 
 
-def test_rows_of_people_and_pairs_stay_low_on_a_phone(browser, summary, tmp_path):  # noqa: F811
+def test_rows_of_people_and_pairs_stay_low_on_a_phone(browser, summary, tmp_path):
     study = summary["studies"][0]
     values = {"columns": [f"a longer name {n}" for n in range(6)]}
     rows = [row | {"features": ["something"] * 6} for row in study["persons"]["rows"]]
@@ -93,7 +92,7 @@ def test_rows_of_people_and_pairs_stay_low_on_a_phone(browser, summary, tmp_path
     assert max(heights) < 60  # two lines
 
 
-def test_how_it_was_made_has_a_heading_like_every_card(opened):  # noqa: F811
+def test_how_it_was_made_has_a_heading_like_every_card(opened):
     look = "(node) => { const s = getComputedStyle(node); return [s.fontSize, s.lineHeight, s.marginTop, s.marginBottom]; }"
     made, card = (opened.page.locator(chosen).first.evaluate(look) for chosen in ("#made h2", "article h3"))
     assert made == card

@@ -11,6 +11,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 
+from browsing import Opened
 from evenhand import audit
 from evenhand.code_version import made
 from evenhand.report.from_audit import summary_of_audit
@@ -18,7 +19,6 @@ from evenhand.report.render import render, write_html
 from evenhand.report.summary import check_summary
 
 from .conftest import IMAGE, TURNED
-from .test_page import Opened, browser  # noqa: F401
 
 TITLE = "People found whose decision changes with the group"
 
@@ -52,7 +52,7 @@ def test_the_table_holds_whom_they_were_made_from_and_both_decisions(whole):
 
 @pytest.mark.browser
 @pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (1280, "dark"), (390, "light")])
-def test_people_found_on_a_screen(browser, whole, tmp_path, width, scheme):  # noqa: F811
+def test_people_found_on_a_screen(browser, whole, tmp_path, width, scheme):
     address = write_html(whole[1], tmp_path / "page.html").as_uri()
     opened = Opened(browser, address, viewport={"width": width, "height": 844}, color_scheme=scheme)
     page = opened.page

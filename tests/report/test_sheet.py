@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from browsing import Opened
 from evenhand import audit
 from evenhand.code_version import made
 from evenhand.report.from_audit import summary_of_audit
@@ -15,7 +16,6 @@ from evenhand.report.render import render, write_html
 from evenhand.report.summary import check_summary
 
 from .conftest import IMAGE
-from .test_page import Opened, browser  # noqa: F401
 
 RACES = ["Hispanic or Latino", "White", "Black or African American", "Native Hawaiian or Pacific Islander",
          "Asian", "Native American or Alaska Native", IMAGE]  # fmt: skip
@@ -63,7 +63,7 @@ def test_an_audit_s_page_in_python_takes_filled_tables(tmp_path):
 
 @pytest.mark.browser
 @pytest.mark.parametrize("preset", ["nyc-ll144", "four-fifths"])
-def test_the_tables_are_printed_on_one_sheet(browser, summaries, tmp_path, preset):  # noqa: F811
+def test_the_tables_are_printed_on_one_sheet(browser, summaries, tmp_path, preset):
     address = write_html(summaries[preset], tmp_path / "page.html").as_uri()
     opened = Opened(browser, f"{address}#s0-sheet")
     for paper in ("A4", "Letter"):
@@ -82,7 +82,7 @@ def test_the_tables_are_printed_on_one_sheet(browser, summaries, tmp_path, prese
 
 @pytest.mark.browser
 @pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (1280, "dark"), (390, "light")])
-def test_the_sheet_on_a_screen(browser, summaries, tmp_path, width, scheme):  # noqa: F811
+def test_the_sheet_on_a_screen(browser, summaries, tmp_path, width, scheme):
     address = write_html(summaries["four-fifths"], tmp_path / "page.html").as_uri()
     opened = Opened(browser, address, viewport={"width": width, "height": 844}, color_scheme=scheme)
     page = opened.page
