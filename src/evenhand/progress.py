@@ -73,6 +73,15 @@ class Progress:
             self.stop()
 
 
+def or_nothing(progress: Progress | None) -> Progress:
+    """Return where to report progress, or for None what shows nothing; raise for anything else."""
+    if progress is not None and not isinstance(progress, Progress):
+        raise TypeError(
+            f"Got progress={progress!r}, but expected a Progress, such as evenhand.progress.to_stderr()."
+        )
+    return Progress() if progress is None else progress
+
+
 class _Shown(Progress):
     """Counts the pieces of a stage; the time left is estimated by work, since pieces differ in size."""
 

@@ -15,7 +15,6 @@ from factories import FIT, evenhand, make_people
 def test_a_saved_model_is_audited_with_its_own_columns(fitted, tmp_path):
     out = evenhand("audit", fitted.people, "--model", fitted.model, "--report", tmp_path / "a.html", "--summary",
                    tmp_path / "a.json")  # fmt: skip
-    assert out.exit_code == 0, out.output
     assert "400 people in 2 groups" in out.stdout
     assert "in another group" in out.stdout
     study = read_summary(tmp_path / "a.json")["studies"][0]
@@ -33,9 +32,8 @@ def test_predictions_in_a_column_of_labels_or_scores(fitted, tmp_path):
     for column in ("said", "score"):
         out = evenhand("audit", tmp_path / "p.csv", "--label", "hired", "--sensitive", "sex", "--predictions",
                        column, "--json")  # fmt: skip
-        assert out.exit_code == 0, out.output
         found = {row["metric"]: row for row in json.loads(out.stdout)["metrics"] if row["group"] is None}
-        assert found["accuracy"]["value"] == (1.0 if column == "said" else found["accuracy"]["value"])
+        assert found["accuracy"]["value"] == 1.0
 
 
 def test_mistakes_are_messages(fitted):
@@ -50,7 +48,9 @@ def test_mistakes_are_messages(fitted):
         (("--model", fitted.model, "--label", "hird"), "Did you mean 'hired'?"),
         (
             ("--model", fitted.model, "--sensitive", "sx"),
-            "Got the sensitive column sx, which has no effect with this model",
+            "Got the sensitive column sx, which has no effect with this model: it has a policy for every group "
+            "of sex. To compare other groups, audit its decisions: evenhand predict, then evenhand audit on what "
+            "that wrote, with --predictions decision --sensitive sx.",
         ),
         (("--model", fitted.model, "--sensitive", "job"), "it has a policy for every group of sex."),
         (
@@ -70,8 +70,7 @@ def test_mistakes_are_messages(fitted):
             "Got positive='Yes', but expected one of 'no', 'yes'",
         ),
     ):
-        out = evenhand("audit", fitted.people, *options)
-        assert out.exit_code == 2, (options, out.output)
+        out = evenhand("audit", fitted.people, *options, code=2)
         assert wanted in out.stderr.replace("\n", " ")
         assert "Traceback" not in out.output
 
@@ -81,14 +80,12 @@ def test_integer_labels_may_have_gaps(fitted, tmp_path):
     people["hired"] = (people["hired"] == "yes").astype(int)
     people.to_csv(tmp_path / "whole.csv", index=False)
     model = tmp_path / "m.skops"
-    out = evenhand("fit", tmp_path / "whole.csv", "--label", "hired", "--sensitive", "sex", "-o", model, *FIT)
-    assert out.exit_code == 0, out.output
+    evenhand("fit", tmp_path / "whole.csv", "--label", "hired", "--sensitive", "sex", "-o", model, *FIT)
     people.tail(-1).to_csv(tmp_path / "less.csv", index=False)
     people.assign(hired=people["hired"].where(people.index > 0)).to_csv(tmp_path / "gap.csv", index=False)
     found = []
     for name in ("less.csv", "gap.csv"):
         out = evenhand("audit", tmp_path / name, "--model", model, "--json")
-        assert out.exit_code == 0, out.output
         found.append(json.loads(out.stdout))
     assert "1 of 400 rows are left out: no 'hired' (1)." in found[1]["notes"]
     assert found[0]["metrics"] == found[1]["metrics"]
@@ -103,7 +100,6 @@ def test_people_are_named_by_their_rows_in_the_file(fitted, tmp_path):
     for options in (("--model", fitted.model), ("--predictions", "said")):
         out = evenhand("audit", tmp_path / "p.csv", "--label", "hired", "--sensitive", "sex", *options,
                        "--summary", tmp_path / "a.json", "--json")  # fmt: skip
-        assert out.exit_code == 0, out.output
         found = json.loads(out.stdout)
         study = read_summary(tmp_path / "a.json")["studies"][0]
         if options[0] == "--model":
@@ -129,7 +125,6 @@ def test_a_sensitive_column_may_have_any_name(fitted, tmp_path):
     for sensitive in (("--sensitive", "sex & gender"), ("--sensitive", "sex & gender", "--sensitive", "old")):
         out = evenhand("audit", tmp_path / "p.csv", "--label", "hired", *sensitive, "--predictions", "said",
                        "--json")  # fmt: skip
-        assert out.exit_code == 0, out.output
         found = json.loads(out.stdout)
         assert found["about"]["people"] == 399
         overall = {row["metric"]: row["value"] for row in found["metrics"] if row["group"] is None}
@@ -140,7 +135,6 @@ def test_a_sensitive_column_may_have_any_name(fitted, tmp_path):
     ("change", "code", "wanted"),
     [(lambda people: people.assign(hired=""), 1, "None of the 50 rows of {} can be audited: no 'hired' (50)."),
      (lambda people: people.assign(sex="x"), 1, "can be audited: group 'x' in 'sex': training had only 'f', 'm' (50)."),
-     (lambda people: people.head(1), 2, "Got 1 people to audit, but expected more than 5"),
      (lambda people: people.assign(hired=["maybe", *people["hired"][1:]]), 2,
       "Column 'hired' of {} has 'maybe' in row 1 (1 such rows), but expected what the model decides: 'no', 'yes'."),
      (lambda people: people.assign(hired=(people["hired"] == "yes") * 1), 2, "what the model decides: 'no', 'yes'"),
@@ -149,8 +143,7 @@ def test_a_sensitive_column_may_have_any_name(fitted, tmp_path):
 def test_a_file_that_can_not_be_audited_says_why(fitted, tmp_path, change, code, wanted):
     path = tmp_path / "p.csv"
     change(make_people(50)).to_csv(path, index=False)
-    out = evenhand("audit", path, "--model", fitted.model, "--report", tmp_path / "a.html")
-    assert out.exit_code == code, out.output
+    out = evenhand("audit", path, "--model", fitted.model, "--report", tmp_path / "a.html", code=code)
     assert wanted.format(path) in out.stderr
     assert len(out.stderr.splitlines()) == 1
     assert [entry.name for entry in tmp_path.iterdir()] == ["p.csv"]
@@ -162,10 +155,8 @@ def test_features_may_be_named_as_the_audits_own_columns(tmp_path):
         people[name] = np.where(people.index % 3 == 0, f"{name} a", f"{name} b")
     people.to_csv(path, index=False)
     roles = ("--label", "hired", "--sensitive", "sex")
-    out = evenhand("fit", path, *roles, "-o", tmp_path / "m.skops", *FIT)
-    assert out.exit_code == 0, out.output
+    evenhand("fit", path, *roles, "-o", tmp_path / "m.skops", *FIT)
     out = evenhand("audit", path, "--model", tmp_path / "m.skops", "--json", "--summary", tmp_path / "a.json")
-    assert out.exit_code == 0, out.output
     for person in json.loads(out.stdout)["people"]:
         row = people.iloc[person["person"] - 1]
         assert (person["group"], person["label"], person["person "]) == (
@@ -205,8 +196,7 @@ def test_where_to_write_is_checked_before_the_work(fitted, tmp_path):
             tmp_path / "none" / "r.csv",
         ),
     ):
-        out = evenhand(*command)
-        assert out.exit_code == 2, out.output
+        out = evenhand(*command, code=2)
         assert any(
             wanted in out.stderr for wanted in ("there is no folder", "which is a folder", "the ending of")
         )
@@ -220,8 +210,7 @@ def test_decisions_of_other_names_than_the_labels_are_no_findings(fitted, tmp_pa
     people.to_csv(tmp_path / "p.csv", index=False)
     for column, named in (("said", "'Approved', 'Denied'"), ("Said", "'No', 'Yes'")):
         out = evenhand("audit", tmp_path / "p.csv", "--label", "hired", "--sensitive", "sex", "--predictions",
-                       column, "--drop", "Said" if column == "said" else "said")  # fmt: skip
-        assert out.exit_code == 2, out.output
+                       column, "--drop", "Said" if column == "said" else "said", code=2)  # fmt: skip
         assert f"Got {named} among the decisions, but the labels are 'no', 'yes'" in out.stderr
 
 
@@ -232,7 +221,6 @@ def test_of_more_than_two_labels_none_is_positive_unless_named(tmp_path):
     roles = ("--label", "hired", "--sensitive", "sex", "--predictions", "hired", "--json")
     for options, positive, wanted in (((), None, 1.0), (("--positive", "b"), "b", 0.5)):
         out = evenhand("audit", path, *roles, *options)
-        assert out.exit_code == 0, out.output
         found = json.loads(out.stdout)
         assert found["about"]["positive"] == positive
         overall = {row["metric"]: row["value"] for row in found["metrics"] if row["group"] is None}
@@ -243,18 +231,15 @@ def test_of_more_than_two_labels_none_is_positive_unless_named(tmp_path):
 def test_a_saved_model_may_be_audited_for_another_positive_label(fitted):
     for options, positive in ((("--sensitive", "sex"), "yes"), (("--positive", "no"), "no")):
         out = evenhand("audit", fitted.people, "--model", fitted.model, *options, "--json")
-        assert out.exit_code == 0, out.output
         assert json.loads(out.stdout)["about"]["positive"] == positive
 
 
 @pytest.mark.parametrize("prefix", ["", "new_"])
 def test_what_predict_added_is_no_feature(fitted, tmp_path, prefix):
     decided = tmp_path / "d.csv"
-    out = evenhand("predict", fitted.model, fitted.people, "-o", decided, "--prefix", prefix)
-    assert out.exit_code == 0, out.output
+    evenhand("predict", fitted.model, fitted.people, "-o", decided, "--prefix", prefix)
     out = evenhand("audit", decided, "--label", "hired", "--sensitive", "sex", "--predictions",
                    f"{prefix}decision", "--json")  # fmt: skip
-    assert out.exit_code == 0, out.output
     found = json.loads(out.stdout)
     seen = json.dumps([found["neighbours"], found["subgroups"]])
     assert found["neighbours"]
@@ -265,8 +250,9 @@ def test_what_predict_added_is_no_feature(fitted, tmp_path, prefix):
 
 
 def test_a_typo_in_predictions_speaks_of_predictions(fitted):
-    out = evenhand("audit", fitted.people, "--label", "hired", "--sensitive", "sex", "--predictions", "hird")
-    assert out.exit_code == 2
+    out = evenhand(
+        "audit", fitted.people, "--label", "hired", "--sensitive", "sex", "--predictions", "hird", code=2
+    )
     assert "Got predictions='hird'" in out.stderr
     assert "Did you mean 'hired'?" in out.stderr.replace("\n", " ")
 
@@ -278,7 +264,6 @@ def test_decisions_may_come_without_labels(fitted, tmp_path):
     people.to_csv(tmp_path / "p.csv", index=False)
     arguments = ("audit", tmp_path / "p.csv", "--sensitive", "sex", "--predictions")
     out = evenhand(*arguments, "said", "--report", tmp_path / "a.html", "--json")
-    assert out.exit_code == 0, out.output
     found = json.loads(out.stdout)
     assert "no labels were given" in found["summary"]
     assert found["about"]["positive"] == "yes"
@@ -286,12 +271,10 @@ def test_decisions_may_come_without_labels(fitted, tmp_path):
     rates = (people["said"] == "yes").groupby(people["sex"]).mean()
     assert overall["discrimination"] == pytest.approx(abs(rates["f"] - rates["m"]))
     assert overall["accuracy"] is None
-    out = evenhand(*arguments, "score")
-    assert out.exit_code == 2
+    out = evenhand(*arguments, "score", code=2)
     assert "Column 'score' holds 400 different values, which are scores rather than" in out.stderr
     people.assign(said=people["said"].where(people.index > 2)).to_csv(tmp_path / "p.csv", index=False)
-    out = evenhand(*arguments, "said")
-    assert out.exit_code == 2
+    out = evenhand(*arguments, "said", code=2)
     assert "Column 'said' has 3 gaps; expected a decision for everybody." in out.stderr
 
 
@@ -306,7 +289,6 @@ def test_the_people_a_model_was_made_with_are_recognised(fitted, tmp_path):
     ):
         changed.to_csv(path, index=False)
         out = evenhand("audit", path, "--model", fitted.model, "--json")
-        assert out.exit_code == 0, out.output
         told = json.loads(out.stdout)
         assert told["about"].get("trained_on") == (280 if met else None)
         assert ("trained on 280 of the 400." in told["summary"]) == met
@@ -315,8 +297,7 @@ def test_the_people_a_model_was_made_with_are_recognised(fitted, tmp_path):
 def test_another_label_of_the_same_people_is_audited(fitted, tmp_path):
     people = pd.read_csv(fitted.people).rename(columns={"hired": "later"})
     people.to_csv(tmp_path / "p.csv", index=False)
-    out = evenhand("audit", tmp_path / "p.csv", "--model", fitted.model, "--label", "later", "--json")
-    assert out.exit_code == 0, out.output
+    evenhand("audit", tmp_path / "p.csv", "--model", fitted.model, "--label", "later", "--json")
 
 
 @pytest.mark.parametrize("by", ["model", "predictions"])
@@ -344,8 +325,7 @@ def test_nothing_is_written_over_what_is_read(fitted, tmp_path):
     for output in (people, model):
         for option in ("--report", "--summary"):
             before = output.read_bytes()
-            out = evenhand("audit", people, "--model", model, option, output)
-            assert out.exit_code == 2, out.output
+            out = evenhand("audit", people, "--model", model, option, output, code=2)
             assert "which is an input" in out.stderr.replace("\n", " ")
             assert output.read_bytes() == before
 
@@ -358,7 +338,6 @@ def test_the_findings_say_who_was_left_out_and_what_was_guessed(fitted, tmp_path
     people.to_csv(tmp_path / "p.csv", index=False)
     out = evenhand("audit", tmp_path / "p.csv", "--label", "hired", "--sensitive", "sex", "--predictions", "said",
                    "--summary", tmp_path / "a.json", "--json")  # fmt: skip
-    assert out.exit_code == 0, out.output
     notes = json.loads(out.stdout)["notes"]
     told = "Left out: 150 people without 'hired'."
     assert told in notes
@@ -376,7 +355,6 @@ def test_the_findings_about_a_model_say_which_rows_and_categories_it_could_not_t
     people.loc[100:139, "job"] = "poet"
     people.to_csv(tmp_path / "p.csv", index=False)
     out = evenhand("audit", tmp_path / "p.csv", "--model", fitted.model, "--json")
-    assert out.exit_code == 0, out.output
     notes = json.loads(out.stdout)["notes"]
     assert (
         "29 of 400 rows are left out: no 'hired' (20); group 'x' in 'sex': training had only 'f', 'm' (5); "
@@ -391,11 +369,9 @@ def test_0_and_1_are_not_taken_for_the_labels_of_others(fitted, tmp_path):
     people = pd.read_csv(fitted.people)
     people.assign(said=(people["hired"] == "no") * 1).to_csv(tmp_path / "p.csv", index=False)
     given = ("audit", tmp_path / "p.csv", "--label", "hired", "--sensitive", "sex", "--predictions", "said")
-    out = evenhand(*given)
-    assert out.exit_code == 2, out.output
+    out = evenhand(*given, code=2)
     assert "0 and 1 only, but the labels are 'no', 'yes'; expected" in out.stderr.replace("\n", " ")
     out = evenhand(*given, "--threshold", 0.5, "--positive", "no", "--json")
-    assert out.exit_code == 0, out.output
     assert {row["metric"]: row["value"] for row in json.loads(out.stdout)["metrics"][::-1]}["accuracy"] == 1
 
 
@@ -411,7 +387,6 @@ def test_blanks_around_labels_groups_and_decisions_make_no_difference(fitted, tm
     given = ("--label", "hired", "--sensitive", "sex", "--json")
     for options in (("--model", fitted.model), ("--predictions", "said")):
         outs = [evenhand("audit", tmp_path / f"{name}.csv", *given, *options) for name in ("plain", "padded")]
-        assert [out.exit_code for out in outs] == [0, 0], outs[1].output
         plain, other = (json.loads(out.stdout) for out in outs)
         for part in ("about", "metrics", "people", "neighbours"):
             assert plain[part] == other[part]
@@ -419,7 +394,6 @@ def test_blanks_around_labels_groups_and_decisions_make_no_difference(fitted, tm
 
 def test_the_test_part_alone_can_be_audited(fitted, tmp_path):
     out = evenhand("audit", fitted.people, "--model", fitted.model, "--part", "test", "--json")
-    assert out.exit_code == 0, out.output
     told = json.loads(out.stdout)
     measured = {row["metric"]: row["value"] for row in told["metrics"] if row["group"] is None}
     card = load(fitted.model).card
@@ -428,8 +402,7 @@ def test_the_test_part_alone_can_be_audited(fitted, tmp_path):
         assert measured[name] == pytest.approx(card["metrics"][name]["value"])
     assert "trained_on" not in told["about"]
     pd.read_csv(fitted.people).head(399).to_csv(tmp_path / "p.csv", index=False)
-    out = evenhand("audit", tmp_path / "p.csv", "--model", fitted.model, "--part", "test")
-    assert out.exit_code == 2
+    out = evenhand("audit", tmp_path / "p.csv", "--model", fitted.model, "--part", "test", code=2)
     assert "does not hold the people that the model was made with" in out.stderr
 
 
@@ -437,17 +410,14 @@ def test_counterparts_are_found_for_a_model_and_for_decisions(fitted, tmp_path):
     people = pd.read_csv(fitted.people)
     people.iloc[30:].to_csv(tmp_path / "some.csv", index=False)
     out = evenhand("audit", tmp_path / "some.csv", "--model", fitted.model, "--twins", "--json")
-    assert out.exit_code == 0, out.output
     found = json.loads(out.stdout)["twins"]
     assert {row["group"] for row in found["flips"]} == {"f", "m"}
     assert "have a counterpart in m" in found["summary"]
     out = evenhand(
         "audit", fitted.people, "--sensitive", "sex", "--predictions", "hired", "--edges", "sex->skill"
     )
-    assert out.exit_code == 0, out.output
     assert "made by the graph sex->skill" in " ".join(out.stdout.split())
-    out = evenhand("audit", fitted.people, "--model", fitted.model, "--edges", "sex->skil")
-    assert out.exit_code == 2
+    out = evenhand("audit", fitted.people, "--model", fitted.model, "--edges", "sex->skil", code=2)
     assert "Did you mean 'skill'" in " ".join(out.output.split())
 
 
@@ -456,7 +426,6 @@ def test_the_worst_possible_person_is_looked_for(fitted):
     out = evenhand(
         "audit", fitted.people, "--model", fitted.model, "--certify", "--time-limit", "1", "--json"
     )
-    assert out.exit_code == 0, out.output
     found = json.loads(out.stdout)["worst"]
     assert found["worst"]["gap"] <= found["worst"]["bound"]
     assert set(found["worst"]["person"]) == set(found["ranges"])
@@ -464,15 +433,14 @@ def test_the_worst_possible_person_is_looked_for(fitted):
 
 def test_a_radius_needs_a_certificate_of_networks(fitted):
     asked = ["audit", fitted.people, "--model", fitted.model, "--radius", "0.1"]
-    out = evenhand(*asked, "--certify")
-    assert out.exit_code == 2
+    out = evenhand(*asked, "--certify", code=2)
     assert "a radius is only possible for networks" in " ".join(out.output.split())
-    assert "--radius, which has no effect without --certify" in " ".join(evenhand(*asked).output.split())
+    out = evenhand(*asked, code=2)
+    assert "--radius, which has no effect without --certify" in " ".join(out.output.split())
 
 
 def test_a_search_finds_people_whose_decision_changes_with_the_group(fitted):
     out = evenhand("audit", fitted.people, "--model", fitted.model, "--search", "--time-limit", "0", "--json")
-    assert out.exit_code == 0, out.output
     told = json.loads(out.stdout)
     assert told["search"]["n_predictions"] > 0
     assert "nothing is proven about people it did not find" in told["summary"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 import pytest
 
-from evenhand.tables.columns import read_dates
+from evenhand.tables.dates import read_dates
 from factories import FIT, evenhand, make_people
 
 ROLES = ("--label", "hired", "--sensitive", "sex")
@@ -26,16 +26,15 @@ def test_no_command_stops_at_a_far_date(tmp_path, how, ending):
         ("audit", data, "--model", model, "--report", tmp_path / "a.html"),
         ("audit", data, *ROLES, "--predictions", "hired"),
     ):
-        result = evenhand(*arguments)
-        assert result.exit_code == 0, result.output
+        evenhand(*arguments)
     assert len(pd.read_csv(decided)) == 150  # nobody is rejected
 
 
 def test_a_model_that_met_no_far_date_decides_all_the_same(fitted, tmp_path):
     people = pd.read_csv(fitted.people).assign(born="31.12.9999")
     people.to_csv(tmp_path / "p.csv", index=False)
-    result = evenhand("predict", fitted.model, tmp_path / "p.csv", "-o", tmp_path / "d.csv")
-    assert (result.exit_code, len(pd.read_csv(tmp_path / "d.csv"))) == (0, len(people)), result.output
+    evenhand("predict", fitted.model, tmp_path / "p.csv", "-o", tmp_path / "d.csv")
+    assert len(pd.read_csv(tmp_path / "d.csv")) == len(people)
 
 
 def test_far_dates_are_days_too_and_what_is_no_date_is_none():

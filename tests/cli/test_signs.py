@@ -17,8 +17,7 @@ def test_decisions_that_were_written_are_decided_and_audited_alike(tmp_path):
     people["job"] = people["job"].replace({"clerk": "@home", "cook": "=1+1"})
     people.to_csv(tmp_path / "p.csv", index=False)
     roles = ("--label", "hired", "--sensitive", "sex", "--positive", "+")
-    out = evenhand("fit", tmp_path / "p.csv", *roles, *FIT, "-o", tmp_path / "m.skops")
-    assert out.exit_code == 0, out.output
+    evenhand("fit", tmp_path / "p.csv", *roles, *FIT, "-o", tmp_path / "m.skops")
     once, twice = tmp_path / "once.csv", tmp_path / "twice.csv"
     told = [
         json.loads(
@@ -32,5 +31,4 @@ def test_decisions_that_were_written_are_decided_and_audited_alike(tmp_path):
     assert set(again["decision"]) == {"+", "-"}
     assert set(again["job"]) == {"'@home", "'=1+1", "<b>boss"}  # still no formulas
     for asked in (("--predictions", "decision", *roles), ("--model", tmp_path / "m.skops")):
-        found = evenhand("audit", once, *asked, "--json")
-        assert found.exit_code == 0, found.output
+        evenhand("audit", once, *asked, "--json")

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -119,49 +118,6 @@ def test_many_categories_are_kept_and_said() -> None:
     assert notes == ["'c' has 150 categories; those that are rare in the training part share one column."]
 
 
-@pytest.mark.parametrize(
-    "dates",
-    [
-        ["1970-01-02", "1970-02-01"],
-        ["1970/01/02", "1970/02/01"],
-        ["02.01.1970", "01.02.1970"],
-        ["01/02/1970", "02/01/1970"],  # month first, unless that is impossible
-        ["1970-01-02T00:00:00", "1970-02-01T00:00:00"],
-        ["1970-01-02 00:00:00+00:00", "1970-02-01 00:00:00+00:00"],
-        pd.to_datetime(["1970-01-02", "1970-02-01"]),
-    ],
-)
-def test_dates_become_days(dates: Any) -> None:
-    frame, notes = tidy(dates)
-    assert frame["c"].tolist() == [1.0, 31.0]
-    assert notes[0].startswith("'c' holds dates, which are used as days since 1970-01-01.")
-
-
-@pytest.mark.parametrize(
-    ("dates", "how", "said"),
-    [
-        (["2/1/1970", " 1/2/1970 "], "%m/%d/%Y", " They are read as %m/%d/%Y; %d/%m/%Y would fit too."),
-        (["12/31/1970", "01/02/1970"], "%m/%d/%Y", ""),
-        (["31/12/1970", "01/02/1970"], "%d/%m/%Y", ""),
-        (["02.01.1970", "01.02.1970"], "%d.%m.%Y", ""),
-        ([date(1970, 1, 2), date(1970, 2, 1)], "ISO8601", ""),
-        (pd.to_datetime(["1970-01-02", "1970-02-01"]), "ISO8601", ""),
-    ],
-)
-def test_how_dates_were_read_is_kept_and_said_where_another_order_would_fit(
-    dates: Any, how: str, said: str
-) -> None:
-    notes: list[str] = []
-    frame = pd.DataFrame({"c": dates, "age": [20, 30]})
-    assert tidy_columns(frame, notes)[1] == {"c": how}
-    assert notes == [f"'c' holds dates, which are used as days since 1970-01-01.{said}"]
-
-
-def test_day_first_where_the_month_can_not_be() -> None:
-    frame, _ = tidy(["31/01/1970", "01/02/1970"])
-    assert frame["c"].tolist() == [30.0, 31.0]
-
-
 def test_a_missing_date_is_said() -> None:
     frame, notes = tidy(["1970-01-02", None, "1970-01-04"])
     assert frame["c"].isna().tolist() == [False, True, False]
@@ -190,6 +146,16 @@ def test_text_among_numbers_names_file_line_and_column(tmp_path: Path) -> None:
         tidy_columns(pd.read_csv(path), [], place=Table(pd.DataFrame(), str(path), path=path).place)
     with pytest.raises(ValueError, match=r"the DataFrame, row 2, column 'c': got 'old' .*\(1 such value\)"):
         tidy([1, 2, "old", *range(20)])
+
+
+@pytest.mark.parametrize(
+    ("text", "hinted"),
+    [("2433,67", True), ("2.433,67", True), ("2,433", True), ("2,433.67", False), ("1,234,567", False)],
+)
+def test_a_decimal_comma_is_suggested_only_where_it_may_be_one(text: str, hinted: bool) -> None:
+    with pytest.raises(ValueError, match="written with ','") as raised:
+        tidy([text, "7"] * 20)
+    assert ("decimal=','" in str(raised.value)) is hinted
 
 
 @pytest.mark.parametrize(

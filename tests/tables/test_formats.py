@@ -114,6 +114,17 @@ def test_workbooks(tmp_path: Path) -> None:
             read(tmp_path / "people.csv", sheet="other")
 
 
+def test_a_column_that_is_in_another_sheet(tmp_path: Path) -> None:
+    book = write_book(tmp_path / "w.xlsx", [["about"], ["notes"]], data=[["hired", "sex"], [1, "f"]])
+    sheets = "w.xlsx has the sheets 'people', 'data'; the first was read. Name another with sheet= (--sheet)."
+    for roles in ({"label": "hired"}, {}):
+        with pytest.raises(ValueError, match=r"w\.xlsx") as raised:
+            load_table(book, **roles)
+        assert str(raised.value).endswith(sheets)
+    with pytest.raises(ValueError, match=r"Its columns: 'about'\.$"):
+        load_table(book, sheet="people", label="hired")
+
+
 @pytest.mark.parametrize(
     ("rows", "said"),
     [

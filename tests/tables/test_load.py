@@ -81,7 +81,7 @@ def test_the_same_from_csv_parquet_and_polars(tmp_path: Path) -> None:
     ("values", "positive"),
     [
         ([0, 1], 1),
-        ([True, False], "True"),  # as in a CSV file
+        ([True, False], True),
         (["bad", "good"], "good"),
         (["a", "b"], "b"),
         ([2, 1], 1),
@@ -95,9 +95,39 @@ def test_the_positive_label(values: list[Any], positive: Any) -> None:
     table = load_table(PEOPLE.assign(hired=values * 20), label="hired", sensitive="gender")
     assert table.pos_label == positive
     other = next(value for value in values if str(value) != str(positive))
-    assert load_table(
-        PEOPLE.assign(hired=values * 20), label="hired", sensitive="gender", pos_label=other
-    ).pos_label == type(positive)(other)
+    for given in (other, str(other)):
+        named = load_table(
+            PEOPLE.assign(hired=values * 20), label="hired", sensitive="gender", pos_label=given
+        )
+        assert named.pos_label == other
+        assert type(named.pos_label) is type(other)
+
+
+@pytest.mark.parametrize(
+    ("labels", "wanted"),
+    [
+        (pd.array([True, False] * 20, dtype="boolean"), [True, False]),
+        (np.array([True, False] * 20), [True, False]),
+        (np.array([True, False] * 20, dtype=object), [True, False]),
+        (pd.Categorical([True, False] * 20), [True, False]),
+        (pd.Categorical([1, 0] * 20), [1, 0]),
+        (pd.Categorical(["a", "b"] * 20), ["a", "b"]),
+        (pd.Series([1, "b"] * 20), ["1", "b"]),
+    ],
+)
+def test_labels_keep_their_own_type_without_categories(labels: Any, wanted: list[Any]) -> None:
+    label = load_table(PEOPLE.assign(hired=labels), label="hired", sensitive="gender").label
+    assert label.unique().tolist() == wanted
+    assert [type(value) for value in label.unique().tolist()] == [type(value) for value in wanted]
+
+
+def test_true_and_false_are_the_same_people_as_in_text() -> None:
+    hired = np.array([True, False] * 20)
+    found = [
+        load_table(PEOPLE.assign(hired=labels), label="hired", sensitive="gender")
+        for labels in (hired, hired.astype(str))
+    ]
+    assert found[0].fingerprint == found[1].fingerprint
 
 
 def test_people_without_label_or_group_are_left_out_and_said() -> None:
@@ -127,6 +157,10 @@ def test_people_without_label_or_group_are_left_out_and_said() -> None:
         ({"drop": ["gender"]}, "Got 'gender' both as sensitive and to drop; expected one of the two"),
         ({"drop": "hired"}, "Got 'hired' both as label and to drop"),
         ({"sensitive": ["race", "gender", "race"]}, "Got the sensitive column 'race' more than once"),
+        ({"label": PEOPLE["hired"]}, "Got a Series as label, but expected the name of a column"),
+        ({"sensitive": [PEOPLE["race"]]}, "Got a Series as sensitive, but expected the name of a column"),
+        ({"drop": 3}, "Got 3 as drop, but expected the name of a column"),
+        ({"weight": [1]}, "Got 1 as weight, but expected .* a column. The λ to try are `weights`"),
     ],
 )
 def test_bad_roles(options: dict[str, Any], message: str) -> None:

@@ -269,7 +269,7 @@ def test_a_classifier_that_takes_no_groups_is_blind(people, table):
     assert not hasattr(model, "probabilities_by_group")
     assert model.groups_.tolist() == ["everyone"]
     found = audit(model, people, table["hired"], sensitive_features=people["sex"], n_bootstrap=20)
-    assert "the model has a single policy and does not use the group" in found.summary()
+    assert "the model has a single policy and is not told the group" in found.summary()
 
 
 def test_it_is_at_the_top_level():

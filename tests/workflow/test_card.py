@@ -11,7 +11,11 @@ def test_a_card_has_all_its_parts():
             title="A <b>model",
             data={"people": 1200, "groups": {"f": 3}, "notes": ["a", "b"], "said": ["One.", "Two."]},
             model={"λ": "1"},
-            metrics={"flip_rate": {"value": 0.5, "low": 0.25, "high": 0.75}, "auc": {"value": None}},
+            metrics={
+                "flip_rate": {"value": 0.5, "low": 0.25, "high": 0.75},
+                "auc": {"value": None},
+                "gap": {"value": 2.8e-6, "low": 1.2e-6, "high": 0.000213},
+            },
             groups=[{"group": "f", "people": 3, "positives": 1, "accuracy": {"value": 1.0}}],
             made={"command": "evenhand fit"},
             bounds=[{"measure": "a", "at_most": 1}],
@@ -22,7 +26,7 @@ def test_a_card_has_all_its_parts():
     )
     assert text.splitlines()[0] == r"# A \<b\>model"
     for line in ("- people: 1,200", "- groups: f 3", "- notes: a, b", "- said: One. Two.", "| flip rate | 0.5000 | 0.2500 to 0.7500 |",
-                 "| auc | – | – |", "| group | people | accuracy |", "| f | 3 | 1.0000 (–) |",
+                 "| auc | – | – |", "| gap | 2.8e-06 | 1.2e-06 to 0.000213 |", "| group | people | accuracy |", "| f | 3 | 1.0000 (–) |",
                  "- command: evenhand fit", f"- {LIMITS[0]}", "- Kept: a ≤ 1",
                  "| delta | 0.1250 | – |"):  # fmt: skip
         assert line in text.splitlines()

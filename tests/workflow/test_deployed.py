@@ -52,7 +52,7 @@ def test_text_says_the_same_as_typed_columns(deployed, people):
 
 def test_one_policy_for_everybody_is_told_as_such_by_an_audit(deployed, people):
     found = audit(deployed.compress(0), people, people["y"], sensitive_features="group", n_bootstrap=10)
-    assert "the model has a single policy and does not use the group" in found.summary()
+    assert "the model has a single policy and is not told the group" in found.summary()
     assert found.value("flip_rate") == 0
 
 
@@ -105,6 +105,14 @@ def test_rows_with_gaps_reasons_and_nobody(deployed, people):
 def test_a_column_that_is_missing_is_named(deployed, people):
     with pytest.raises(ValueError, match=r"needs the column 'age'.* Did you mean 'Age'\?"):
         deployed.decide(people.rename(columns={"age": "Age"}))
+
+
+def test_one_person_is_a_frame_of_one_row(deployed, people):
+    assert len(deployed.decide(people.iloc[[0]])) == 1
+    with pytest.raises(
+        TypeError, match=r"Got a Series, but expected a DataFrame: of one person, .*iloc\[\[0\]\]"
+    ):
+        deployed.decide(people.iloc[0])
 
 
 def test_labels_are_the_models_own_however_their_column_writes_them():

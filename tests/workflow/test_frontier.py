@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import io
 import json
 import subprocess
 import sys
@@ -12,7 +13,7 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 
 import evenhand
-from evenhand.progress import Progress
+from evenhand.progress import Lines, Progress
 from evenhand.report import read_summary
 from evenhand.tables import load_table
 from evenhand.workflow import candidates
@@ -94,7 +95,7 @@ def test_blind_models_stand_beside_the_trade_off_everywhere(frontier, people, tm
     assert rows["accuracy"].iloc[0] == np.mean(same.predict(validation.X) == validation.y)
     for shown in (frontier._repr_html_(), frontier.plot().to_json()):
         assert all(name in shown for name in names)
-    models = read_summary(frontier.to_json(tmp_path / "s.json"))["studies"][0]["models"]
+    models = json.loads(frontier.to_json())["studies"][0]["models"]
     assert [one["name"] for one in models[-2:]] == names
 
 
@@ -104,7 +105,9 @@ def test_it_is_what_fit_does(frontier, people, fitted, tmp_path):
     np.testing.assert_array_equal(ours, theirs)
     for part in ("validation", "metrics", "groups", "model"):
         assert frontier.model.card[part] == from_command.card[part]
-    summary = read_summary(frontier.to_json(tmp_path / "s.json"))
+    text = frontier.to_json(tmp_path / "s.json")
+    assert (tmp_path / "s.json").read_text(encoding="utf-8") == text
+    summary = read_summary(tmp_path / "s.json")
     for part in ("models", "groups", "persons", "submodels"):
         assert summary["studies"][0][part] == read_summary(fitted.summary)["studies"][0][part]
 
@@ -147,6 +150,8 @@ def test_bounds_that_no_model_keeps_name_the_nearest(frontier):
     ("wrong", "wanted"),
     [
         ({"weights": []}, "at least one"),
+        ({"weights": "1,2"}, "Got weights='1,2', but expected a list of numbers, such as"),
+        ({"weights": 1}, "Got weights=1, but expected a list of numbers, such as"),
         ({"weights": [-1]}, "Got weights=-1, but expected a finite number of at least 0"),
         ({"epochs": 0}, "Got epochs=0, but expected a finite number above 0"),
         ({"epochs": "many"}, "Got epochs='many'"),
@@ -207,15 +212,18 @@ def test_stopped_it_goes_on_where_it_stopped(frontier, people, tmp_path, monkeyp
     assert 2 <= kept < 4
     train, trained = candidates._train, []
     monkeypatch.setattr(candidates, "_train", lambda *point: trained.append(point) or train(*point))
-    again = evenhand.explore(people, **ROLES, **SMALL, resume=folder)
+    said = io.StringIO()
+    again = evenhand.explore(people, **ROLES, **SMALL, resume=folder, progress=Lines(said))
     assert len(trained) == 4 - kept
+    assert f"Resumed with {kept} of 4 models trained before." in said.getvalue()
     pd.testing.assert_frame_equal(again.candidates, frontier.candidates)
     assert again.model.card["metrics"] == frontier.model.card["metrics"]
     # Other data or settings: nothing of it is used.
     trained.clear()
     evenhand.explore(people[:-1], **ROLES, **SMALL, resume=folder)
+    assert len(trained) == 4
     evenhand.explore(people, **ROLES, **SMALL, resume=folder, parity_bound=0.2)
-    assert len(trained) == 8
+    assert [point[3] for point in trained[4:]] == [True, True]  # those without parity have no bound
 
 
 @pytest.mark.slow
@@ -276,6 +284,13 @@ def test_notes_are_told_before_training(people):
     assert told[1:-4] == [f"  {note}" for note in frontier.notes]
     assert "  Guessed that 'hired' is the label." in told
     assert sorted(told[-4:]) == sorted(frontier.candidates["name"])
+
+
+def test_progress_that_is_none_says_what_is_expected(people):
+    with pytest.raises(
+        TypeError, match=r"Got progress=True, but expected a Progress, such as evenhand\.progress"
+    ):
+        evenhand.explore(people, **ROLES, **SMALL, progress=True)
 
 
 def test_json_is_plain(frontier):

@@ -20,7 +20,6 @@ def test_a_column_that_is_the_label_is_named_before_training(tmp_path) -> None:
     out = command(
         "fit", tmp_path / "p.csv", "--label", "hired", "--sensitive", "sex", "-o", tmp_path / "m.skops", *FIT
     )
-    assert out.exit_code == 0, out.output
     assert "The label 'hired' can be predicted almost perfectly from 'contract'." in out.stderr
     assert "--drop contract" in out.stderr
     assert "of the validation part without it, and for 100.0 % with it" in out.stderr

@@ -267,7 +267,7 @@ def test_a_mixture_of_fairlearns_is_not_saved(data, tmp_path):
 
 def test_a_folder_that_is_not_there_is_said_as_it_is(data, tmp_path):
     X, y, _ = data
-    with pytest.raises(FileNotFoundError):
+    with pytest.raises(FileNotFoundError, match=r"there is no folder '.*missing'"):
         save(GradientBandit(steps=10).fit(X, y), tmp_path / "missing" / "m.skops")
 
 

@@ -66,8 +66,7 @@ def test_a_file_without_the_sensitive_column_can_be_decided(model, people, tmp_p
 
 def test_compress_is_on_the_command_line_and_on_loaded_models(model, people, tmp_path):
     model.save(tmp_path / "m.skops")
-    out = command("compress", tmp_path / "m.skops", "--group", "f", "-o", tmp_path / "f.skops")
-    assert out.exit_code == 0, out.output
+    command("compress", tmp_path / "m.skops", "--group", "f", "-o", tmp_path / "f.skops")
     single = evenhand.load(tmp_path / "f.skops")
     everybody = people.drop(columns="sex")
     decided = single.decide(everybody)
@@ -78,8 +77,7 @@ def test_compress_is_on_the_command_line_and_on_loaded_models(model, people, tmp
     assert not decided.would_flip.any()
     assert "not used" in repr(single)
     assert single.card["metrics"] == {}
-    out = command("compress", tmp_path / "m.skops", "--group", "g", "-o", tmp_path / "g.skops")
-    assert out.exit_code == 2
+    out = command("compress", tmp_path / "m.skops", "--group", "g", "-o", tmp_path / "g.skops", code=2)
     assert "Got group='g', but fit saw only 'f', 'm'." in out.stderr
 
 
@@ -97,7 +95,6 @@ def test_members_of_merged_and_unknown_groups_find_their_policy(tmp_path):
     own = model.decide(people).answers.own
     np.testing.assert_array_equal(own[:31], [2] * 10 + [3] * 21)
     out = command("audit", tmp_path / "p.csv", "--model", tmp_path / "m.skops", "--min-group", 5)
-    assert out.exit_code == 0, out.output
     assert "The model has seen these people" in out.stdout
 
 

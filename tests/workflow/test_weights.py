@@ -68,8 +68,7 @@ def test_commands_take_the_column(people, frontier, tmp_path):
     document = json.loads(command(*fit, "--json").stdout)
     assert document["test"] == frontier.choice().test
     model = evenhand.load(tmp_path / "m.skops")
-    out = command("predict", tmp_path / "m.skops", data, "-o", tmp_path / "d.csv")
-    assert out.exit_code == 0, out.output
+    command("predict", tmp_path / "m.skops", data, "-o", tmp_path / "d.csv")
     decided = pd.read_csv(tmp_path / "d.csv")
     assert (decided["decision"] == model.predict(people)).all()
     of_test = ("audit", data, "--model", tmp_path / "m.skops", "--part", "test", "--json")

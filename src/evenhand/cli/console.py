@@ -7,6 +7,7 @@ import shlex
 import sys
 import warnings
 from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from evenhand.report.summary import Summary
 
 FAILED, MISUSED, INTERRUPTED = 1, 2, 130
+_WIDE = 1000  # characters
 _CONTINUED = ("fit", "reproduce")  # where they stopped, if they are run again
 _MISUSES = (ValueError, TypeError, FileNotFoundError, NotADirectoryError, IsADirectoryError, ImportError)
 
@@ -80,6 +82,13 @@ def warn(text: str) -> None:
     on_stderr().print(f"[yellow]Note:[/] {escape(printable(text))}", highlight=False, soft_wrap=True)
 
 
+def cautions_as_notes() -> AbstractContextManager[None]:
+    """Show the warnings of fits as notes: a line of code says nothing to whoever types a command."""
+    from evenhand.bandits.cautions import heard_by
+
+    return heard_by(lambda caution: warn(caution.text))
+
+
 def show(text: str) -> None:
     """Print a result as it is, however long its lines."""
     on_stdout().print(text, soft_wrap=True, markup=False)
@@ -114,7 +123,10 @@ def print_table(title: str, columns: list[str], rows: list[list[str]], *, marked
         sign = "" if marked is None else "* " if number == marked else "  "
         cells = [escape(printable(cell)) for cell in (sign + row[0], *row[1:])]
         table.add_row(*cells, style="bold cyan" if number == marked else None)
-    on_stdout().print(table)
+    console = on_stdout()
+    if not console.is_terminal:  # a pipe or a file has no width that lines would have to keep
+        console.width = max(console.width, _WIDE)
+    console.print(table)
 
 
 class Notes(Progress):

@@ -138,7 +138,8 @@ def run(
 
     check_written(output, *_cards(output).values(), report, summary, inputs=[data])
     wanted = Wanted(max_discrimination=max_discrimination, max_flip=max_flip, criterion=criterion)
-    with kept_until_done(output.with_name(f".{output.name}.unfinished")) as kept:
+    unfinished = output.with_name(f".{output.name}.unfinished")
+    with kept_until_done(unfinished, NoModelWithinBoundsError) as kept, console.cautions_as_notes():
         frontier = explore(
             data, label=label, sensitive=sensitive, positive=positive, drop=drop or (),
             categorical=categorical or (), encoding=encoding, decimal=decimal, sheet=sheet,
@@ -153,6 +154,7 @@ def run(
             choice = frontier.choice(**wanted)
         except NoModelWithinBoundsError:
             _show_what_was_trained(frontier, wanted, as_json)
+            console.note(f"The models stay in {unfinished} for a run with other bounds; delete it otherwise.")
             raise
         written = _write_model(choice, output)
     if report or summary:

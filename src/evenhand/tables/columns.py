@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import numpy as np
@@ -12,6 +11,7 @@ import pandas as pd
 
 from evenhand.arrays import Floats
 from evenhand.tables.csv_format import MISSING_MARKS, codes_in
+from evenhand.tables.dates import ISO, day_first, days_of, format_of, read_dates
 from evenhand.tables.files import Table
 from evenhand.wording import as_plain
 
@@ -24,6 +24,8 @@ LARGEST = float(np.finfo(np.float32).max)  # the largest number that models can 
 _SOME_DISTINCT = 20  # columns with at most this many distinct values are never identifiers
 _MANY_CATEGORIES = 100
 _COUNTED, _DENSE = 100, 1.2  # fewest people, and largest range per person, of a running number
+GAPS_FILLED = " A missing number is replaced by the mean of the training part, and a feature marks it; "
+GAPS_FILLED += "a missing category becomes the category 'missing'."
 _NAMED = 5  # columns with gaps, or words among numbers, that are named
 _MOSTLY = 0.5  # text with a larger share of numbers is meant as numbers
 # Whole numbers under such names are not amounts, but identifiers if there are many, otherwise codes.
@@ -35,10 +37,6 @@ _SIGN = "(?:[€$£¥₹]|EUR|USD|GBP|CHF)"
 # A number as people and spreadsheets may write it: '€ 2,433.67', '2433,67', '15.0 %'.
 _WRITTEN_NUMBER = rf"[+-]?{_SIGN}?\s?[+-]?(?:\d{{1,3}}(?:[.,'’\s]\d{{3}})+|\d+)(?:[.,]\d*)?\s?(?:%|{_SIGN})?"
 _NOT_PLAIN = r"[^\W\d_]+|[^\d.+-]"  # a character, or a run of letters, that no plain number has
-_DATE_SHAPE = r"\s*\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}(?:[T ].*)?"
-_MONTH_FIRST, _DAY_FIRST = "%m/%d/%Y", "%d/%m/%Y"
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_DATE_FORMATS = ("ISO8601", "%Y/%m/%d", "%d.%m.%Y", _MONTH_FIRST, _DAY_FIRST)
 
 
 def tidy_columns(
@@ -99,10 +97,7 @@ def _on_gaps(frame: pd.DataFrame, kept: dict[str, pd.Series[Any]]) -> list[str]:
     if not known:
         return []
     listed = ", ".join(known[:_NAMED]) + (f" and {len(known) - _NAMED} more columns" * (len(known) > _NAMED))
-    return [
-        f"Values are missing in {listed}. A missing number is replaced by the mean of the training part, and "
-        "a feature marks it; a missing category becomes the category 'missing'."
-    ]
+    return [f"Values are missing in {listed}.{GAPS_FILLED}"]
 
 
 def kinds_of_columns(contexts: pd.DataFrame, dates: dict[str, str]) -> dict[str, str]:
@@ -175,7 +170,8 @@ def _text(column: pd.Series[Any], notes: list[str], place: Place) -> pd.Series[A
     elif (numbers.notna() | spoken.str.fullmatch(_WRITTEN_NUMBER)).mean() > _MOSTLY:
         odd = numbers.index[numbers.isna()][0]
         count = int(numbers.isna().sum())
-        comma = "Give decimal=',' (--decimal ,) if that is a decimal comma. " if "," in spoken[odd] else ""
+        may_be = re.fullmatch(r"[^,]*,[^.,]*", spoken[odd])
+        comma = "Give decimal=',' (--decimal ,) if that is a decimal comma. " if may_be else ""
         raise ValueError(
             f"{place(odd)}, column {column.name!r}: got {column[odd]!r}{_written_with(spoken[odd])} in "
             f"a column of numbers ({count:,} such value{'s' * (count != 1)}). {comma}Correct the values, "
@@ -231,63 +227,21 @@ def _categories(column: pd.Series[Any], notes: list[str]) -> pd.Series[Any]:
 def _date_format(column: pd.Series[Any]) -> str | None:
     """Return the format of a column's dates; None unless every value is a date in the same usual format."""
     if pd.api.types.is_datetime64_any_dtype(column):
-        return _DATE_FORMATS[0]
-    values = _spoken(_written(column))
-    if len(values) == 0 or not values.str.fullmatch(_DATE_SHAPE).all():
-        return None
-    return next((how for how in _DATE_FORMATS if _fits(values, how)), None)
-
-
-def _fits(values: pd.Series[str], how: str) -> bool:
-    return bool(read_dates(values, how).notna().all())
+        return ISO
+    return format_of(_spoken(_written(column)))
 
 
 def _days(column: pd.Series[Any], how: str, notes: list[str]) -> pd.Series[float]:
     """Return days since 1970: one number per date, so that a similarity counts it once."""
     if pd.api.types.is_datetime64_any_dtype(column):
-        days = days_of(column)
+        days, other = days_of(column), ""
     else:
         values = _spoken(_written(column))
-        days = read_dates(values, how).reindex(column.index)
+        days, other = read_dates(values, how).reindex(column.index), day_first(values, how)
     notes.append(f"{column.name!r} holds dates, which are used as days since 1970-01-01.")
-    if how == _MONTH_FIRST and _fits(values, _DAY_FIRST):
-        notes[-1] += f" They are read as {how}; {_DAY_FIRST} would fit too."
+    if other:
+        notes[-1] += f" They are read as {how}; {other} would fit too."
     return days
-
-
-def read_dates(values: pd.Series[Any], how: str) -> pd.Series[float]:
-    """Return dates in the format `how` as days since 1970; NaN for anything else.
-
-    >>> read_dates(pd.Series(["31.12.9999", "soon"]), "%d.%m.%Y").tolist()
-    [2932896.0, nan]
-    """
-    days = days_of(pd.to_datetime(values, format=how, errors="coerce", utc=True))
-    for at in np.flatnonzero((days.isna() & values.notna()).to_numpy()):
-        days.iloc[int(at)] = _far_day(str(values.iloc[at]), how)
-    return days
-
-
-def _far_day(text: str, how: str) -> float:
-    """Return the day of a date before 1678 or after 2261, which pandas 2 does not read."""
-    try:
-        when = datetime.fromisoformat(text) if how == "ISO8601" else datetime.strptime(text, how)
-    except ValueError:
-        return np.nan
-    when = when.replace(tzinfo=when.tzinfo or UTC)
-    return np.nan if 1678 <= when.year <= 2261 else (when - _EPOCH) / timedelta(days=1)
-
-
-def days_of(dates: pd.Series[Any]) -> pd.Series[float]:
-    """Return dates as days since 1970, with the time of day as a fraction.
-
-    >>> days_of(pd.Series([pd.Timestamp("1970-01-02 12:00")])).tolist()
-    [1.5]
-    """
-    if dates.dt.tz is not None:
-        dates = dates.dt.tz_convert(None)
-    # Nanoseconds would cover only 1678 to 2261.
-    since = dates.to_numpy().astype("datetime64[us]").astype(np.int64) / 86_400e6
-    return pd.Series(since, index=dates.index, name=dates.name).mask(dates.isna())
 
 
 def _written(column: pd.Series[Any]) -> pd.Series[str]:

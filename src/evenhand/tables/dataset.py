@@ -12,6 +12,7 @@ import pandas as pd
 
 from evenhand.arrays import Codes, Flags
 from evenhand.checks import did_you_mean, one_of
+from evenhand.tables.columns import is_number
 from evenhand.wording import group_called, listed
 
 
@@ -211,9 +212,10 @@ def arrange(
 
 
 def _bytes_of(column: pd.Series[Any]) -> bytes:
-    if pd.api.types.is_numeric_dtype(column.dtype):
+    if is_number(column):  # True is hashed as 'True', as some files have it
         numbers = np.array(column.to_numpy(dtype="<f8", na_value=np.nan))
         numbers[np.isnan(numbers)] = np.nan  # the same bits for every NaN
+        numbers += 0.0  # and for -0.0, which not every format keeps
         return numbers.tobytes()
     codes, values = pd.factorize(column.astype(object))
     return codes.astype("<i8").tobytes() + "\n".join(repr(str(value)) for value in values).encode()

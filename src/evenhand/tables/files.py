@@ -57,6 +57,12 @@ class Table:
         """Return the frame with column names as text, and rows numbered from 0."""
         return self.frame.rename(columns=str).reset_index(drop=True)
 
+    @property
+    def sheets(self) -> str:
+        """What to add to an error about columns, which may be in another sheet; '' if there is none."""
+        several = bool(self.rows and self.notes)
+        return f" {' '.join(self.notes)} Name another with sheet= (--sheet)." if several else ""
+
     def place(self, row: Any) -> str:
         """Return where a row of the frame is: file and line, or the row of a DataFrame."""
         if self.rows:
@@ -227,6 +233,8 @@ def as_pandas(source: Any) -> pd.DataFrame:
     source = from_any_library(source)
     if isinstance(source, pd.DataFrame):
         return source
+    if isinstance(source, pd.Series):
+        raise TypeError("Got a Series, but expected a DataFrame: of one person, it is frame.iloc[[0]].")
     if hasattr(source, "__arrow_c_stream__"):
         import pyarrow
 

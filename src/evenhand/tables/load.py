@@ -9,13 +9,13 @@ import numpy as np
 import pandas as pd
 
 from evenhand.checks import MIN_GROUP
-from evenhand.tables.columns import is_number, tidy_columns
+from evenhand.tables.columns import tidy_columns
 from evenhand.tables.dataset import Dataset
 from evenhand.tables.files import read_table
 from evenhand.tables.grouping import crossed, so_many, with_known_groups, with_small_merged
 from evenhand.tables.mapping import mapped
 from evenhand.tables.paths import bare_name
-from evenhand.tables.roles import MOST_LABELS, Roles, find_roles, guessed_positive, written_alike
+from evenhand.tables.roles import MOST_LABELS, Roles, find_roles, settled_label
 from evenhand.wording import listed, people
 
 _MOST_GROUPS = 50
@@ -88,10 +88,13 @@ def load_table(
     table = read_table(source, encoding=encoding, decimal=decimal, sheet=sheet)
     notes = list(table.notes)
     frame = table.plain()
-    roles = find_roles(
-        frame, table.origin, notes, label=label, sensitive=sensitive, drop=drop, categorical=categorical,
-        weight=weight,
-    )  # fmt: skip
+    try:
+        roles = find_roles(
+            frame, table.origin, notes, label=label, sensitive=sensitive, drop=drop, categorical=categorical,
+            weight=weight,
+        )  # fmt: skip
+    except ValueError as error:
+        raise ValueError(f"{error}{table.sheets}") from None
     frame = mapped(frame, map, [roles.label], table.origin)
     people, groups, merged, target, positive, said = settled(
         frame.drop(columns=roles.dropped), roles, table.origin, notes, unknown=unknown,
@@ -142,12 +145,7 @@ def settled(
         crossed(people[roles.sensitive]), merge_small, min_group, notes, counts
     )
     _check_groups(groups, origin)
-    target = people[roles.label]
-    positive, said = guessed_positive(target) if pos_label is None else (pos_label, [])
-    positive = written_alike(positive, target)
-    if not is_number(target):  # True and False, or a frame's categories
-        target, positive = target.astype(str).astype(object), None if positive is None else str(positive)
-    return Settled(people, groups, merged, target, positive, said)
+    return Settled(people, groups, merged, *settled_label(people[roles.label], pos_label))
 
 
 def weights_in(column: pd.Series[Any], origin: str, *, some: bool = True) -> pd.Series[Any]:

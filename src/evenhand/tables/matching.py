@@ -10,8 +10,9 @@ import pandas as pd
 
 from evenhand.arrays import Array, Flags
 from evenhand.checks import did_you_mean
-from evenhand.tables.columns import CATEGORY, LARGEST, NO_NUMBER, NUMBER, days_of, is_number, read_dates
+from evenhand.tables.columns import CATEGORY, LARGEST, NO_NUMBER, NUMBER, is_number
 from evenhand.tables.csv_format import MISSING_MARKS
+from evenhand.tables.dates import ISO, days_of, read_dates
 from evenhand.wording import listed
 
 Reasons = Array  # why each row can't be scored, '' if it can
@@ -106,7 +107,7 @@ def as_learned(column: pd.Series[Any], kind: str, known: dict[str, str], reasons
             return met(value, known, "missing" if value in MISSING_MARKS else value)
 
         return each_once(text_of(column).where(column.notna(), "missing"), category)
-    wanted = "a number" if kind == NUMBER else "a date" if kind == "ISO8601" else f"a date like {kind}"
+    wanted = "a number" if kind == NUMBER else "a date" if kind == ISO else f"a date like {kind}"
     if kind == NUMBER and is_number(column):
         numbers = pd.Series(column.to_numpy(dtype=np.float64, na_value=np.nan), index=column.index)
         missing = numbers.isna()

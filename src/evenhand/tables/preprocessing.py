@@ -120,7 +120,7 @@ def prepare(
     """
     training = dataset.contexts.iloc[parts.train]
     preprocessor = make_preprocessor(training).fit(training) if fitted is None else fitted
-    label = dataset.label.to_numpy(dtype=object if not is_number(dataset.label) else None)
+    label = dataset.label.to_numpy(dtype=None if pd.api.types.is_numeric_dtype(dataset.label) else object)
     groups = encode_groups(dataset.sensitive_features, len(dataset))
     s = groups.names[groups.codes]
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 import pandas as pd
 
 from evenhand.checks import did_you_mean
+from evenhand.tables.columns import is_number
 from evenhand.wording import listed
 
 MOST_LABELS = 20
@@ -53,10 +54,10 @@ def find_roles(
 ) -> Roles:
     """Return the roles of the columns; a guess is added to the notes."""
     codes = named_columns("categorical", categorical, frame, origin)
-    counted = named_columns("weight", _as_list(weight), frame, origin)
+    counted = named_columns("weight", weight, frame, origin)
     dropped = [*named_columns("drop", drop, frame, origin), *counted]
-    for role, given in (("label", _as_list(label)), ("sensitive", _as_list(sensitive))):
-        for column in given:
+    for role, given in (("label", label), ("sensitive", sensitive)):
+        for column in _as_list(role, given):
             if column in dropped:
                 raise ValueError(f"Got {column!r} both as {role} and to drop; expected one of the two.")
     frame = frame.drop(columns=dropped)
@@ -67,9 +68,11 @@ def find_roles(
     return Roles(target, groups, dropped, codes, counted[0] if counted else None)
 
 
-def named_columns(argument: str, given: str | Sequence[str], frame: pd.DataFrame, origin: str) -> list[str]:
+def named_columns(
+    argument: str, given: str | Sequence[str] | None, frame: pd.DataFrame, origin: str
+) -> list[str]:
     """Return the columns that an argument names, each of which must exist in `origin`."""
-    wanted = [part for name in _as_list(given) for part in _at_commas(name, frame)]
+    wanted = [part for name in _as_list(argument, given) for part in _at_commas(name, frame)]
     for column in wanted:
         if column not in frame.columns:
             near = did_you_mean(column, frame.columns) or f" Its columns: {listed(frame.columns, most=40)}."
@@ -83,10 +86,19 @@ def _at_commas(name: str, frame: pd.DataFrame) -> list[str]:
     return parts if name not in frame.columns and set(parts) <= set(frame.columns) else [name]
 
 
-def _as_list(given: str | Sequence[str] | None) -> list[str]:
+def _as_list(argument: str, given: Any) -> list[str]:
     if given is None:
         return []
-    return [given] if isinstance(given, str) else list(given)
+    if isinstance(given, str):
+        return [given]
+    whole = type(given).__name__ == "Series" or not isinstance(given, Iterable)  # of pandas, or of Polars
+    names: list[Any] = [given] if whole else list(given)
+    for name in names:
+        if not isinstance(name, str):
+            got = "a Series" if type(name).__name__ == "Series" else repr(name)
+            lambdas = " The λ to try are `weights`." if argument == "weight" else ""
+            raise ValueError(f"Got {got} as {argument}, but expected the name of a column.{lambdas}")
+    return names
 
 
 def _label_column(given: str | None, frame: pd.DataFrame, origin: str, notes: list[str]) -> str:
@@ -128,6 +140,25 @@ def _sensitive_columns(
     return guessed
 
 
+def settled_label(column: pd.Series[Any], pos_label: Any) -> tuple[pd.Series[Any], Any, list[str]]:
+    """Return the labels, the given or guessed positive one (see `guessed_positive`), and notes on it."""
+    label = _plain_labels(column)
+    positive, said = guessed_positive(label) if pos_label is None else (pos_label, [])
+    return label, written_alike(positive, label), said
+
+
+def _plain_labels(column: pd.Series[Any]) -> pd.Series[Any]:
+    """Return labels as numbers, truth values or text, whichever of these they or their categories are.
+
+    >>> _plain_labels(pd.Series(pd.Categorical([0, 1]))).tolist()
+    [0, 1]
+    """
+    if is_number(column):
+        return column
+    own = column.astype(object).infer_objects()
+    return own if pd.api.types.is_numeric_dtype(own) else column.astype(str).astype(object)
+
+
 def guessed_positive(label: pd.Series[Any]) -> tuple[Any, list[str]]:
     """Return the positive label (None if there are more than two labels), and the notes that say so.
 
@@ -157,6 +188,7 @@ def guessed_positive(label: pd.Series[Any]) -> tuple[Any, list[str]]:
 
 def written_alike(positive: Any, label: pd.Series[Any]) -> Any:
     """Return the label that is written like the positive one, which may be given as text: '1' for 1."""
+    if positive is None:
+        return None
     positive = positive.strip() if isinstance(positive, str) else positive
-    labels = label.unique().tolist()
-    return positive if positive in labels else next((v for v in labels if str(v) == positive), positive)
+    return next((v for v in label.unique().tolist() if v == positive or str(v) == str(positive)), positive)

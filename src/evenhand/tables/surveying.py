@@ -12,7 +12,7 @@ import pandas as pd
 
 from evenhand.arrays import Array, Codes
 from evenhand.groups import encode_groups, sorted_unique
-from evenhand.tables.columns import is_number, kinds_of_columns, tidy_columns
+from evenhand.tables.columns import kinds_of_columns, tidy_columns
 from evenhand.tables.load import Settled, settled
 from evenhand.tables.mapping import mapped
 from evenhand.tables.pieces import Pieces, drawn
@@ -50,9 +50,9 @@ class Combinations:
         values = zip(*counts, strict=True)
         frame = pd.DataFrame({name: pd.Series(column) for name, column in zip(columns, values, strict=True)})
         found = settled(mapped(frame, changes, [roles.label]), roles, origin, notes, each=each, **options)
-        target, number = found.target.to_numpy(dtype=object), is_number(found.target)
+        target = found.target.to_numpy(dtype=object)
         classes, label = sorted_unique(target)
-        classes = np.array(classes.tolist()) if number else classes
+        classes = classes if found.target.dtype == object else np.array(classes.tolist())
         groups = encode_groups(found.groups, len(target))
         labels, places = np.full(len(each), -1), np.full(len(each), -1)
         labels[found.people.index], places[found.people.index] = label, groups.codes

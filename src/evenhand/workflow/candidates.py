@@ -14,6 +14,7 @@ from typing import Any
 import joblib
 
 from evenhand.atomic import try_writing, write_text
+from evenhand.bandits.cautions import Caution, kept, warn
 from evenhand.bandits.cooperative import CooperativeBandits
 from evenhand.bandits.deciding import GroupPolicies
 from evenhand.bandits.fitting import people_met
@@ -80,13 +81,16 @@ class Candidate:
 class TrainedSoFar:
     """The trained models of one exploration, in a folder; `say` is called if the folder can't be written.
 
-    `depends_on` holds everything that a model depends on besides λ and parity, as JSON values: the data, the
-    seed, and so on. Models that were trained with other values, or by other code, are not used.
+    `depends_on` holds everything that a model depends on besides its settings, as JSON values: the data, the
+    split, and so on. Models that were trained with other values, or by other code, are not used.
     """
 
-    def __init__(self, folder: Path, say: Callable[[str], None], *depends_on: Any) -> None:
-        self.folder = folder
-        everything = json.dumps([code_version(__name__), *depends_on], default=str)
+    def __init__(
+        self, folder: Path, say: Callable[[str], None], settings: Settings, *depends_on: Any
+    ) -> None:
+        self.folder, self.say, self._settings = folder, say, settings
+        shared = (settings.policies, settings.epochs, settings.seed)
+        everything = json.dumps([code_version(__name__), *shared, *depends_on], default=str)
         self._key = hashlib.sha256(everything.encode()).hexdigest()[:16]
         try:
             folder.mkdir(parents=True, exist_ok=True)
@@ -114,24 +118,28 @@ class TrainedSoFar:
         except OSError:
             return
 
-    def state(self, settings: Settings) -> Path:
-        """Return the file for the networks of these weights while they are trained together."""
-        weights = hashlib.sha256(repr(settings.weights).encode()).hexdigest()[:8]
-        return self.folder / f"{self._key}-{weights}-networks.skops"
+    @property
+    def state(self) -> Path:
+        """The file for the networks of all weights while they are trained together."""
+        together = repr((self._settings.weights, self._settings.parity_bound))
+        name = hashlib.sha256(together.encode()).hexdigest()[:8]
+        return self.folder / f"{self._key}-{name}-networks.skops"
 
     def _path(self, weight: float, parity: bool) -> Path:
-        return self.folder / f"{self._key}-{weight!r}{'-parity' if parity else ''}.skops"
+        bound = f"-parity-{self._settings.parity_bound!r}" if parity else ""  # others don't depend on it
+        return self.folder / f"{self._key}-{weight!r}{bound}.skops"
 
 
 @contextmanager
-def kept_until_done(folder: Path) -> Iterator[Path]:
+def kept_until_done(folder: Path, *also_after: type[Exception]) -> Iterator[Path]:
     """Yield a folder for `TrainedSoFar`; remove it when the block ends, with or without an error.
 
-    It is kept if the same work can continue from it: after a kill, or when disk or memory ran out.
+    It is kept if work can continue from it: after a kill, when disk or memory ran out, or `also_after`.
     """
+    kept_after: tuple[type[Exception], ...] = (OSError, MemoryError, *also_after)
     try:
         yield folder
-    except (OSError, MemoryError):
+    except kept_after:
         raise
     except Exception:
         shutil.rmtree(folder, ignore_errors=True)
@@ -152,17 +160,20 @@ def train_all(
     `networks` holds fitted networks and their curves. By default, each is fitted on the training part in
     memory.
     """
-    pending = []
-    for weight, parity in settings.pairs:
-        done = None if before is None else before.read(weight, parity)
-        if done is None:
-            pending.append((weight, parity))
-        else:
-            yield _candidate(settings, weight, parity, *done)
+    found = {pair: None if before is None else before.read(*pair) for pair in settings.pairs}
+    pending = [pair for pair, earlier in found.items() if earlier is None]
+    if before is not None and len(pending) < len(found):
+        before.say(f"Resumed with {len(found) - len(pending)} of {len(found)} models trained before.")
+    for pair, earlier in found.items():
+        if earlier is not None:
+            yield _candidate(settings, *pair, *earlier)
     given = networks or {}
     work = (joblib.delayed(_train)(parts, settings, *pair, given.get(pair)) for pair in pending)
     # Threads, since the training loop releases the interpreter lock: nothing has to be copied.
-    for trained in joblib.Parallel(n_jobs=jobs, prefer="threads", return_as="generator_unordered")(work):
+    fits = joblib.Parallel(n_jobs=jobs, prefer="threads", return_as="generator_unordered")
+    for cautions, *trained in fits(work):
+        for caution in cautions:
+            warn(*caution)  # not in threads, so that it points to the user's own call
         if before is not None:
             before.keep(*trained)
         yield _candidate(settings, *trained)
@@ -235,24 +246,27 @@ class Curve:
 def _train(
     parts: Parts, settings: Settings, weight: float, parity: bool,
     networks: tuple[CooperativeBandits, dict[str, Any]] | None,
-) -> tuple[float, bool, Any, dict[str, Any]]:  # fmt: skip
-    """Return λ, whether there is parity, the trained model, and its measures."""
+) -> tuple[list[Caution], float, bool, Any, dict[str, Any]]:  # fmt: skip
+    """Return warnings, λ, whether there is parity, the trained model, and its measures."""
     model = model_for(parts, settings, settings.policies, weight, parity)
     watch, train = Curve(parts), parts.train
     curve = watch.found
-    if networks is None:
-        model.fit(train.X, train.y, train.w, sensitive_features=train.s, callback=watch)
-    elif settings.policies == "networks":
-        model, curve = networks
-    else:
-        model.fit_trees(networks[0], train.X, train.y, train.w, sensitive_features=train.s, callback=watch)
+    with kept() as cautions:
+        if networks is None:
+            model.fit(train.X, train.y, train.w, sensitive_features=train.s, callback=watch)
+        elif settings.policies == "networks":
+            model, curve = networks
+        else:
+            given = {"sensitive_features": train.s, "callback": watch}
+            model.fit_trees(networks[0], train.X, train.y, train.w, **given)
     alone = {} if settings.policies != "both" else {"networks": model.bandits_, "trees": model.boosting_}
 
     def validated(model: GroupPolicies) -> dict[str, Measure]:
         return measure(answers_of(model, parts.validation, parts), intervals=False)
 
     beside = {policies: validated(part) for policies, part in alone.items()}
-    return weight, parity, model, {"validation": validated(model), "curve": curve, "beside": beside}
+    measured = {"validation": validated(model), "curve": curve, "beside": beside}
+    return cautions, weight, parity, model, measured
 
 
 def _candidate(

@@ -10,6 +10,7 @@ import numpy as np
 from evenhand.bandits.cooperative import CooperativeBandits
 from evenhand.boosting import CooperativeBoosting
 from evenhand.metrics.measures import GroupRow, Measure, value_of
+from evenhand.wording import few_digits
 from evenhand.workflow.table import digest_of, source_of
 
 if TYPE_CHECKING:
@@ -155,7 +156,10 @@ def to_markdown(card: Card | dict[str, Any]) -> str:
         ("On the test part", card["metrics"]),
     ):
         if part:
-            rows = [[plain(_words(name)), _number(one["value"]), _between(one)] for name, one in part.items()]
+            rows = [
+                [plain(_words(name)), _number(one["value"], name), _between(one, name)]
+                for name, one in part.items()
+            ]
             lines += _table(heading, ["measure", "value", "95 % interval"], rows)
     groups: list[dict[str, Any]] = [dict(row) for row in card["groups"]]
     if groups:
@@ -208,9 +212,13 @@ def _listed(value: Any) -> str:
     return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)
 
 
-def _number(value: float | None) -> str:
-    return "–" if value is None else f"{value:.4f}"
+def _number(value: float | None, name: str = "") -> str:
+    if value is None:
+        return "–"
+    return few_digits(value) if name == "gap" and value < 0.1 else f"{value:.4f}"  # as on the page
 
 
-def _between(found: Measure) -> str:
-    return "–" if found.get("low") is None else f"{found['low']:.4f} to {found['high']:.4f}"
+def _between(found: Measure, name: str = "") -> str:
+    if found.get("low") is None:
+        return "–"
+    return f"{_number(found['low'], name)} to {_number(found['high'], name)}"

@@ -33,6 +33,14 @@ FLIPS = 0.01
 EVEN = ("even", "balanced_even")
 _BOUNDED = {"max_discrimination": "discrimination", "max_flip": "flip_rate"}
 BALANCED = {"accuracy": "balanced_accuracy", "even": "balanced_even"}
+_BEST = {
+    "even": "the highest accuracy − discrimination − flip rate",
+    "balanced_even": "the highest balanced accuracy − discrimination − flip rate",
+    "delta": "the highest accuracy − discrimination",
+    "discrimination": "the lowest discrimination",
+    "accuracy": "the highest accuracy",
+    "balanced_accuracy": "the highest balanced accuracy",
+}
 
 
 class NoModelWithinBoundsError(JobFailedError):
@@ -191,6 +199,15 @@ class Choice:
     same_answer: float  # the share of the test people who get the most common decision
     made: Made
     model: Deployed
+
+    @property
+    def by(self) -> str:
+        """What it was chosen by, in words: a measure, and what the models to choose from had to keep."""
+        kept = [in_words(self.bounds)] if self.bounds else []
+        few_flips = value_of(self.candidate.validation, "flip_rate") <= FLIPS
+        if self.criterion in EVEN and "flip_rate" not in self.bounds and few_flips:
+            kept.append(f"at most {100 * FLIPS:g} % flips")
+        return _BEST[self.criterion] + (f" among models with {' and '.join(kept)}" if kept else "")
 
     @classmethod
     def of(cls, frontier: Frontier, chosen: Candidate, criterion: str, bounds: dict[str, float]) -> Choice:

@@ -15,7 +15,7 @@ import pandas as pd
 from evenhand.arrays import Codes
 from evenhand.atomic import write_text
 from evenhand.checks import one_of
-from evenhand.progress import Progress
+from evenhand.progress import Progress, or_nothing
 from evenhand.tables.decimals import with_points
 from evenhand.tables.files import read_table, sha256_of
 from evenhand.tables.mapping import mapped
@@ -95,7 +95,7 @@ def decide_file(
         table = replace(table, frame=mapped(table.plain(), map, [deployed.label]))
         wanted = test_rows(deployed, met_in_training(deployed, table), table.origin)
     flips, by_rule, strange = 0, 0, Unseen({}, {})
-    stage = (progress or Progress()).stage("Deciding")
+    stage = or_nothing(progress).stage("Deciding")
     with stage as done, writing(rejects_path) as refused, writing(decided_path) as out:
         chunks = read_chunks(data, size=chunk, encoding=encoding, decimal=decimal, sheet=sheet)
         for piece in chunks if wanted is None else _only(chunks, wanted):

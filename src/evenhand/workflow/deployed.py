@@ -210,19 +210,14 @@ class Deployed:
             good = computable(features)
             too_large = np.zeros(len(reasons), dtype=np.bool_)
             too_large[np.flatnonzero(scored)[~good]] = True
-            matching.reject(
-                reasons, too_large, lambda at: "a number too large to compute with, once it is scaled"
-            )
+            why = "a number too large to compute with, once it is scaled"
+            matching.reject(reasons, too_large, lambda at: why)
             scored = reasons == ""
             said = self._said(features[good])
         about = {"pos_label": self.pos_label, "threshold": self.threshold}
         answers = Answers(self.classes_.tolist(), self.groups_.tolist(), codes[scored], said, **about)
-        found = Decisions(
-            answers,
-            reasons,
-            matching.unmet(contexts[scored], self.columns, self.preprocessor),
-            contexts.index[scored],
-        )
+        strange = matching.unmet(contexts[scored], self.columns, self.preprocessor)
+        found = Decisions(answers, reasons, strange, contexts.index[scored])
         return found if unknown_group == "reject" else found.without_group(unknown_group)
 
     def read(self, rows: Any, *, need_group: bool = True) -> tuple[pd.DataFrame, Codes, matching.Reasons]:
@@ -243,7 +238,6 @@ class Deployed:
             return np.zeros(len(rows), dtype=np.int64)
         codes, said = group_positions(rows[self.sensitive], self.groups_, self.merged or {})
         names = listed([str(name) for name in self.groups_])
-
         texts = {name: matching.text_of(rows[name]).str.strip() for name in self.sensitive}
 
         def why(at: int) -> str:
@@ -266,6 +260,12 @@ class Deployed:
         card = {**self.card, **NOT_MEASURED, "model": settings}  # it was measured with all policies
         own = {str(name): name for name in self.groups_.tolist()}.get(str(group), group)
         return replace(self, model=self.model.compress(own), sensitive=[], merged=None, card=card)
+
+    def n_trained_on(self, X: Any, y: Any, sensitive_features: Any) -> int | None:
+        """Return how many of these people it was trained on; None unless it was made with their table."""
+        from evenhand.workflow.parts import n_met  # which imports this class
+
+        return n_met(self, X, y, sensitive_features)
 
     def check_loaded(self) -> None:
         """Raise if this model, read from a file, is damaged; as a test, it scores a person with no values."""

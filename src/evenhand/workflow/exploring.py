@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import inspect
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from evenhand.arrays import Codes
+from evenhand.bandits.cautions import each_once
 from evenhand.checks import MIN_GROUP, integer, jobs, number, one_of
 from evenhand.cuda import check_engine
-from evenhand.progress import Progress, to_stderr
+from evenhand.progress import Progress, or_nothing, to_stderr
 from evenhand.tables.columns import Place
 from evenhand.tables.dataset import Dataset
 from evenhand.tables.files import Table, read_table
@@ -28,7 +29,7 @@ from evenhand.workflow.leaks import LeakWarning, on_leaks
 from evenhand.workflow.rare import settle_threshold
 from evenhand.workflow.stream_training import train_networks
 from evenhand.workflow.streamed import Stream, on_stream, pieces_for, streamed
-from evenhand.workflow.table import check_groups, check_labels, on_columns, on_groups
+from evenhand.workflow.table import check_groups, check_labels, on_columns, on_groups, on_labels
 
 _NOT_IN_COMMAND = ("table", "n_jobs", "split", "resume", "progress", "verbose", "command")
 
@@ -179,13 +180,13 @@ def explore(
         raise NotADirectoryError(f"Got resume={str(resume)!r}, which is a file; expected a folder.")
     if verbose and progress is None:
         progress = to_stderr()
-    tell = progress if progress is not None else Progress()
+    tell = or_nothing(progress)
     opened = _open(
         table, buffer_rows, split, settings.seed, resume, label=label, sensitive=sensitive,
         pos_label=positive, drop=drop, categorical=categorical, encoding=encoding, decimal=decimal,
         sheet=sheet, map=map, unknown=unknown, merge_small=merge_small, min_group=min_group, weight=weight,
     )  # fmt: skip
-    with opened as (dataset, place, rows, stream):
+    with each_once(), opened as (dataset, place, rows, stream):
         if stream is not None and engine != "cpu":
             raise ValueError(f"Got engine={engine!r} for a table that is streamed, but expected 'cpu'.")
         leaks = on_leaks(dataset, rows)
@@ -193,7 +194,7 @@ def explore(
             for text in leaks:
                 warnings.warn(text, LeakWarning, stacklevel=2)
         notes = [*leaks, *dataset.notes, *on_columns(dataset), *on_groups(dataset, rows, min_group)]
-        notes += [] if stream is None else on_stream(dataset, rows, settings)
+        notes += [*on_labels(dataset, rows), *(on_stream(dataset, rows, settings) if stream else [])]
         for text in (repr(dataset), *(f"  {note}" for note in notes)):
             tell.say(text)
         check_labels(dataset, rows.train, place)
@@ -209,8 +210,8 @@ def explore(
             given_rows = None if split is None else [part.tolist() for part in rows]
             of_stream = None if stream is None else (stream.key, stream.total.tolist(), stream.spool.buckets)
             before = TrainedSoFar(
-                Path(resume), tell.say, dataset.fingerprint, settings.parity_bound, settings.policies,
-                settings.epochs, settings.seed, given_rows, min_group, bar, of_stream, engine,
+                Path(resume), tell.say, settings, dataset.fingerprint, given_rows, min_group, bar, of_stream,
+                engine,
             )  # fmt: skip
         trained = _trained(parts, settings, stream, before, engine, n_jobs, tell)
     return Frontier(
@@ -231,7 +232,7 @@ def _trained(
     """Train all models; networks on a stream or a GPU are trained first, all together."""
     networks = None
     if stream is not None and settings.policies != "trees":
-        state = None if before is None else before.state(settings)
+        state = None if before is None else before.state
         networks = train_networks(stream, parts, settings, jobs=n_jobs, tell=tell, state=state)
     if engine == "cuda" and settings.policies != "trees":
         networks = networks_on_gpu(parts, settings, before, tell)
@@ -274,9 +275,10 @@ def _open(
 
 
 def _checked(
-    weights: Sequence[float], parity_bound: float, policies: str, epochs: float | str, random_state: int,
-    n_jobs: int,
-) -> Settings:  # fmt: skip
+    weights: Any, parity_bound: float, policies: str, epochs: float | str, random_state: int, n_jobs: int
+) -> Settings:
+    if isinstance(weights, str) or not isinstance(weights, Iterable):
+        raise ValueError(f"Got weights={weights!r}, but expected a list of numbers, such as [0, 1, 10].")
     grid = sorted({number("weights", weight, low=0) for weight in weights})
     if not grid:
         raise ValueError("Got no weights, but expected at least one.")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Unpack
 
 import pandas as pd
 
+from evenhand.atomic import write_text
 from evenhand.metrics.measures import Measure, measure, value_of
 from evenhand.tables.dataset import Dataset
 from evenhand.tables.preprocessing import Parts
@@ -157,7 +158,7 @@ class Frontier:
 
     def plot(self) -> go.Figure:
         """Return the trade-off on the validation part as a Plotly figure."""
-        return drawing.figure([*self.shown, *self.blind])
+        return drawing.figure([*self.shown, *self.blind], drawing.upwards(self.rare))
 
     def summary(self, **wanted: Unpack[Wanted]) -> Summary:
         """Return the report's data as plain values: every model on the test part, the chosen one in detail.
@@ -169,11 +170,17 @@ class Frontier:
 
         return summary_of_frontier(self, self.choice(**wanted))
 
-    def to_json(self, path: str | Path, **wanted: Unpack[Wanted]) -> Path:
-        """Write the report's data as JSON, which `evenhand report` turns into a page; return its path."""
-        from evenhand.report.summary import write_summary
+    def to_json(self, path: str | Path | None = None, **wanted: Unpack[Wanted]) -> str:
+        """Return the report's data as JSON, and write them to `path` if it is given.
 
-        return write_summary(self.summary(**wanted), path)
+        `evenhand report` turns such a file into a page.
+        """
+        from evenhand.report.summary import as_json
+
+        text = as_json(self.summary(**wanted))
+        if path is not None:
+            write_text(path, text)
+        return text
 
     def to_html(self, path: str | Path, **wanted: Unpack[Wanted]) -> Path:
         """Write the report, one page that opens offline; return its path."""
@@ -187,7 +194,7 @@ class Frontier:
 
     def _repr_html_(self) -> str:
         every: list[Candidate | Reference] = [*self.trained, *self.blind]
-        return drawing.html(every, repr(self.dataset), self._best, drawing.columns(self.rare))
+        return drawing.html(every, repr(self.dataset), self._best, rare=self.rare)
 
     @property
     def _best(self) -> Candidate:

@@ -22,12 +22,14 @@ from evenhand.tables.paths import bare_name
 from evenhand.tables.pieces import LARGE, ParquetPieces
 from evenhand.tables.roles import Roles, find_roles, guessed_positive, written_alike
 from evenhand.wording import listed, people
-from evenhand.workflow.file_audit import FileAudit
-from evenhand.workflow.prediction_column import added_by_predict, check_predictions
+from evenhand.workflow.audit_plan import FileAudit
+from evenhand.workflow.prediction_column import added_by_predict, check_predictions, would_flip
 from evenhand.workflow.table import NoUsableRowsError
 
 if TYPE_CHECKING:
     from evenhand.metrics.engine import Engine
+
+_WEIGHT = "weight in evenhand's table"
 
 
 @dataclass(frozen=True)
@@ -107,8 +109,8 @@ class LargeFile:
             predictions, everybody.select(*used, ROW), truth, pos_label=positive,
             sensitive_features=roles.sensitive, sample_weight=roles.weight, **settings,
         )  # fmt: skip
-        prefix = predictions.removesuffix("decision")
-        if prefix != predictions and f"{prefix}would_flip" in added:
+        if would_flip(some, predictions) is not None:
+            prefix = predictions.removesuffix("decision")
             features = [name for name in used if name not in (*told, roles.weight)]
             names = (roles.sensitive, truth, roles.weight, features)
             found = PredictedFlips(Engine(everybody), prefix, *names).added_to(found, settings["n_listed"])
@@ -144,14 +146,19 @@ def large_file(path: Path, of_people: dict[str, Any]) -> LargeFile | None:
 def _known(
     engine: Engine, roles: Roles, labelled: bool, scored: bool, keep: bool, notes: list[str]
 ) -> tuple[Callable[[Any], Any], pd.Series[Any] | None, int]:
-    """Return a filter for people with a label and a group, the labels, and how many lack a known group."""
+    """Return a filter for people with a label and a group, the labels, and how many lack a known group.
+
+    The last number is weighted if there are weights.
+    """
     import narwhals as nw
 
     from evenhand.metrics.engine import PEOPLE
 
     told = [*roles.sensitive, *([] if scored else [roles.label])]
-    counts = engine.count({f"key{at}": engine.column(name) for at, name in enumerate(told)})
-    keys = counts.drop(columns=PEOPLE).set_axis(told, axis=1)
+    by = {f"key{at}": engine.column(name) for at, name in enumerate(told)}
+    weights = {} if roles.weight is None else {_WEIGHT: engine.column(roles.weight).cast(nw.Float64)}
+    counts = engine.count(by, weights)
+    keys = counts[list(by)].set_axis(told, axis=1)
     renamed, left = [], []
     lost, here = pd.Series(False, index=keys.index), pd.Series(True, index=keys.index)
     for name in [*([roles.label] if labelled else []), *roles.sensitive]:
@@ -180,4 +187,4 @@ def _known(
         frame = frame.filter(*left) if left else frame
         return frame.with_columns(*renamed) if renamed else frame
 
-    return known, labels, int(counts.loc[lost, PEOPLE].sum())
+    return known, labels, round(float(counts.loc[lost, _WEIGHT if weights else PEOPLE].sum()))

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from evenhand.arrays import Codes
+from evenhand.frames import as_pandas
+from evenhand.groups import as_columns
 from evenhand.tables.columns import CATEGORY
 from evenhand.tables.dataset import Dataset
 from evenhand.tables.files import Table
 from evenhand.tables.load import load_table
+from evenhand.tables.roles import written_alike
 from evenhand.tables.splits import Split, split
 from evenhand.workflow.deployed import Deployed
 from evenhand.workflow.table import digest_of
@@ -36,6 +40,19 @@ def n_trained_on(held: Deployed, met: Dataset, rows: Codes) -> int | None:
     if parts is not None:
         return int(np.isin(rows, parts.train).sum())
     return int(held.card["data"]["parts"]["train"]) if len(rows) == len(met) else None
+
+
+def n_met(held: Deployed, X: Any, y: Any, sensitive_features: Any) -> int | None:
+    """Return how many people of a table in memory the model was trained on; None if it holds others."""
+    names, groups = held.card.get("data", {}).get("sensitive", held.sensitive), as_columns(sensitive_features)
+    if y is None or groups.shape[1] != len(names):
+        return None
+    given = {name: groups.iloc[:, at].to_numpy() for at, name in enumerate(names)}
+    frame = as_pandas(X).reset_index(drop=True).assign(**{held.label: np.asarray(y)}, **given)
+    if not {*held.columns} <= {*frame.columns}:
+        return None
+    met = met_in_training(held, Table(frame, "X"))
+    return None if met is None else n_trained_on(held, met, np.arange(len(frame)))
 
 
 def _parts(held: Deployed, met: Dataset) -> Split | None:
@@ -67,7 +84,7 @@ def met_in_training(held: Deployed, table: Table) -> Dataset | None:
             continue
         if merged:
             dataset = replace(dataset, sensitive=dataset.sensitive.astype(str).replace(merged))
-        dataset = replace(dataset, pos_label=held.pos_label)
+        dataset = replace(dataset, pos_label=written_alike(held.pos_label, dataset.label))
         if dataset.fingerprint == made_with.get("fingerprint"):
             return dataset
     return None

@@ -1,4 +1,4 @@
-"""Who would flip in a large table that `evenhand predict` wrote, counted and ranked without loading it.
+"""Who would flip in a table that `evenhand predict` wrote, counted and ranked without loading it.
 
 No model is needed: next to each decision, `predict` wrote what every group's policy says about the person.
 """
@@ -20,6 +20,9 @@ from evenhand.metrics.bootstrap import share_interval
 from evenhand.metrics.counts import count
 from evenhand.metrics.engine import MOST_CELLS, PEOPLE, ROW, Engine
 from evenhand.metrics.of_table import Repeats
+from evenhand.tables.dataset import Dataset
+from evenhand.workflow.prediction_column import added_by_predict
+from evenhand.workflow.table import with_dates
 
 _GAP = "gap in evenhand's table"
 
@@ -39,8 +42,9 @@ class PredictedFlips:
         """Add to an audit the share of people who flip, and a list of those who do or come nearest to it.
 
         The list is exact: of all people, those who flip come first, then those whose probability differs most
-        between their own and another group (total variation). Nothing is added if columns are missing, or if
-        there are not two labels.
+        between their own and another group (total variation). Nothing is added if columns are missing, if
+        there are not two labels, or if decisions contradict the probabilities: then somebody changed them,
+        and `would_flip` is not about them. A note says so.
         """
         groups, positive = found.about["groups"], found.about["positive"]
         as_group = {name: f"{self.prefix}probability_as_{name}" for name in groups}
@@ -48,11 +52,19 @@ class PredictedFlips:
         known = wanted <= set(self.engine.schema) and positive is not None and len(found.about["labels"]) == 2
         if not known or self.engine.schema[self._name("would_flip")] != nw.Boolean:
             return found
+        labels = found.about["labels"]
+        of = {label: self._ends(label) for label in sorted(labels, key=lambda label: label != positive)}
+        likely = next((label for label, (low, high) in of.items() if low <= high), None)
+        if likely is None:
+            return found.with_notes(
+                f"The decisions in {self._name('decision')!r} contradict the probabilities beside them: some "
+                "were changed after `evenhand predict`. What it wrote about other groups was not used."
+            )
         rates = self._rates(list(groups), found.about["confidence"])
         return replace(
             found,
             metrics=pd.concat([found.metrics, rates], ignore_index=True),
-            people=self._listed(as_group, found.about["labels"], positive, n_listed),
+            people=self._listed(as_group, labels, likely, of[likely], n_listed),
             about={**found.about, "how": "written", "divergence": "total_variation"},
         )
 
@@ -77,12 +89,19 @@ class PredictedFlips:
         rates = pd.DataFrame(found, columns=["metric", "group", "value", "low", "high", "people"])
         return rates.assign(group=pd.Series([None, *groups], dtype=object))
 
-    def _listed(self, as_group: dict[Any, str], labels: list[Any], positive: Any, n: int) -> pd.DataFrame:
-        frame, own = self.engine.frame, nw.col(self._name("probability"))
-        flips, decision = self._name("would_flip"), self._name("decision")
-        yes = nw.col(decision) == positive
-        ends = frame.select(low=nw.when(~yes).then(own).max(), high=nw.when(yes).then(own).min())
+    def _ends(self, label: Any) -> tuple[float, float]:
+        """Return the largest probability with another decision than this, and the smallest one with it."""
+        own, yes = nw.col(self._name("probability")), nw.col(self._name("decision")) == label
+        ends = self.engine.frame.select(low=nw.when(~yes).then(own).max(), high=nw.when(yes).then(own).min())
         low, high = as_pandas(ends).astype(float).iloc[0].fillna({"low": 0.0, "high": np.inf})
+        return float(low), float(high)
+
+    def _listed(
+        self, as_group: dict[Any, str], labels: list[Any], likely: Any, ends: tuple[float, float], n: int
+    ) -> pd.DataFrame:
+        """List people; the probabilities are those of the label `likely`."""
+        frame, own = self.engine.frame, nw.col(self._name("probability"))
+        flips, decision, (low, high) = self._name("would_flip"), self._name("decision"), ends
         bar = 0.5 if low < 0.5 <= high else high  # the decisions' threshold: 0.5, unless they contradict it
         gap = nw.max_horizontal(*((own - nw.col(name)).abs() for name in as_group.values()))
         far = frame.with_columns(gap.alias(_GAP)).filter(nw.col(flips) | (nw.col(_GAP) > 0))
@@ -96,10 +115,32 @@ class PredictedFlips:
             "flips": some[flips].to_numpy(dtype=bool),
             "gap": some[_GAP].to_numpy(dtype=float),
         }
-        other = next(label for label in labels if label != positive)
+        other = next(label for label in labels if label != likely)
         for name, column in as_group.items():
-            decided = np.where(some[column] >= bar, positive, other)
+            decided = np.where(some[column] >= bar, likely, other)
             listed[f"decided as {name}"] = np.where(listed["flips"], decided, listed["decision"])
-            listed[f"P({positive}) as {name}"] = some[column].to_numpy(dtype=float)
+            listed[f"P({likely}) as {name}"] = some[column].to_numpy(dtype=float)
         found = pd.DataFrame(listed, index=some[ROW].to_numpy(dtype=np.int64))
         return beside_features(found, some[self.features].set_axis(found.index, axis=0))
+
+
+def in_memory(found: Audit, people: pd.DataFrame, decision: str, dataset: Dataset, n_listed: int) -> Audit:
+    """Return an audit of people in memory with what `evenhand predict` wrote beside their decisions.
+
+    `people` are the file's rows of the data set's people, in its order.
+    """
+    prefix, weighted = decision.removesuffix("decision"), dataset.weights is not None
+    group, label, weight = (f"{what} in evenhand's table" for what in ("group", "label", "weight"))
+    written = people[added_by_predict(people)]
+    flips = people[f"{prefix}would_flip"].astype(str).str.lower()
+    if flips.isin(["true", "false"]).all():  # a file of text has these words
+        written = written.assign(**{f"{prefix}would_flip": flips == "true"})
+    held = with_dates(dataset.contexts, dataset.dates).reset_index(drop=True)
+    held = pd.concat([held, written.reset_index(drop=True)], axis=1)
+    held[group], held[label] = dataset.sensitive_features.to_numpy(), dataset.label.to_numpy()
+    held[ROW] = dataset.row_numbers
+    if dataset.weights is not None:
+        held[weight] = dataset.weights.to_numpy()
+    names = [group], label if found.about["labelled"] else None, weight if weighted else None
+    engine = Engine(nw.from_native(held).lazy())
+    return PredictedFlips(engine, prefix, *names, list(dataset.contexts.columns)).added_to(found, n_listed)

@@ -36,6 +36,18 @@ def added_by_predict(frame: pd.DataFrame) -> list[str]:
     return found
 
 
+def would_flip(frame: pd.DataFrame, decision: str) -> str | None:
+    """Return the column with the flips that `evenhand predict` wrote beside a column of decisions, if it did.
+
+    >>> names = ["decision", "probability", "probability_as_f", "probability_as_m", "would_flip"]
+    >>> people = pd.DataFrame(columns=names)
+    >>> would_flip(people, "decision"), would_flip(people, "probability")
+    ('would_flip', None)
+    """
+    name = f"{decision.removesuffix('decision')}would_flip"
+    return name if decision.endswith("decision") and name in added_by_predict(frame) else None
+
+
 def check_predictions(frame: pd.DataFrame, column: str, origin: str, sensitive: list[str]) -> None:
     """Raise if a file has no such column, or if it is the sensitive one."""
     if column not in frame.columns:

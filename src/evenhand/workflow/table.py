@@ -111,12 +111,12 @@ def on_columns(dataset: Dataset) -> list[str]:
     own = encode_groups(dataset.sensitive_features, len(dataset)).codes
     telling = telling_columns(dataset.contexts, None, own)
     certain = [column for column in dataset.contexts.columns if column in {*telling.alone, *telling.more}]
-    found = [(str(column), "reveals") for column in certain]
-    found += [(str(column), "may reveal") for column in telling.perhaps]
+    found = [(str(column), telling.agreeing([column]), "reveals") for column in certain]
+    found += [(str(column), repr(str(column)), "may reveal") for column in telling.perhaps]
     return [
-        f"{column!r} {how} {name!r}, or a part of it. The flip rate doesn't show what is decided by such a "
+        f"{called} {how} {name!r}, or a part of it. The flip rate doesn't show what is decided by such a "
         f"column. Leave it out with drop={[column]!r}, on the command line --drop {shlex.quote(column)}."
-        for column, how in found
+        for column, called, how in found
     ]
 
 
@@ -144,6 +144,18 @@ def on_groups(dataset: Dataset, parts: Split, min_group: int = MIN_GROUP) -> lis
         f"{told}. {then}. merge_small='other' (--merge-small other) merges small groups into one; min_group "
         "(--min-group) sets the limit."
     ]
+
+
+def on_labels(dataset: Dataset, parts: Split) -> list[str]:
+    """Name the labels that few people have in the validation or the test part."""
+    counts = [dataset.label.iloc[part].value_counts().to_dict() for part in (parts.validation, parts.test)]
+    sizes = {label: [found.get(label, 0) for found in counts] for label in sorted(dataset.label_counts)}
+    few = {label: found for label, found in sizes.items() if min(found) < MIN_GROUP}
+    told = ", ".join(f"{label!r} ({chosen:,} and {tested:,})" for label, (chosen, tested) in few.items())
+    return [
+        f"Labels with fewer than {people(MIN_GROUP)} in the validation or test part: {told}. The choice of a "
+        "model and its measures hang on so few people."
+    ] * bool(few)
 
 
 def with_dates(contexts: pd.DataFrame, dates: Iterable[str]) -> pd.DataFrame:
