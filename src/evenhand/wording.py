@@ -56,6 +56,15 @@ def got(decision: Any) -> str:
     return f"got {decision!r}" if isinstance(decision, str) else f"got the decision {decision!r}"
 
 
+def few_digits(value: float) -> str:
+    """Return a number with three digits, however small it is.
+
+    >>> few_digits(0.000213), few_digits(0.0000213), few_digits(0.0)
+    ('0.000213', '2.1e-05', '0')
+    """
+    return f"{value:.1e}" if 0 < abs(value) < 1e-4 else f"{value:.3g}"
+
+
 def brief(number: float) -> str:
     """Return a number with five digits, or as a whole number from 10,000 on.
 

@@ -120,7 +120,7 @@ def test_the_rule_s_example_of_scores():
     # The rule prints 64.2 for 18 of 28, which is 64.29.
     assert_printed(found.tables["Race/Ethnicity Categories"], SCORED_RACE, "Scoring Rate")
     assert "# Selected" not in found.tables["Sex Categories"]
-    assert "above 65, the median of the 168 people" in " ".join(found.notes)
+    assert "above 65, the median of all 168 people who were scored" in " ".join(found.notes)
 
 
 def test_categories_below_two_percent_are_shown_with_count_and_rate_but_left_out():

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from sklearn.base import BaseEstimator
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.tree import DecisionTreeClassifier
 
@@ -157,10 +158,41 @@ def test_a_truth_of_one_label_lacks_the_other(one: object, other: object) -> Non
 def test_a_regressor_decides_nothing() -> None:
     X, sex = pd.DataFrame({"age": np.arange(40.0)}), np.repeat(["f", "m"], 20)
     model = LinearRegression().fit(X, X["age"] / 40)
+    for threshold in (None, 0.5):
+        with pytest.raises(
+            TypeError, match=r"a regressor, .* audit\(model.predict\(X\), X, y, threshold=…\)"
+        ):
+            audit(model, X, np.array([0, 1] * 20), sensitive_features=sex, threshold=threshold)
+
+
+class Scores(BaseEstimator):  # neither a classifier nor a regressor, as far as scikit-learn knows
+    def predict(self, X: Any) -> Any:
+        return np.asarray(X["age"]) / 40
+
+
+def test_a_model_of_scores_decides_nothing() -> None:
+    X, sex = pd.DataFrame({"age": np.arange(40.0)}), np.repeat(["f", "m"], 20)
     with pytest.raises(ValueError, match="among the decisions, but the labels are 0, 1"):
-        audit(model, X, np.array([0, 1] * 20), sensitive_features=sex)
+        audit(Scores(), X, np.array([0, 1] * 20), sensitive_features=sex)
     with pytest.raises(ValueError, match="Got a model that gives 40 different answers and no labels"):
-        audit(model, X, None, sensitive_features=sex)
+        audit(Scores(), X, None, sensitive_features=sex)
+
+
+@pytest.mark.parametrize(("labels", "said"), [([0, 1], ["0", "1"]), (["True", "False"], [True, False])])
+def test_text_and_numbers_of_one_spelling_are_told_apart(labels: Any, said: Any) -> None:
+    # With text on one side and numbers on the other, no label can be what was meant.
+    with pytest.raises(
+        ValueError, match="text in one, numbers or truth values in the other; expected one type"
+    ):
+        audit(np.array(said * 10), None, np.array(labels * 10), sensitive_features=["f", "m"] * 10)
+
+
+def test_missing_values_are_said_to_be_where_they_are() -> None:
+    whole, gap = ["no", "yes"] * 5, ["no", "yes"] * 4 + ["no", None]
+    with pytest.raises(ValueError, match="Got 1 missing labels in the predictions"):
+        audit(gap, None, whole, sensitive_features=["f", "m"] * 5)
+    with pytest.raises(ValueError, match="Got 1 missing labels in y, but"):
+        audit(whole, None, gap, sensitive_features=["f", "m"] * 5)
 
 
 def test_labels_that_a_model_cant_give_leave_its_scores_unmeasured():

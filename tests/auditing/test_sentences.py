@@ -111,7 +111,7 @@ def test_one_policy_for_everybody_is_said_to_be_one(estimator: Any, compressed: 
     model = model.fit(X, y, sensitive_features=sex).compress("f") if compressed else model.fit(X, y)
     found = audit(model, X, y, sensitive_features=sex, n_bootstrap=20)
     assert found.value("flip_rate") == 0
-    assert "the model has a single policy and does not use the group" in found.summary()
+    assert "the model has a single policy and is not told the group" in found.summary()
     assert "one policy per group" not in found.summary()
 
 
@@ -164,7 +164,7 @@ def test_a_column_that_the_model_never_takes_does_not_give_the_group_away_to_it(
     y = np.where(X["age"] > 3, "yes", "no")
     model = DecisionTreeClassifier().fit(X[["age"]], y)
     found = audit(model, X, y, sensitive_features="sex", n_bootstrap=20)
-    assert "no column that the model uses reveals the group by itself" in found.summary()
+    assert "no single column that it uses reveals the group" in found.summary()
     assert "column of X" not in found.summary()
 
 
@@ -207,6 +207,26 @@ def test_with_weight_on_one_group_only_nothing_is_compared() -> None:
     )  # fmt: skip
     assert "Only one group has people who count" in found.summary()
     assert "nan" not in found.summary()
+
+
+def test_a_small_certain_difference_is_not_called_0(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(0)
+    sex, job = np.array(["f", "m"] * 500), rng.choice(["cook", "clerk"], 1000)
+    said = np.where((job == "cook") & (sex == "m"), "yes", np.where(rng.random(1000) < 0.5, "yes", "no"))
+    found = audit(said, pd.DataFrame({"job": job}), None, sensitive_features=sex, n_bootstrap=5)
+    assert "Of 2 subgroups, the largest certain difference is among job = cook" in found.summary()
+    found.about["subgroups_examined"] = 1
+    found.subgroups.loc[0, "low"] = 0.0002
+    assert "Of 1 subgroup, the largest" in found.summary()
+    assert "the difference is at least 0.02 points." in found.summary()
+
+
+@pytest.mark.parametrize("n", [1, 2, 5])
+def test_few_people_have_no_neighbours(n: int) -> None:
+    X, said = pd.DataFrame({"age": np.arange(n), "job": ["cook"] * n}), np.array(["no", "yes"] * n)[:n]
+    found = audit(said, X, said, sensitive_features=np.array(["f", "m"] * n)[:n], n_bootstrap=5)
+    assert "consistency" not in set(found.metrics["metric"])
+    assert f"Neighbours were left out: 5 are too many for {n} pe" in " ".join(found.notes)
 
 
 def test_an_audit_of_decisions_that_are_drawn_says_so() -> None:

@@ -185,6 +185,33 @@ def test_bad_input_says_what_came_and_what_was_wanted() -> None:
         respond(NotOne().fit(X, Y), X, sensitive_features=SEX)
 
 
+class Nameless(DummyClassifier):
+    """A model that knows its columns only by number, or refuses others by itself."""
+
+    def fit(self, X: Any, y: Any) -> Any:
+        self.seen_ = list(X.columns)
+        return super().fit(X.to_numpy(), y)
+
+    def predict(self, X: Any) -> Any:
+        if np.asarray(X).shape[1] != len(self.seen_):
+            raise ValueError("unknown columns")
+        return np.where(np.asarray(X)[:, 0] > 0.5, "yes", "no")
+
+
+def test_the_group_is_left_out_for_a_model_that_was_fitted_without_it() -> None:
+    X = people().assign(old=OLD)
+    model = Nameless().fit(X[["score", "old"]], Y)
+    model.n_features_in_ = 2
+    said = respond(model, X, sensitive_features=X["sex"])
+    np.testing.assert_array_equal(said.decisions == "yes", SCORE > 0.5)
+    del model.n_features_in_
+    told = r"Nameless can't predict the people in X \(unknown columns\). X has 'sex'.*X.drop\(columns=\['sex'\]\)"
+    with pytest.raises(ValueError, match=told):
+        respond(model, X, sensitive_features=X["sex"])
+    with pytest.raises(ValueError, match="^unknown columns"):  # then it is something else
+        respond(model, X, sensitive_features=SEX)
+
+
 def test_somebody_elses_groups_are_not_read() -> None:
     model = LogisticRegression().fit(SCORE[:, None], Y)
     model.groups_ = [[0], [1, 2]]

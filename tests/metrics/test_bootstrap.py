@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy.special import expit
 
 from evenhand.metrics.bootstrap import CELLS, bootstrap_interval, cells_of, mean_interval
 from evenhand.metrics.group import (
@@ -42,15 +43,36 @@ def test_intervals_from_counts_agree_with_resampled_people(metric: Any) -> None:
     np.testing.assert_allclose([got.low, got.high], want, atol=0.015)
 
 
-@pytest.mark.parametrize("metric", [auc, calibration_error], ids=lambda metric: metric.__name__)
-def test_resampled_scores_agree_with_resampled_people(metric: Any) -> None:
+def test_resampled_scores_agree_with_resampled_people() -> None:
     drawn = sample(2500)
     arguments = (drawn["y_true"], drawn["score"])
     assert len(np.unique(drawn["score"])) > CELLS
-    got = bootstrap_interval(metric, *arguments, n=2000, random_state=0)
-    assert got.estimate == pytest.approx(metric(*arguments))
-    want = people_one_by_one(metric, *arguments, drawn["group"], n=400)
+    got = bootstrap_interval(auc, *arguments, n=2000, random_state=0)
+    assert got.estimate == pytest.approx(auc(*arguments))
+    want = people_one_by_one(auc, *arguments, drawn["group"], n=400)
     np.testing.assert_allclose([got.low, got.high], want, atol=0.004)
+
+
+@pytest.mark.parametrize("people", [300, 3000])
+@pytest.mark.parametrize("steeper", [1.0, 1.2, 2.0])  # 1 is calibrated
+def test_intervals_of_the_calibration_error_contain_it(people: int, steeper: float) -> None:
+    rng = np.random.default_rng(0)
+
+    def drawn(n: int) -> tuple[np.ndarray, np.ndarray]:
+        odds = rng.normal(0, 1.5, n)
+        return expit(odds), expit(steeper * odds)
+
+    chance, score = drawn(1_000_000)
+    known = 0.0 if steeper == 1 else np.abs(np.bincount((10 * score).astype(int), score - chance)).sum() / 1e6
+    within = 0
+    for seed in range(60):
+        chance, score = drawn(people)
+        y = rng.random(people) < chance
+        got = bootstrap_interval(calibration_error, y, score, n=200, random_state=seed)
+        assert got.estimate == pytest.approx(calibration_error(y, score))
+        assert 0 <= got.low <= got.estimate <= got.high <= 1
+        within += got.low <= known <= got.high
+    assert within >= 56
 
 
 def test_any_other_metric_is_computed_again_on_resampled_people() -> None:

@@ -5,14 +5,15 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 import sklearn
 from scipy import sparse
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import GridSearchCV, cross_validate
+from sklearn.model_selection import GridSearchCV, cross_val_predict, cross_validate
 from sklearn.svm import LinearSVC
 
-from evenhand import CooperativeBandits
+from evenhand import CooperativeBandits, tabular
 from evenhand.metrics import group, individual
 from evenhand.metrics.scorers import SCORERS, scorer
 from evenhand.metrics.scores import auc, calibration_error
@@ -123,6 +124,23 @@ def test_arguments_reach_the_metric(policies: Any) -> None:
     }
     assert by_name["total_variation"] == pytest.approx(-0.17, abs=0.03)
     assert by_name["kl"] != by_name["total_variation"]
+
+
+def test_what_scikit_learn_passes_no_groups_to_is_named_with_what_works(routing: None) -> None:
+    model = CooperativeBandits(epochs=1, random_state=0).set_fit_request(sensitive_features=True)
+    model.set_predict_request(sensitive_features=True).set_predict_proba_request(sensitive_features=True)
+    given = {"params": {"sensitive_features": SEX}, "cv": 2}
+    works = r"pass nothing to predict: score with evenhand\.metrics\.SCORERS, or .* in evenhand\.tabular"
+    for fails in (
+        lambda: cross_val_predict(model, X, Y, method="predict_proba", **given),
+        lambda: cross_validate(model, X, Y, scoring="roc_auc", error_score="raise", **given),
+    ):
+        with pytest.raises(ValueError, match=works) as told:
+            fails()
+        assert "set_predict_request" not in str(told.value)  # which was done
+    assert len(cross_validate(model, X, Y, scoring=SCORERS["auc"], **given)["test_score"]) == 2
+    people = pd.DataFrame(X, columns=["skill", "pay"]).assign(sex=SEX)
+    assert len(cross_val_predict(tabular(model), people, Y, method="predict_proba", **given)) == N
 
 
 def test_scorers_travel_to_other_processes() -> None:

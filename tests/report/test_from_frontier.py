@@ -1,10 +1,11 @@
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 import evenhand
 from evenhand.report.render import render
-from factories import make_people
+from factories import make_people, make_rare
 
 
 @pytest.mark.parametrize(
@@ -39,3 +40,37 @@ def test_a_fit_says_once_where_the_model_was_chosen_and_names_groups_with_their_
         "the policy of sex = 0",
         "the policy of sex = 1",
     ]
+
+
+def test_a_rare_label_is_chosen_and_drawn_by_balanced_accuracy_and_the_page_says_so():
+    frontier = evenhand.explore(
+        make_rare(1000),
+        label="hired",
+        sensitive="sex",
+        weights=(0, 5),
+        epochs=1,
+        policies="networks",
+        n_jobs=1,
+    )
+    summary = frontier.summary(max_discrimination=1)
+    [study] = summary["studies"]
+    by = "the highest balanced accuracy among models with discrimination ≤ 1"
+    assert (frontier.rare, study["upwards"], study["chosen_by"]) == (True, "balanced_accuracy", by)
+    page = render(summary)
+    assert f"It was chosen on the validation part by <bdi>{by}</bdi>, and decides" in page
+    assert ">Balanced accuracy against <span" in page
+    assert "on the Pareto front of balanced accuracy and discrimination." in page
+    assert frontier.plot().layout.yaxis.title.text == "balanced accuracy"
+    best = max(study["models"], key=lambda one: one["metrics"]["balanced_accuracy"]["value"])
+    assert best["front"]
+
+
+def test_the_headline_says_that_tiny_groups_are_filled_up():
+    people = make_people(600).drop(columns="sex")
+    people["town"] = np.where(np.arange(600) % 60 == 0, "Uri", np.where(np.arange(600) % 2, "Bern", "Zug"))
+    given = {"label": "hired", "weights": (0,), "epochs": 1, "policies": "networks", "n_jobs": 1}
+    [study] = evenhand.explore(people, sensitive="town", **given).summary()["studies"]
+    assert ", with groups of fewer than 20 people filled up to as many;" in study["sentence"]
+    people = people[people["town"] != "Uri"]
+    [study] = evenhand.explore(people, sensitive="town", **given).summary()["studies"]
+    assert "filled up" not in study["sentence"]

@@ -22,6 +22,19 @@ def test_a_model_without_numbers_is_on_no_front():
     assert [m["front"] for m in mark_front([_point(None, 0.1), _point(0.5, 0.1)])] == [False, True]
 
 
+def test_the_front_can_be_that_of_another_measure():
+    both = [("a", 0.9, 0.5), ("b", 0.5, 0.9)]
+    models = [
+        model_of(
+            name,
+            {"accuracy": {"value": a}, "balanced_accuracy": {"value": b}, "discrimination": {"value": 0.1}},
+        )
+        for name, a, b in both
+    ]
+    assert [m["front"] for m in mark_front(models)] == [True, False]
+    assert [m["front"] for m in mark_front(models, "balanced_accuracy")] == [False, True]
+
+
 def test_each_family_of_grid_points_has_a_front_of_its_own(comparison):
     points = comparison["studies"][0]["points"]
     assert [point["front"] for point in points] == [True, True, False, True, True]

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
 
+from browsing import Opened
 from evenhand import audit
 from evenhand.code_version import made
 from evenhand.report.from_audit import summary_of_audit
 from evenhand.report.render import render, write_html
 
 from .conftest import FORMULA, HOSTILE, IMAGE, TURNED
-from .test_page import Opened, browser  # noqa: F401
 
 QUICK = {"n_null": 19, "n_pairs": 40}
 
@@ -66,15 +65,6 @@ def address(audited: Any, tmp_path_factory: pytest.TempPathFactory) -> str:
     return write_html(_summary(audited), tmp_path_factory.mktemp("twins") / "page.html").as_uri()
 
 
-@pytest.fixture
-def opened(browser: Any, address: str) -> Iterator[Opened]:  # noqa: F811
-    opened = Opened(browser, address, viewport={"width": 1280, "height": 800})
-    yield opened
-    opened.context.close()
-    assert opened.wrong == []
-    assert {url.partition(":")[0] for url in opened.asked} <= {"file", "data", "blob"}
-
-
 def test_the_summary_holds_the_directions_that_are_clear(audited: Any) -> None:
     shown = _summary(audited)["studies"][0]["twins"]
     [one] = shown["directions"]
@@ -97,8 +87,7 @@ def test_an_audit_without_twins_has_no_place_for_them(people: Any) -> None:
 
 
 def test_counterparts_of_a_graph_have_no_number() -> None:
-    found = _audited([f"sex->{HOSTILE}"]) if "->" not in HOSTILE else None
-    [one] = _summary(found)["studies"][0]["twins"]["directions"]
+    [one] = _summary(_audited([f"sex->{HOSTILE}"]))["studies"][0]["twins"]["directions"]
     assert one["pairs"][0]["counterpart"] is None
 
 
@@ -132,7 +121,7 @@ def test_a_pair_is_shown_side_by_side_and_can_be_chosen(opened: Opened, audited:
 @pytest.mark.browser
 @pytest.mark.parametrize("width", [390, 1280])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_no_sideways_scrolling(browser: Any, address: str, width: int, scheme: str) -> None:  # noqa: F811
+def test_no_sideways_scrolling(browser: Any, address: str, width: int, scheme: str) -> None:
     opened = Opened(browser, address, viewport={"width": width, "height": 900}, color_scheme=scheme)
     page = opened.page
     assert page.evaluate("document.documentElement.scrollWidth") <= width
@@ -157,7 +146,7 @@ def test_on_paper_the_pair_and_the_figure_stay(opened: Opened) -> None:
 
 @pytest.mark.browser
 def test_a_legend_of_unclear_columns_alone_says_what_they_do_not(
-    browser: Any,  # noqa: F811
+    browser: Any,
     audited: Any,
     tmp_path: Any,
 ) -> None:

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from browsing import Opened
 from evenhand import CooperativeBandits, audit, tabular
 from evenhand.code_version import made
 from evenhand.report.from_audit import summary_of_audit
@@ -15,7 +16,6 @@ from evenhand.report.render import render, write_html
 from evenhand.report.summary import check_summary
 
 from .conftest import IMAGE, TURNED
-from .test_page import Opened, browser  # noqa: F401
 
 
 @pytest.fixture(scope="module")
@@ -58,7 +58,7 @@ def test_the_table_holds_the_person_both_probabilities_and_the_bound(whole):
 
 @pytest.mark.browser
 @pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (1280, "dark"), (390, "light")])
-def test_the_worst_person_on_a_screen(browser, whole, tmp_path, width, scheme):  # noqa: F811
+def test_the_worst_person_on_a_screen(browser, whole, tmp_path, width, scheme):
     address = write_html(whole[1], tmp_path / "page.html").as_uri()
     opened = Opened(browser, address, viewport={"width": width, "height": 844}, color_scheme=scheme)
     page = opened.page

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from evenhand.auditing.about import Plan
+from evenhand.auditing.alignment import check_order
 from evenhand.auditing.in_memory import audit_people
 from evenhand.auditing.result import Audit, Settings
 from evenhand.auditing.twins import MOST_PAIRS, settings_of
@@ -78,7 +80,7 @@ def audit(
         The divergence of each person's gap: 'kl', 'jensen_shannon', 'total_variation' or 'hellinger'.
     k : int
         The number of neighbours to compare each person with, by Gower's similarity on X without the sensitive
-        columns.
+        columns. Among 5 people or fewer, neighbours are left out by default.
     weights, categorical
         Options of Gower's similarity, for neighbours and twins; see `gower_neighbours`.
     neighbour_people : int
@@ -122,7 +124,8 @@ def audit(
     TypeError
         If `certify` or `search` is asked for, but not possible for this kind of model.
     ValueError
-        If the predictions, labels, groups or settings don't fit each other.
+        If the predictions, labels, groups or settings don't fit each other, or pandas objects have the same
+        index labels in different orders: rows belong together by their position.
 
     Notes
     -----
@@ -148,6 +151,10 @@ def audit(
     number("confidence", confidence, low=0, high=1, open_low=True)
     divergence_named(divergence)
     check_engine(engine)
+    check_order(
+        X=X, predictions=model_or_predictions, y=y, sensitive_features=sensitive_features,
+        sample_weight=sample_weight,
+    )  # fmt: skip
     rng = generator(random_state)
     settings: Settings = {
         "epsilon": epsilon, "divergence": divergence, "k": k, "confidence": confidence,
@@ -170,8 +177,16 @@ def audit(
             )
         from evenhand.auditing.counted import audit_counted  # with narwhals, only where it is needed
 
-        return audit_counted(there, named, plan)
-    return audit_people(as_pandas(X), named, plan, of_worst, of_search)
+        found = audit_counted(there, named, plan)
+    else:
+        found = audit_people(as_pandas(X), named, plan, of_worst, of_search)
+    return replace(found, label=_label(y, model_or_predictions))
+
+
+def _label(y: Any, model: Any) -> str | None:
+    """Return the name of the label: that of y, else the one that the model knows."""
+    known = getattr(y, "name", None) or getattr(model, "label", None)
+    return y if isinstance(y, str) else None if known is None else str(known)
 
 
 def _options(asked: bool | Mapping[str, Any]) -> dict[str, Any] | None:

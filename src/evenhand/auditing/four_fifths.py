@@ -138,11 +138,12 @@ def holm(p: Floats) -> Floats:
 
 
 def _notes(known: Tally, selected: object, small: float, confidence: float, comparisons: int) -> list[str]:
+    few = f"; categories with fewer than {100 * small:g} % of the people are not compared" if small else ""
     return [
         f"Selected: got the decision {selected!r}. {on_unknown(known, ' or '.join(known.columns))}",
         *on_weights(known, tested=True),
         "Each category is compared with the one of the highest rate in its table, which is itself chosen by "
-        f"looking; categories with fewer than {100 * small:g} % of the people are not compared.",
+        f"looking{few}.",
         f"Low and High: exact {100 * confidence:g} % limits of the impact ratio (Chan and Zhang). From and "
         "To: Newcombe's limits of the difference. Each holds by itself. Shortfall: how many more would have "
         "been selected at the two groups' common rate. To Cross 4/5 and To Cross 0.05: how many selections "

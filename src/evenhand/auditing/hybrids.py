@@ -99,7 +99,7 @@ class Model:
     @property
     def seen(self) -> list[Any]:
         """The columns that the model uses."""
-        return model_columns(self.model, self.frame)
+        return model_columns(self.model, self.frame, self.sensitive_features)
 
     @property
     def told(self) -> bool:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from sklearn.base import RegressorMixin
 
 from evenhand.arrays import Array, Codes
 from evenhand.auditing.about import Plan, along_threshold, copies_note, counted, on_weights, rate_searched
@@ -26,11 +27,14 @@ from evenhand.frames import as_pandas
 from evenhand.groups import check_column, column_called, groups_by_name
 from evenhand.metrics.answers import Answers
 from evenhand.metrics.asking import respond
-from evenhand.metrics.classifiers import classifier, draws
+from evenhand.metrics.classifiers import classifier, draws, final_step
 from evenhand.metrics.counts import encode_labels
 from evenhand.metrics.gower import as_frame, gower_neighbours
 from evenhand.metrics.group_columns import sensitive_columns
 from evenhand.metrics.weights import check_weights
+from evenhand.wording import people
+
+NEIGHBOURS = 5  # of each person, unless another number is asked for; with fewer people, there are none
 
 
 def audit_people(
@@ -67,18 +71,23 @@ def audit_people(
         notes.append("There are no features, so neighbours and subgroups were left out.")
     else:
         asked, warned = _asked(others, answers, plan.n_drawn, rng)
-        found = gower_neighbours(others, **plan.near, people=asked)
-        table.consistency(found.indices, asked)
-        pairs = neighbour_pairs(others, answers, asked, found, n_listed)
+        if len(others) > NEIGHBOURS or settings["k"] != NEIGHBOURS:
+            found = gower_neighbours(others, **plan.near, people=asked)
+            table.consistency(found.indices, asked)
+            pairs = neighbour_pairs(others, answers, asked, found, n_listed)
+        else:
+            warned.append(f"Neighbours were left out: {NEIGHBOURS} are too many for {people(len(others))}.")
         rate, outcome, lacking = rate_searched(answers)
         if outcome is not None:
             of = answers.own, answers.groups, plan.search(rate)
             subgroups, examined = find_subgroups(others, outcome, *of)
         notes += warned + lacking
     about: About = {**counted(answers), **settings, "subgroups_examined": examined}
-    people = people_apart(frame, answers, settings["divergence"], n_listed)
+    if hasattr(model, "n_trained_on") and (trained := model.n_trained_on(X, y, groups)):
+        about["trained_on"] = trained
+    apart = people_apart(frame, answers, settings["divergence"], n_listed)
     told = (notes, about, along_threshold(answers), tally(answers, groups))
-    audited = Audit(table.frame(), people, pairs, subgroups, *told)
+    audited = Audit(table.frame(), apart, pairs, subgroups, *told)
     if plan.twins is not None:
         audited = replace(audited, twins=find_twins(model, X, answers, groups, plan.twins, rng))
     if worst is not None:
@@ -121,10 +130,15 @@ def _ask(model: Any, X: Any, y: Array | None, groups: Any, threshold: float | No
     """Return a model's predictions; their note says which labels only the model or only y has."""
     if X is None:
         raise ValueError("Got a model and X=None, but a model needs X to predict.")
+    if isinstance(final_step(classifier(model)), RegressorMixin):
+        raise TypeError(
+            f"Got {type(model).__name__}, a regressor, but expected a classifier. To audit its scores, give "
+            "the lowest one of a positive decision: audit(model.predict(X), X, y, threshold=…)."
+        )
     if threshold is not None:
         raise ValueError(f"Got threshold={threshold!r} with a model, but a model decides by itself.")
     answers = respond(model, X, sensitive_features=groups, random_state=seed)
-    labels = answers.labels if y is None else encode_labels(y, y)[2]
+    labels = answers.labels if y is None else encode_labels(y, y, ("y", "y"))[2]
     if y is None and len(labels) > MOST_DECISIONS:
         raise ValueError(
             f"Got a model that gives {len(labels)} different answers and no labels (y=None), but without "

@@ -35,7 +35,7 @@ def nyc_ll144(
     if rate == "scoring":
         notes.append(
             f"A scoring rate is the share of a category with a score above {counted.median:g}, the median "
-            f"of the {counted.decided.to_numpy().sum():,.0f} people whose scores were given."
+            f"of all {counted.scored:,.0f} people who were scored."
         )
     else:
         notes.append(f"A selection rate is the share of a category that got the decision {selected!r}.")

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from evenhand.arrays import Array, Codes
+from evenhand.arrays import Array, Codes, Flags
 from evenhand.metrics.answers import Answers
 from evenhand.metrics.gower import Neighbours
 from evenhand.wording import as_plain, brief
@@ -115,6 +116,24 @@ def in_full(value: Any) -> str:
     """
     whole = not isinstance(value, float | np.floating) or pd.isna(value) or float(value).is_integer()
     return in_words(value) if whole else repr(float(value))
+
+
+def in_few_digits(row: pd.DataFrame, same: Callable[[pd.DataFrame], Flags]) -> pd.DataFrame:
+    """Return a person, a table of one row, with numbers of as few digits as are the `same` person.
+
+    >>> person = pd.DataFrame({"pay": [2052.290161132813], "share": [0.19700000000000006]})
+    >>> in_few_digits(person, lambda tried: tried["pay"].between(2052.2, 2052.3).to_numpy()).iloc[0].tolist()
+    [2052.3, 0.2]
+    """
+    for name in row.select_dtypes("float").columns:
+        value = float(row[name].iloc[0])
+        if math.isnan(value) or value.is_integer():
+            continue
+        shorter = [float(f"{value:.{digits}g}") for digits in range(1, 17)]
+        alike = same(row.loc[row.index.repeat(len(shorter))].assign(**{name: shorter}))
+        if alike.any():
+            row = row.assign(**{name: shorter[int(alike.argmax())]})
+    return row
 
 
 def with_rows(table: pd.DataFrame, columns: Sequence[str], rows: Codes) -> pd.DataFrame:

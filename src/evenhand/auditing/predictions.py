@@ -17,6 +17,7 @@ from evenhand.metrics.counts import encode_labels, positive_label
 from evenhand.metrics.individual import check_distributions
 from evenhand.wording import as_plain, listed
 
+_GIVEN = "the predictions"
 MOST_DECISIONS = 20  # without labels; more distinct values are probably scores
 
 
@@ -51,7 +52,7 @@ def read_predictions(
     values = np.asarray(predictions)
     if y is None:
         return _unlabelled(values, sensitive_features, threshold)
-    _, _, labels = encode_labels(y, y)
+    _, _, labels = encode_labels(y, y, ("y", "y"))
     if values.ndim not in (1, 2) or len(values) != len(np.asarray(y)):
         raise ValueError(
             f"Got predictions of shape {values.shape}, but expected one for each of {len(y)} labels."
@@ -70,8 +71,9 @@ def read_predictions(
         values = values.reshape(len(values))
         known = labels if pos_label is None or pos_label in labels else [*labels, pos_label]
         if threshold is None and _are_decisions(values, known):
-            note = check_known(encode_labels(values, values)[2], known, "decisions", "the labels")
-            _, decided, labels = encode_labels(y, values)
+            given = encode_labels(values, values, (_GIVEN, _GIVEN))[2]
+            note = check_known(given, known, "decisions", "the labels")
+            _, decided, labels = encode_labels(y, values, ("y", _GIVEN))
         else:
             decided, scores, bar = at_threshold(values, labels, pos_label, threshold)
     return replace(_given(labels, decided, sensitive_features, scores, note), threshold=bar)
@@ -99,7 +101,7 @@ def _unlabelled(values: Array, sensitive_features: Any, threshold: float | None)
             "Got scores, or probabilities, and no labels (y=None), but without labels expected one decision "
             f"per person, of at most {MOST_DECISIONS} kinds, or a threshold for one score per person."
         )
-    _, decided, labels = encode_labels(values, values)
+    _, decided, labels = encode_labels(values, values, (_GIVEN, _GIVEN))
     return _given(labels, decided, sensitive_features)
 
 
@@ -188,6 +190,12 @@ def check_known(values: Iterable[Any], known: Iterable[Any], what: str, wanted: 
     if passes and not any(_spelling(value) in spelled for value in unknown):
         verb = "is" if len(unknown) == 1 else "are"
         return f"{came} {verb} among the {what}, but not among {wanted} ({wants})."
+    texts = {_spelling(label): isinstance(label, str) for label in known}
+    if any(texts.get(_spelling(value)) == (not isinstance(value, str)) for value in unknown):
+        raise ValueError(
+            f"Got {came} among the {what}, but {wanted} are {wants}: text in one, numbers or truth values in "
+            "the other; expected one type."
+        )
     hint = next((hint for value in unknown if (hint := did_you_mean(value, known))), "")
     raise ValueError(f"Got {came} among the {what}, but {wanted} are {wants}; expected the same names.{hint}")
 

@@ -90,6 +90,8 @@ class Audit:
         The worst possible person, and the bound proven for everybody; None if not requested.
     search : FlipSearch
         Possible people found whose decision changes with the group; None if not requested.
+    label : str
+        The name of the label: that of y, else the one that the model knows; None if neither has one.
     """
 
     metrics: pd.DataFrame
@@ -103,6 +105,7 @@ class Audit:
     twins: Twins | None = None
     worst: Certificate | None = None
     search: FlipSearch | None = None
+    label: str | None = None
 
     def value(self, metric: str, group: Any = None) -> float:
         """Return one metric's value, over everybody or for a group.
@@ -223,7 +226,7 @@ class Audit:
         return text
 
     def to_html(
-        self, path: str | Path, *, name: str = "this model", label: str = "label",
+        self, path: str | Path, *, name: str = "this model", label: str | None = None,
         filled: Statutory | None = None,
     ) -> Path:  # fmt: skip
         """Write the findings as one HTML page that opens offline.
@@ -235,7 +238,7 @@ class Audit:
         name : str
             The name of the audited model, for the title.
         label : str
-            The label that it predicts, for the title.
+            The label that it predicts, for the title; by default the name of y, or the model's label.
         filled : Statutory, optional
             The tables of a regulation, for a section that prints on one sheet.
 

@@ -149,8 +149,8 @@ def _flips(audit: Audit) -> str:
         return f"Whether decisions depend on the group was not measured: {how}."
     if audit.about["how"] in BLIND:
         return (
-            f"No decision changes with the group: {how}. Several features together may still stand in for "
-            "the group."
+            f"We found no way in which a decision changes with the group: {how}. Several features together, "
+            "or one that reveals it less well, may still stand in for it."
         )
     flips = _with_interval(audit, "flip_rate")
     text = f"{flips} of people would get a different decision in another group: {how}."
@@ -178,13 +178,13 @@ def _neighbours(audit: Audit) -> str:
 def _subgroups(audit: Audit) -> str:
     if audit.subgroups.empty:
         return ""
-    worst = audit.subgroups.iloc[0]
+    worst, examined = audit.subgroups.iloc[0], audit.about["subgroups_examined"]
     least, most = (members_of(worst[f"group_{side}"], column_of(audit)) for side in ("least", "most"))
     return (
-        f"Of {audit.about['subgroups_examined']:,} subgroups, the largest certain difference is among "
+        f"Of {examined:,} subgroup{'s' * (examined != 1)}, the largest certain difference is among "
         f"{worst['subgroup']} ({people(worst['people'])}): {worst['rate']} for {share(worst['rate_least'])} "
         f"of {least} and {share(worst['rate_most'])} of {most}. Allowing for all comparisons, the "
-        f"difference is at least {100 * worst['low']:.1f} points."
+        f"difference is at least {_points(worst['low'])} points."
     )
 
 

@@ -175,6 +175,11 @@ def fill(
             counted, counted.decided[decision], small=small, confidence=confidence, selected=decision
         )
     hits = counted.above if rate == "scoring" else counted.decided[decision]
+    if hits is None and audit.about["threshold"] is not None:
+        raise ValueError(
+            "Got rate='scoring' for a table that was only counted, so the median of its scores is not known; "
+            "expected people in memory (a frame, or a file of at most 1,000,000 rows), or rate='selection'."
+        )
     if hits is None:
         raise ValueError(
             "Got rate='scoring' for an audit of decisions; expected an audit of scores or of a model."

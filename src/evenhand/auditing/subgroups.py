@@ -19,7 +19,8 @@ import pandas as pd
 from evenhand.arrays import Array, Codes, Flags
 from evenhand.groups import sorted_unique
 from evenhand.metrics.shares import difference_limits, share_limits
-from evenhand.tables.columns import days_of, is_number
+from evenhand.tables.columns import is_number
+from evenhand.tables.dates import days_of
 
 _SIDES = [f"{what}_{side}" for side in ("least", "most") for what in ("group", "people", "rate")]
 COLUMNS = ["subgroup", "people", "rate", *_SIDES, "difference", "low", "high"]

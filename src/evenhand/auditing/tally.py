@@ -4,16 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
-from evenhand.arrays import Codes, Floats
+from evenhand.arrays import Codes, Flags, Floats
 from evenhand.groups import as_columns
 from evenhand.metrics.answers import Answers
 from evenhand.tables.grouping import UNKNOWN, has_no_group
 from evenhand.tables.matching import plain_number, text_of
+
+
+class Assessed(NamedTuple):
+    """Which rows of a file were assessed, even if they are not audited."""
+
+    rows: Flags
+    people: Floats  # how many people each row of the file stands for
+    scores: Floats | None = None  # of each row of the file
 
 
 @dataclass(frozen=True)
@@ -35,7 +43,9 @@ class Tally:
     squares : Series, optional
         With weights, the sum of squared weights in each combination.
     unknown : int
-        The number of people who are not counted because a sensitive value is unknown.
+        The number of people who are not counted because a sensitive value is unknown, weighted like all.
+    scored : float
+        The number of people whose scores have this median: also those who are not counted.
     """
 
     decided: pd.DataFrame
@@ -44,6 +54,7 @@ class Tally:
     median: float | None = None
     squares: pd.Series[Any] | None = None
     unknown: int = 0
+    scored: float = 0
 
     @property
     def columns(self) -> list[str]:
@@ -65,22 +76,32 @@ class Tally:
         return replace(self, decided=self.decided[~lacking], above=above, squares=squares, unknown=unknown)
 
     def of_file(
-        self, groups: Any, columns: pd.DataFrame, rows: Codes, assessed: Any, merged: Mapping[str, str] | None
-    ) -> Tally:
+        self, groups: Any, columns: pd.DataFrame, rows: Codes, assessed: Assessed,
+        merged: Mapping[str, str] | None,
+    ) -> Tally:  # fmt: skip
         """Return the same people, counted by the file's columns that the groups were made from.
 
         `columns` are those of the whole file, and `groups` the groups of its audited `rows`. Other rows with
-        an unknown group count as `unknown` if they were `assessed`. Members of the groups that others were
-        `merged` into count by their own values; others by those of the first person in their group.
+        an unknown group count as `unknown` if they were `assessed`, and the scores of all assessed rows have
+        the median. Members of the groups that others were `merged` into count by their own values; others by
+        those of the first person in their group.
         """
-        lacking = np.any([has_no_group(columns[name]) for name in columns], axis=0) & assessed
+        lacking = np.any([has_no_group(columns[name]) for name in columns], axis=0) & assessed.rows
         lacking[rows] = False
         named = _categories(as_columns(groups)).get_level_values(0)
         first = pd.Series(rows).groupby(np.asarray(named)).transform("first").to_numpy()
         own = named.isin(list((merged or {}).values()))
         index = _categories(columns.iloc[np.where(own, rows, first)])
-        counted = _counted(self.persons, index, list(self.decided.columns), self.median)
-        return replace(counted, unknown=int(lacking.sum()))
+        persons, median, scored = self.persons, self.median, self.scored
+        if median is not None and assessed.scores is not None:
+            at = assessed.rows
+            weighted = self.squares is not None
+            median = _median(assessed.scores[at], assessed.people[at] if weighted else None)
+            scored = float(assessed.people[at].sum())
+            persons = persons.assign(above=assessed.scores[rows] > median)
+        counted = _counted(persons, index, list(self.decided.columns), median)
+        unknown = round(float(assessed.people[lacking].sum()))
+        return replace(counted, unknown=unknown, scored=scored)
 
 
 def tally(answers: Answers, groups: Any) -> Tally:
@@ -102,7 +123,8 @@ def tally(answers: Answers, groups: Any) -> Tally:
         persons["count"] = weights
     else:
         persons["count"] = 1 if repeats is None else repeats.people
-    return _counted(persons, _categories(as_columns(groups)), answers.labels, median)
+    counts = _counted(persons, _categories(as_columns(groups)), answers.labels, median)
+    return replace(counts, scored=float(persons["count"].sum()))
 
 
 def _counted(persons: pd.DataFrame, index: pd.MultiIndex, labels: list[Any], median: float | None) -> Tally:

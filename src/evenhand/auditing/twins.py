@@ -16,6 +16,7 @@ import numpy as np
 import pandas as pd
 
 from evenhand.arrays import Codes
+from evenhand.auditing.alignment import check_order
 from evenhand.auditing.carriers import Search
 from evenhand.auditing.causal import GROUP, by_graph
 from evenhand.auditing.counterparts import by_transport, find_flips, flips_table
@@ -179,6 +180,8 @@ def twins(
     >>> found.flips["clear"].tolist(), found.columns["column"][found.columns["clear"]].tolist()
     ([True, False], ['hours'])
     """
+    named = {"predictions": model_or_predictions, "sensitive_features": sensitive_features}
+    check_order(X=X, **named, sample_weight=sample_weight)
     X = as_pandas(X)
     frame = as_frame(X)
     given, _ = groups_by_name(as_pandas(sensitive_features), frame)

@@ -31,7 +31,8 @@ _heard: ContextVar[Callable[[Caution], None]] = ContextVar("_heard", default=_em
 
 
 @contextmanager
-def _heard_by(hear: Callable[[Caution], None]) -> Iterator[None]:
+def heard_by(hear: Callable[[Caution], None]) -> Iterator[None]:
+    """Hand the warnings of this thread to `hear`."""
     before = _heard.set(hear)
     try:
         yield
@@ -43,7 +44,7 @@ def _heard_by(hear: Callable[[Caution], None]) -> Iterator[None]:
 def kept() -> Iterator[list[Caution]]:
     """Keep the warnings of this thread in a list, for the thread that the user called to emit."""
     found: list[Caution] = []
-    with _heard_by(found.append):
+    with heard_by(found.append):
         yield found
 
 
@@ -51,13 +52,14 @@ def kept() -> Iterator[list[Caution]]:
 def each_once() -> Iterator[None]:
     """Emit each warning only once, however many fits give it."""
     said: set[Caution] = set()
+    emit = _heard.get()
 
     def hear(caution: Caution) -> None:
         if caution not in said:
             said.add(caution)
-            _emit(caution)
+            emit(caution)
 
-    with _heard_by(hear):
+    with heard_by(hear):
         yield
 
 

@@ -6,6 +6,7 @@ from collections.abc import Collection
 from typing import Any, NamedTuple, Self
 
 import numpy as np
+from sklearn import get_config
 from sklearn.metrics import accuracy_score
 
 from evenhand import checks
@@ -18,12 +19,18 @@ from evenhand.frames import as_pandas
 from evenhand.groups import Groups, codes_of, column_names, encode_groups, groups_by_name, no_groups
 from evenhand.wording import listed
 
+_ROUTING = (
+    "In a grid search or a pipeline, call sklearn.set_config(enable_metadata_routing=True), and on the "
+    "estimator set_fit_request, set_predict_request, set_predict_proba_request and set_score_request, each "
+    "with sensitive_features=True."
+)
+_ROUTED = (
+    "cross_val_predict and scikit-learn's own scorers, such as 'roc_auc', pass nothing to predict: score "
+    "with evenhand.metrics.SCORERS, or wrap the estimator in evenhand.tabular, which takes the groups from X."
+)
 _WITHOUT_GROUPS = (
-    " To decide without it, deploy one policy for all: model.compress(group). In a grid search or a "
-    "pipeline, call sklearn.set_config(enable_metadata_routing=True), and on the estimator set_fit_request, "
-    "set_predict_request, set_predict_proba_request and set_score_request, each with "
-    "sensitive_features=True. After a search, predict with "
-    "search.best_estimator_.predict(X, sensitive_features=...)."
+    " To decide without it, deploy one policy for all: model.compress(group). {} After a search, predict "
+    "with search.best_estimator_.predict(X, sensitive_features=...)."
 )
 
 
@@ -185,7 +192,8 @@ class GroupPolicies(Doors):
             sensitive_features = columns
         sensitive_features, _ = groups_by_name(sensitive_features, X)
         if sensitive_features is None and len(self.groups_) > 1:
-            raise no_groups(self.groups_, _WITHOUT_GROUPS)
+            routes = get_config()["enable_metadata_routing"]
+            raise no_groups(self.groups_, _WITHOUT_GROUPS.format(_ROUTED if routes else _ROUTING))
         return sensitive_features
 
     def _policy_of(self, X: Any, sensitive_features: Any) -> tuple[Floats, Groups | None]:

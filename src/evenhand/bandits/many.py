@@ -28,7 +28,7 @@ from evenhand.checks import jobs, one_of
 from evenhand.cuda import ENGINES, check_engine
 from evenhand.metrics.networks import Frozen
 from evenhand.metrics.selection import Best, Criterion, criterion_of
-from evenhand.progress import Progress
+from evenhand.progress import Progress, or_nothing
 
 
 def fit_many(
@@ -115,6 +115,7 @@ def fit_many(
     (4, ['accuracy', 'delta', 'discrimination', 'flip_rate', 'positive_rate', 'step'])
     """
     one_of("engine", engine, ENGINES)
+    progress = or_nothing(progress)
     one_of("on_divergence", on_divergence, ("raise", "warn"))
     criterion, n_jobs = None if select is None else criterion_of(select), jobs(n_jobs)
     # Set the parameters of every point before the first fit. Points share no random state.
@@ -137,7 +138,6 @@ def fit_many(
     else:
         everybody = Crowd.to_split(X, y, given)
         tasks = list(tasks_of(models, everybody, cv, criterion is not None, pos_label))
-    progress = progress or Progress()
     with each_once():
         if engine == "cuda":
             errors = _at_once(tasks, criterion, progress)

@@ -2,8 +2,8 @@
 
 There are four ways. Our estimators predict for every group themselves (`probabilities_by_group`). A model
 whose `predict` takes `sensitive_features` gets each group in turn. If some features reveal the group, they
-are set to every value that they take in every other group. For any other model, we can only say that no
-column it uses reveals the group by itself.
+are set to every value that is typical of another group. For any other model, we can only say that no
+single column it uses reveals the group of nearly everybody.
 """
 
 from __future__ import annotations
@@ -28,26 +28,31 @@ from evenhand.metrics.classifiers import (
     has_one_policy,
     labels_of,
     model_columns,
+    on_sensitive_columns,
     probabilities_by_group,
     takes_group,
 )
 from evenhand.metrics.counts import positive_label
 from evenhand.metrics.gower import as_frame
-from evenhand.metrics.group_columns import Telling, representatives, telling_columns
+from evenhand.metrics.group_columns import representatives, telling_columns
+from evenhand.metrics.group_parts import STRAY
 from evenhand.metrics.individual import check_distributions
 from evenhand.wording import listed
 
 MOST = 100  # the largest number of combinations of sensitive values to try, beyond one per group
 
+_CHECKED = (
+    "no single column that it uses reveals the group, even if up to "
+    f"{100 * STRAY:g} % of each group are disregarded"
+)
 HOW = {
     "policies": "the model has one policy per group; we predicted each person by all of them",
     "told": "the model uses the group; we predicted each person as a member of every group",
     "column": "we predicted each person again with the sensitive columns set to every other group's values",
     "values": "we predicted each person again with the sensitive columns set to every value that they take "
     "in another group, and count a flip if any of these changes the decision",
-    "single": "the model has a single policy and does not use the group, and no column that it uses reveals "
-    "the group by itself",
-    "blind": "no column that the model uses reveals the group by itself, and it does not use the group",
+    "single": f"the model has a single policy and is not told the group, and {_CHECKED}",
+    "blind": f"the model is not told the group, and {_CHECKED}",
     "unmeasured": "the model may see the group in columns that could not be set to other groups' values",
     "written": "`evenhand predict` wrote what every group's policy says about each person",
     "given": "only predictions were given, so nobody could be predicted as a member of another group",
@@ -79,12 +84,12 @@ def respond(
         The true labels and the positive label, if known; they are stored in the answers.
     change_columns : bool
         Whether to set columns of X that reveal the group to other groups' values. Such columns are found by
-        their values, alone or together as the one-hot columns of a feature. A column named like a sensitive
-        feature needs less evidence. If a column has the same value for everybody in a group, it is set to
-        that value. If it varies (race, where the groups are black or not), each of the group's values is
-        tried: any change of the decision is a flip, and probabilities are averaged, weighted by the
-        frequency of the values. False leaves X unchanged, which is faster: then only the group that is
-        passed to the model changes.
+        their values, alone or together as the one-hot columns of a feature, even if they disagree with the
+        group for up to 5 % of the people. A column named like a sensitive feature needs less evidence. If a
+        column has one value that is typical of a group, it is set to that value. If there are several (race,
+        where the groups are black or not), each is tried: any change of the decision is a flip, and
+        probabilities are averaged, weighted by the frequency of the values. False leaves X unchanged, which
+        is faster: then only the group that is passed to the model changes.
     random_state : int or None
         The seed of models that decide at random.
 
@@ -114,7 +119,8 @@ def respond(
         labels = np.asarray(model.classes_).tolist()
         return Answers(labels, groups.names.tolist(), groups.codes, every, **about)
     asked = question(model, X, sensitive_features, random_state)
-    said = asked.ask(asked.frame, sensitive_features)
+    with on_sensitive_columns(model, asked.frame[asked.seen], sensitive_features):
+        said = asked.ask(asked.frame, sensitive_features)
     labels = labels_of(model, said)
     decided, groups = _decided(said.decisions, labels), asked.groups
     policies = final_step(model) if hasattr(final_step(model), "probabilities_by_group") else None
@@ -161,7 +167,7 @@ def answer(model: Any, X: Any, *, sensitive_features: Any, random_state: int | N
     sensitive_features = as_pandas(sensitive_features)
     if not sparse.issparse(X):
         frame = as_frame(X)
-        rows = as_fitted(model, frame[model_columns(model, frame)], X)
+        rows = as_fitted(model, frame[model_columns(model, frame, sensitive_features)], X)
     said = ask(model, rows, sensitive_features if takes_group(model) else None, random_state)
     labels, groups = labels_of(model, said), encode_groups(sensitive_features, len(said.decisions))
     return Answers(
@@ -211,14 +217,14 @@ def question(model: Any, X: Any, sensitive_features: Any, random_state: int | No
     frame: pd.DataFrame = sparse_frame(X) if sparse.issparse(X) else as_frame(X)
     told = takes_group(model)
     groups = encode_groups(sensitive_features, len(frame))
-    seen = model_columns(model, frame)
+    seen = model_columns(model, frame, sensitive_features)
     telling = telling_columns(frame[seen], sensitive_features, groups.codes)
     columns = [name for name in seen if name in telling.alone or (name in telling.more and not told)]
-    members = representatives(frame, columns, groups)
+    members = representatives(frame, columns, groups, telling.strays)
     if sum(map(len, members)) > len(groups.names) + MOST:
         columns = telling.alone
-        members = representatives(frame, columns, groups)
-    note = _note(telling, columns, told)
+        members = representatives(frame, columns, groups, telling.strays)
+    note = telling.note(columns, told)
     return Question(
         model, X, frame, sensitive_features, groups, told, seen, columns, members, note, random_state
     )
@@ -251,22 +257,6 @@ def _over_values(answers: list[Asked], shares: list[float], members: Array, said
         return Asked(decided, None)
     mean = np.average(scores, axis=0, weights=shares)
     return Asked(decided, np.where(members[:, None], said.scores, mean))
-
-
-def _note(telling: Telling, columns: list[Any], told: bool) -> str:
-    left = [name for name in telling.more if name not in columns]
-    if left:
-        text = f"The group can be told from column {listed(left, most=5)}"
-        if told or columns:
-            return f"{text} too, which was left as it was: more people may flip than we counted."
-        return f"{text}, which has too many values to try: flips were not measured."
-    if telling.perhaps and not told and not columns:
-        return (
-            f"The group can be told from column {listed(telling.perhaps, most=5)}, but among so few people "
-            "that may be chance: flips were not measured. If it is the group, give sensitive_features the "
-            "same name."
-        )
-    return ""
 
 
 def _groups_known_to(model: Any, sensitive_features: Any, n_people: int) -> Groups:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,10 +13,11 @@ from scipy import sparse
 from sklearn.pipeline import Pipeline
 
 from evenhand.arrays import Array, Floats
-from evenhand.groups import EVERYONE, sorted_unique
+from evenhand.groups import EVERYONE, as_columns, sorted_unique
 from evenhand.metrics.individual import check_distributions
 from evenhand.metrics.networks import logits, policies_of
 from evenhand.network import softmax
+from evenhand.wording import listed
 
 
 class Asked(NamedTuple):
@@ -129,12 +131,47 @@ def before_final(model: Any, X: Any) -> Any:
     return model[:-1].transform(X) if isinstance(model, Pipeline) and len(model.steps) > 1 else X
 
 
-def model_columns(model: Any, frame: pd.DataFrame) -> list[Any]:
-    """Return the columns that a model uses: those it was fitted on, or all."""
+def model_columns(model: Any, frame: pd.DataFrame, sensitive_features: Any = None) -> list[Any]:
+    """Return the columns that a model uses: those it was fitted on, or all.
+
+    If it knows only their number, and there are more, the sensitive ones are left out.
+
+    >>> from sklearn.dummy import DummyClassifier
+    >>> people = pd.DataFrame({"sex": ["f", "m"], "age": [25, 31]})
+    >>> model = DummyClassifier()
+    >>> model.n_features_in_ = 1
+    >>> model_columns(model, people, people["sex"])
+    ['age']
+    """
     wanted = getattr(model, "feature_names_in_", None)
-    if wanted is None or not set(wanted) <= set(frame.columns):
-        return list(frame.columns)
-    return list(wanted)
+    if wanted is not None and set(wanted) <= set(frame.columns):
+        return list(wanted)
+    others = [name for name in frame.columns if name not in named_in(frame, sensitive_features)]
+    fitted_without = wanted is None and getattr(model, "n_features_in_", None) == len(others)
+    return others if fitted_without else list(frame.columns)
+
+
+def named_in(frame: pd.DataFrame, sensitive_features: Any) -> list[Any]:
+    """Return the columns of a frame that are named like sensitive features."""
+    if sensitive_features is None:
+        return []
+    return [name for name in as_columns(sensitive_features).columns if name in frame.columns]
+
+
+@contextmanager
+def on_sensitive_columns(model: Any, frame: pd.DataFrame, sensitive_features: Any) -> Iterator[None]:
+    """Say what to do if a model that doesn't name its columns refuses people with the sensitive ones."""
+    try:
+        yield
+    except (ValueError, TypeError, KeyError) as error:
+        held = named_in(frame, sensitive_features)
+        if not held or hasattr(model, "feature_names_in_"):
+            raise
+        raise ValueError(
+            f"{type(model).__name__} can't predict the people in X ({error}). X has {listed(held)}, which is "
+            "sensitive. If the model was fitted without it, leave it out of X, and give its values as "
+            f"sensitive_features: X.drop(columns={held}), sensitive_features=X[{listed(held[:1])}]."
+        ) from error
 
 
 def as_fitted(model: Any, table: pd.DataFrame, X: Any) -> Any:

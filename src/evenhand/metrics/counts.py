@@ -102,22 +102,29 @@ def count(
     return Counts(summed(weights) * scale, *about, evidence=evidence, joint=joint)
 
 
-def encode_labels(y_true: Any, y_pred: Any) -> tuple[Array, Array, list[Any]]:
-    """Return labels and decisions as positions in the sorted list of all labels, and that list."""
-    true_names, truth = _distinct(y_true, "y_true")
-    pred_names, decisions = _distinct(y_pred, "y_pred")
+def encode_labels(
+    y_true: Any, y_pred: Any, names: tuple[str, str] = ("y_true", "y_pred")
+) -> tuple[Array, Array, list[Any]]:
+    """Return labels and decisions as positions in the sorted list of all labels, and that list.
+
+    Errors call the two by these names.
+    """
+    (of_labels, of_decisions), (true_names, truth) = names, _distinct(y_true, names[0])
+    pred_names, decisions = _distinct(y_pred, of_decisions)
     if len(truth) != len(decisions):
         raise ValueError(
-            f"Got {len(truth)} labels in y_true and {len(decisions)} in y_pred; expected equal numbers."
+            f"Got {len(truth)} labels in {of_labels} and {len(decisions)} in {of_decisions}; expected equal "
+            "numbers."
         )
     if {isinstance(name, str) for name in true_names} != {isinstance(name, str) for name in pred_names}:
         raise ValueError(
-            f"Got labels like {true_names[0]!r} in y_true and {pred_names[0]!r} in y_pred; expected one kind."
+            f"Got labels like {true_names[0]!r} in {of_labels} and {pred_names[0]!r} in {of_decisions}; "
+            "expected one kind."
         )
     both = np.empty(len(true_names) + len(pred_names), dtype=object)
     both[:] = true_names + pred_names
-    names, at = sorted_unique(both)
-    return at[: len(true_names)][truth], at[len(true_names) :][decisions], names.tolist()
+    every, at = sorted_unique(both)
+    return at[: len(true_names)][truth], at[len(true_names) :][decisions], every.tolist()
 
 
 def positive_label(labels: list[Any], pos_label: Any) -> int | None:

@@ -1,27 +1,43 @@
 """Find the columns of X that reveal the group: alone, or as the one-hot columns of one feature.
 
 A column reveals the group, or a part of it (the race in groups of race and sex), if people fall into parts
-that share neither a value of the column nor a group. Any column of distinct numbers does so trivially. So a
-column counts only if chance is an unlikely explanation: if few of all ways to assign the groups to people are
-as orderly.
+that share neither a value of the column nor a group, apart from a few strays. Any column of distinct numbers
+does so trivially. So a column counts only if chance is an unlikely explanation: if few of all ways to assign
+the groups to people are as orderly.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
+from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
-from scipy.sparse import coo_array
-from scipy.sparse.csgraph import connected_components
-from scipy.special import gammaln
 
-from evenhand.arrays import Array, Codes
-from evenhand.groups import Groups
+from evenhand.arrays import Array, Codes, Flags
+from evenhand.groups import Groups, as_columns
+from evenhand.metrics.group_parts import (
+    STRAY,
+    Parts,
+    exact_parts,
+    joint_codes,
+    kind_of,
+    likeliest_parts,
+    met_in,
+    reveal_nothing,
+    unlikely,
+)
+from evenhand.wording import as_plain, listed, people
 
-CHANCE = 1e-3  # the probability that any column seems to reveal the group although none does
-HEAD = 5_000  # the first people, or values: usually enough to show that a column reveals nothing
+MOST_NAMED = 5  # columns that a note names
+
+
+class Strays(NamedTuple):
+    """Who has a value of another group, in a column that reveals the group nevertheless."""
+
+    agree: float  # the share of people with a value of their own group
+    typical: Flags  # whose value is typical of their group
 
 
 class Telling(NamedTuple):
@@ -30,14 +46,48 @@ class Telling(NamedTuple):
     alone: list[Any]  # they reveal nothing else: everybody in a group has the same value
     more: list[Any]  # they reveal more than the group: race, where the groups are black or not
     perhaps: list[Any]  # they seem to reveal it, but with so few people this may be chance
+    strays: dict[Any, Strays]  # of the columns alone and more, those that disagree with the group for some
 
+    def agreeing(self, names: list[Any]) -> str:
+        """Name columns, with the share of people for whom they agree with the group, if it isn't all.
 
-class _Parts(NamedTuple):
-    n_values: int
-    sizes: Array  # people per part
-    constant: bool  # whether the column is constant within every group
-    whole: bool  # whether every group is a part of its own
-    bands: int | None  # runs of the same part when values are sorted; None if values have no order
+        >>> Telling([], [], [], {"sex": Strays(0.9993, np.ones(2, dtype=bool))}).agreeing(["sex", "race"])
+        "'sex' (for 99.9 % of the people), 'race'"
+        """
+        told = [f"{as_plain(name)!r}{self._share(name)}" for name in names[:MOST_NAMED]]
+        more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
+        return ", ".join(told) + more
+
+    def _share(self, name: Any) -> str:
+        if name not in self.strays:
+            return ""
+        # Rounded down: some disagree, so it is never 100 %.
+        return f" (for {math.floor(1000 * self.strays[name].agree) / 10:.1f} % of the people)"
+
+    def note(self, changed: list[Any], told: bool) -> str:
+        """Return what to know about flips if some columns are changed, or if the model is told the group."""
+        left = [name for name in self.more if name not in changed]
+        mixed = [name for name in changed if name in self.strays]
+        notes = []
+        if mixed:
+            notes.append(
+                f"The group can be told from column {self.agreeing(mixed)}, which was set to the values that "
+                "are typical of the other groups."
+            )
+        if left:
+            text = f"The group can be told from column {self.agreeing(left)}"
+            notes.append(
+                f"{text} too, which was left as it was: more people may flip than we counted."
+                if told or changed
+                else f"{text}, which has too many values to try: flips were not measured."
+            )
+        elif self.perhaps and not told and not changed:
+            notes.append(
+                f"The group can be told from column {listed(self.perhaps, most=5)}, but among so few people "
+                "that may be chance: flips were not measured. If it is the group, give sensitive_features "
+                "the same name."
+            )
+        return "\n".join(notes)
 
 
 def telling_columns(frame: pd.DataFrame, sensitive_features: Any, own: Codes) -> Telling:
@@ -45,27 +95,32 @@ def telling_columns(frame: pd.DataFrame, sensitive_features: Any, own: Codes) ->
 
     >>> race = ["black", "white", "asian", "black", "white"] * 10
     >>> X = pd.DataFrame({"race": race, "black": [r == "black" for r in race], "income": range(50)})
-    >>> telling_columns(X, None, X["black"].to_numpy().astype(int))
-    Telling(alone=['black'], more=['race'], perhaps=[])
+    >>> telling_columns(X, None, X["black"].to_numpy().astype(int))[:3]
+    (['black'], ['race'], [])
     """
-    found = Telling([], [], [])
-    if np.unique(own).size < 2:
+    found = Telling([], [], [], {})
+    names, own = np.unique(own, return_inverse=True)
+    if names.size < 2:
         return found
     named = set(getattr(sensitive_features, "columns", ())) | {getattr(sensitive_features, "name", None)}
     if isinstance(sensitive_features, dict):
         named |= set(sensitive_features)
     for columns in _features(frame, own):
-        parts = _parts(frame, columns, own)
         known = [name for name in columns if name in named]
-        if parts.sizes.size < 2:
-            if known and parts.n_values > 1:
-                raise ValueError(
-                    f"Got sensitive_features named {known[0]!r}, but the column of X of that name holds "
-                    "other values; expected the same groups in both, or another name."
-                )
-        elif known or _log_chance(parts) < np.log(CHANCE / frame.shape[1]):
+        if not known and reveal_nothing(frame, columns, own):
+            continue
+        met = met_in(frame, columns, own)
+        ways = likeliest_parts(met)
+        parts = next((way for way in ways if known or unlikely(way, frame.shape[1])), None)
+        if parts is not None:
             (found.alone if parts.constant else found.more).extend(columns)
-        elif (parts.constant or parts.whole) and _few(parts):
+            if parts.typical is not None:
+                found.strays.update(
+                    dict.fromkeys(columns, Strays(1 - parts.strays / len(frame), parts.typical))
+                )
+        elif known and not met.single:
+            raise _other_values(frame, known[0], sensitive_features)
+        elif any((way.constant or way.whole) and _few(way) for way in ways):
             found.perhaps.extend(columns)
     return found
 
@@ -77,85 +132,55 @@ def sensitive_columns(frame: pd.DataFrame, sensitive_features: Any, own: Codes) 
     return [name for name in frame.columns if name in certain]
 
 
-def reveals(column: pd.Series[Any], own: Codes, people: Codes, n_columns: int) -> bool:
-    """Return whether a column, one of `n_columns`, reveals the group; `people` counts the people per row.
+def reveals(column: pd.Series[Any], own: Codes, counts: Codes, n_columns: int) -> bool:
+    """Return whether a column, one of `n_columns`, reveals the group; `counts` are the people per row.
 
     >>> column, own = pd.Series(["black", "white", "asian"]), np.array([1, 0, 0])
     >>> [reveals(column, own, np.full(3, people), 1) for people in (2, 20)]
     [False, True]
     """
-    parts = _parts(column.to_frame("column"), ["column"], own, people)
-    return bool(parts.sizes.size > 1 and _log_chance(parts) < np.log(CHANCE / n_columns))
+    own = np.unique(own, return_inverse=True)[1]
+    met = met_in(column.to_frame("column"), ["column"], own, counts)
+    return any(unlikely(parts, n_columns) for parts in likeliest_parts(met))
 
 
-def _few(parts: _Parts) -> bool:
+def _few(parts: Parts) -> bool:
     """Return whether values repeat, or each part is one run: few columns of distinct values are like that."""
+    if parts.strays and not unlikely(parts, 1):
+        return False
     return parts.n_values <= parts.sizes.sum() / 2 or parts.bands == parts.sizes.size
 
 
-def _log_chance(parts: _Parts) -> float:
-    """Return an upper bound on the log of the share of assignments of people to parts as orderly as this."""
-    k, m, bands = parts.sizes.size, parts.n_values, parts.bands
-    ways = m * np.log(k)  # any part for each value
-    if bands is not None and bands < 2 * k:  # each part is one run, or surrounds another once
-        chosen = gammaln(m) - gammaln(bands) - gammaln(m - bands + 1)
-        ways = min(ways, chosen + np.log(k) + (bands - 1) * np.log(k - 1))
-    return float(ways - gammaln(parts.sizes.sum() + 1) + gammaln(parts.sizes + 1).sum())
+def _other_values(frame: pd.DataFrame, name: Any, sensitive_features: Any) -> ValueError:
+    """Return the error for a column that is named like a sensitive feature, but doesn't agree with it."""
+    theirs = as_columns(sensitive_features)[name].to_numpy()
+    ours, groups = frame[name].astype(str).tolist(), theirs.astype(str).tolist()
+    apart = np.array(ours) != np.array(groups)
+    if apart.all():  # they may only be written in another way
+        apart = met_in(frame, [name], pd.factorize(theirs)[0]).differing()
+    some = [f"{ours[at]!r} where the group is {groups[at]!r}" for at in np.flatnonzero(apart)]
+    return ValueError(
+        f"Got sensitive_features named {name!r}, but the column of X of that name holds other values for "
+        f"{int(apart.sum()):,} of {people(len(frame))} ({', '.join(list(dict.fromkeys(some))[:3])}); "
+        f"expected the same groups in both, for all but {100 * STRAY:g} % of the people. Correct the values."
+    )
 
 
-def _parts(frame: pd.DataFrame, columns: list[Any], own: Codes, people: Codes | None = None) -> _Parts:
-    groups = np.unique(own).size
-    if len(frame) > 2 * HEAD and np.unique(own[:HEAD]).size == groups:
-        head = _parts(frame.iloc[:HEAD], columns, own[:HEAD])
-        if head.sizes.size == 1 and head.n_values > 1:  # more people can only merge parts
-            return head
-    codes, values = joint_codes(frame, columns)
-    n_groups = int(own.max()) + 1
-    met = pd.unique(codes * n_groups + own)  # pairs of a value and a group
-    value, group = met // n_groups, len(values) + met % n_groups
-    size = len(values) + n_groups
-    links = coo_array((np.ones(len(met), dtype=np.int8), (value, group)), shape=(size, size))
-    part = connected_components(links, directed=False)[1]
-    _, of_value = np.unique(part[: len(values)], return_inverse=True)
-    sizes = np.bincount(of_value[codes], people)
-    bands = None
-    if len(columns) == 1 and _kind(frame[columns[0]]) in "iufM":
-        bands = _bands(values[:HEAD], of_value[:HEAD])
-        if bands < 2 * sizes.size:  # more values can only add bands
-            bands = _bands(values, of_value)
-    return _Parts(len(values), sizes, len(met) == groups, sizes.size == groups, bands)
-
-
-def _bands(values: Array, part: Array) -> int:
-    ordered = part[np.argsort(values, kind="stable")]
-    return 1 + int(np.count_nonzero(ordered[1:] != ordered[:-1]))
-
-
-def joint_codes(frame: pd.DataFrame, columns: list[Any]) -> tuple[Array, Array]:
-    """Return a code for each row's combination of some columns' values, and the codes' values.
-
-    A missing value counts as a value like any other.
-
-    >>> joint_codes(pd.DataFrame({"a": [1, 1, 2], "b": ["x", "y", "x"]}), ["a", "b"])[0].tolist()
-    [0, 1, 2]
-    """
-    codes, values = pd.factorize(frame[columns[0]], use_na_sentinel=False)
-    for name in columns[1:]:
-        more, others = pd.factorize(frame[name], use_na_sentinel=False)
-        codes, values = pd.factorize(codes * len(others) + more)
-    return codes.astype(np.int64), np.asarray(values)
-
-
-def representatives(frame: pd.DataFrame, columns: list[Any], groups: Groups) -> list[list[tuple[int, float]]]:
-    """Return, for each group, one person for each combination of the columns' values in it.
+def representatives(
+    frame: pd.DataFrame, columns: list[Any], groups: Groups, strays: Mapping[Any, Strays]
+) -> list[list[tuple[int, float]]]:
+    """Return, for each group, one person for each combination of the columns' values that are typical of it.
 
     Each comes with the share of the group that has these values; the most frequent come first.
     """
+    typical = [strays[name].typical for name in columns if name in strays]
+    usual = np.logical_and.reduce(typical) if typical else np.ones(len(frame), dtype=bool)
     own = groups.codes
     codes = joint_codes(frame, columns)[0] if columns else np.zeros(len(own), dtype=np.int64)
     found = []
     for group in range(len(groups.names)):
         members = np.flatnonzero(own == group)
+        members = members[usual[members]] if usual[members].any() else members
         _, first, counts = np.unique(codes[members], return_index=True, return_counts=True)
         order = np.argsort(-counts, kind="stable")
         found.append([(int(members[first[at]]), float(counts[at] / len(members))) for at in order])
@@ -185,20 +210,15 @@ def _features(frame: pd.DataFrame, own: Codes | None = None) -> Iterator[list[An
         together = end > at
         if not together and own is not None:
             end = _exclusive(names, at, dummy, len(frame))
-            alone = (_parts(frame, [name], own) for name in names[at:end])
+            alone = (exact_parts(met_in(frame, [name], own)) for name in names[at:end])
             together = end > at + 1 and not any(parts.sizes.size > 1 for parts in alone)
         end = max(end, at + 1)
         yield from [names[at:end]] if together else ([name] for name in names[at:end])
         at = end
 
 
-def _kind(column: pd.Series[Any]) -> str:
-    dtype = column.dtype.subtype if isinstance(column.dtype, pd.SparseDtype) else column.dtype
-    return dtype.kind if isinstance(dtype, np.dtype) else "O"
-
-
 def _zero_one(column: pd.Series[Any]) -> Array | None:
-    if _kind(column) not in "biuf":
+    if kind_of(column) not in "biuf":
         return None
     values = column.to_numpy()
     return values == 1 if bool(((values == 0) | (values == 1)).all()) else None

@@ -22,6 +22,7 @@ _TITLES = {
     "group_most": "highest group", "people_most": "its people", "rate_most": "its rate",
 }  # fmt: skip
 _MOST_ROWS = 20  # of a table; people have a longer one of their own
+_NUMBERED = "A person's number is their row in the table, from 1; positions in Python count from 0."
 _NOT_FEATURES = ("person", "group", "label", "decision", "flips", "gap")
 
 
@@ -62,13 +63,16 @@ def summary_of_audit(
 
 
 def write_audit(
-    found: Audit, path: str | Path, *, name: str = "this model", label: str = "label",
+    found: Audit, path: str | Path, *, name: str = "this model", label: str | None = None,
     filled: Statutory | None = None,
 ) -> Path:  # fmt: skip
     """Write the report of an audit as one HTML file; return its path."""
     how = made("evenhand.auditing.audit", seeds=[], data=[])
-    names = {"name": name, "label": label, "sensitive": column_of(found)}
-    return write_html(summary_of_audit(found, **names, how=how, filled=filled), path)
+    names = {"name": name, "label": label or found.label or "label", "sensitive": column_of(found)}
+    whole = summary_of_audit(found, **names, how=how, filled=filled)
+    if not found.people.empty or not found.neighbours.empty:
+        whole["studies"][0]["notes"].append(_NUMBERED)
+    return write_html(whole, path)
 
 
 def _metrics(findings: dict[str, Any]) -> Metrics:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from evenhand.arrays import Floats
+from evenhand.groups import large_enough
 from evenhand.metrics.group_table import widest
 from evenhand.metrics.measures import Measure, measure
 from evenhand.report.persons import persons
@@ -15,6 +16,7 @@ from evenhand.report.summary import ModelEntry, Study, Summary
 from evenhand.wording import group_called
 from evenhand.workflow.candidates import Candidate, answers_of
 from evenhand.workflow.choosing import Choice
+from evenhand.workflow.drawing import upwards
 from evenhand.workflow.frontier import Frontier
 from evenhand.workflow.table import PERSON_NUMBER, with_dates
 
@@ -36,7 +38,8 @@ def study_of(frontier: Frontier, choice: Choice) -> Study:
     dataset, parts, chosen = frontier.dataset, frontier.parts, choice.candidate
     test, answers = parts.test, answers_of(chosen.model, parts.test, parts)
     said: Floats = np.asarray(answers.probabilities_by_group)
-    apart = widest(answers)
+    apart, sizes = widest(answers), answers.people_by(answers.own, len(answers.groups))
+    large = large_enough(sizes, answers.min_group)
 
     def measured(said: Floats) -> dict[str, Measure]:
         return measure(answers.with_answers(said))
@@ -60,7 +63,10 @@ def study_of(frontier: Frontier, choice: Choice) -> Study:
         "people": dataset.people,
         "models": models,
         "decided_by": chosen.name,
+        "chosen_by": choice.by,
+        "upwards": upwards(frontier.rare),
         "widest": None if apart is None else {key: str(value) for key, value in apart._asdict().items()},
+        "filled_up_to": answers.min_group if ((sizes > 0) & ~large).any() else None,
         "groups": choice.groups,
         "convergence": [
             {

@@ -24,6 +24,7 @@ from evenhand.report.summary import (
     Summary,
     check_summary,
 )
+from evenhand.wording import few_digits
 
 MOST_DATA = 900_000  # bytes of data in a page; Plotly takes five times as many
 # Characters that are invisible or change the writing direction can disguise a text: show their numbers.
@@ -134,15 +135,6 @@ def _written(value: float, name: str, digits: int) -> str:
     return few_digits(value) if name == "gap" and value < 0.1 else f"{value:.{digits}f}"
 
 
-def few_digits(value: float) -> str:
-    """Return a number with three digits, however small it is.
-
-    >>> few_digits(0.000213), few_digits(0.0000213), few_digits(0.0)
-    ('0.000213', '2.1e-05', '0')
-    """
-    return f"{value:.1e}" if 0 < abs(value) < 1e-4 else f"{value:.3g}"
-
-
 def breakable(name: str) -> Markup:
     """Return a name that may break between its words: after a sign such as '-', or before a capital.
 
@@ -195,7 +187,9 @@ def _environment() -> Environment:
 
 
 def _for_script(summary: Summary) -> dict[str, Any]:
-    names = ("pos_label", "models", "points", "published", "groups", "convergence", "persons", "twins")
+    names = (
+        "pos_label", "models", "points", "published", "groups", "convergence", "persons", "twins", "upwards"
+    )  # fmt: skip
     studies = [{name: study.get(name) for name in names} for study in summary["studies"]]
     return {
         "studies": studies,

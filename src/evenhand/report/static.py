@@ -43,41 +43,45 @@ def write_figures(summary: Summary, folder: Path, kind: str) -> list[Path]:
 
 
 def _draw(axes: Any, study: Study) -> None:
+    upwards = study.get("upwards", "accuracy")
     families = list(dict.fromkeys(model["family"] for model in study["models"]))
     for number, family in enumerate(families):
         points = [model["metrics"] for model in study["models"] if model["family"] == family]
-        points = [point for point in points if _known(point)]
-        xs, ys = ([point[name]["value"] for point in points] for name in ("discrimination", "accuracy"))
+        points = [point for point in points if _known(point, upwards)]
+        xs, ys = ([point[name]["value"] for point in points] for name in ("discrimination", upwards))
         axes.errorbar(
-            xs, ys, xerr=_bars(points, "discrimination"), yerr=_bars(points, "accuracy"),
+            xs, ys, xerr=_bars(points, "discrimination"), yerr=_bars(points, upwards),
             fmt=SHAPES[number % len(SHAPES)], color=COLOURS[number % len(COLOURS)], label=family,
             markersize=5, elinewidth=0.6, ecolor=COLOURS[number % len(COLOURS)] + "59", linestyle="none",
         )  # fmt: skip
     on_front = [model["metrics"] for model in study["models"] if model["front"]]
     front = sorted(
-        (point["discrimination"]["value"] or 0.0, point["accuracy"]["value"] or 0.0) for point in on_front
+        (point["discrimination"]["value"] or 0.0, point[upwards]["value"] or 0.0) for point in on_front
     )
     dotted = {"color": "#5a6274", "linestyle": ":", "drawstyle": "steps-post", "label": "Pareto front"}
     axes.plot(*zip(*front, strict=True), **dotted)
-    published = [entry["metrics"] for entry in study["published"] if _known(entry["metrics"])]
+    published = [entry["metrics"] for entry in study["published"] if _known(entry["metrics"], upwards)]
     if published:
         axes.plot(
             [point["discrimination"]["value"] for point in published],
-            [point["accuracy"]["value"] for point in published],
+            [point[upwards]["value"] for point in published],
             "o", color="black", fillstyle="none", label="published",
         )  # fmt: skip
-    axes.set(xlabel="discrimination (lower is fairer)", ylabel="accuracy", title=study["name"])
+    axes.set(xlabel="discrimination (lower is fairer)", ylabel=upwards.replace("_", " "), title=study["name"])
     # All points and all bars are in the picture.
-    spots = [*published, *(model["metrics"] for model in study["models"] if _known(model["metrics"]))]
+    spots = [
+        *published,
+        *(model["metrics"] for model in study["models"] if _known(model["metrics"], upwards)),
+    ]
     farthest = max(0.01, *_ends(spots, "discrimination"))
-    heights = _ends(spots, "accuracy")
+    heights = _ends(spots, upwards)
     room = max(0.008, 0.08 * (max(heights) - min(heights)))
     axes.set(xlim=(-0.04 * farthest, 1.08 * farthest), ylim=(min(heights) - room, max(heights) + room))
     axes.legend(frameon=False, fontsize=7)
 
 
-def _known(point: Metrics) -> bool:
-    return all(name in point and point[name]["value"] is not None for name in ("discrimination", "accuracy"))
+def _known(point: Metrics, upwards: str) -> bool:
+    return all(name in point and point[name]["value"] is not None for name in ("discrimination", upwards))
 
 
 def _ends(spots: list[Metrics], name: str) -> list[float]:

@@ -50,8 +50,8 @@ def model_of(
     }
 
 
-def mark_front(models: Sequence[ModelEntry]) -> list[ModelEntry]:
-    """Mark the models on the Pareto front of accuracy and discrimination: those that no other dominates.
+def mark_front(models: Sequence[ModelEntry], upwards: str = "accuracy") -> list[ModelEntry]:
+    """Mark the models on the Pareto front of `upwards` and discrimination: those that no other dominates.
 
     >>> def point(accuracy, discrimination):
     ...     both = {"accuracy": {"value": accuracy}, "discrimination": {"value": discrimination}}
@@ -59,7 +59,7 @@ def mark_front(models: Sequence[ModelEntry]) -> list[ModelEntry]:
     >>> [model["front"] for model in mark_front([point(0.9, 0.2), point(0.8, 0.2), point(0.7, 0.0)])]
     [True, False, True]
     """
-    points = [(_value(model, "accuracy"), _value(model, "discrimination")) for model in models]
+    points = [(_value(model, upwards), _value(model, "discrimination")) for model in models]
     marked: list[ModelEntry] = []
     for model, (right, unequal) in zip(models, points, strict=True):
         beaten = any(
@@ -130,7 +130,7 @@ def _whole(study: Study, *, audited: bool) -> Study:
         "tables": [],
         "notes": [],
         **study,
-        "models": mark_front(study["models"]),
+        "models": mark_front(study["models"], study.get("upwards", "accuracy")),
         "points": _fronts_by_family(study.get("points", [])),
     }
     whole.setdefault("sentence", sentence(whole, audited=audited))

@@ -170,6 +170,8 @@ class Study(TypedDict):
     persons: NotRequired[Persons | None]
     published_reward: NotRequired[RewardStudy | None]
     decided_by: NotRequired[str]
+    chosen_by: NotRequired[str]  # what it is best by, and within which bounds
+    upwards: NotRequired[str]  # the measure drawn upwards, and of the front; by default, accuracy
     widest: NotRequired[dict[str, str] | None]  # the label whose share differs most, and the groups
     filled_up_to: NotRequired[int | None]  # smaller groups count in differences as if they had so many people
     trained_on: NotRequired[int | None]  # how many of these people an audited model was trained on
@@ -200,7 +202,12 @@ class Summary(TypedDict):
 
 def write_summary(summary: Summary, path: str | Path) -> Path:
     """Write a summary as JSON, whole or not at all; return its path."""
-    return write_text(path, json.dumps(summary, indent=1, allow_nan=False, ensure_ascii=False))
+    return write_text(path, as_json(summary))
+
+
+def as_json(summary: Summary) -> str:
+    """Return a summary as JSON."""
+    return json.dumps(summary, indent=1, allow_nan=False, ensure_ascii=False)
 
 
 def read_summary(path: str | Path) -> Summary:

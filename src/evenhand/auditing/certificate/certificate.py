@@ -100,15 +100,15 @@ class Certificate:
             )
         else:
             lines.append(
-                f"Proven: probabilities differ by at most {_points(worst.bound)} points for every "
-                f"possible person. Not proven within the time limit: by at most {100 * worst.gap:.2f} points."
+                f"Proven: probabilities differ by at most {_points(worst.bound)} points for every possible "
+                "person. Whether anybody is worse than the worst found was not settled within the time limit."
             )
         if flip.person is None and flip.certified:
             lines.append("Certified: no possible person gets different decisions from two groups' policies.")
         elif flip.person is None:
             lines.append(
-                "Nobody was found who gets different decisions from two groups' policies. If there is "
-                f"anybody, their probabilities differ by at most {_points(flip.bound)} points."
+                "This proof's own search found nobody with different decisions from two groups' policies. "
+                f"If there is anybody, their probabilities differ by at most {_points(flip.bound)} points."
             )
         else:
             how = "Certified" if flip.certified else "Proven"
@@ -138,7 +138,7 @@ class Certificate:
             }
             cells |= {f"decided as {name}": str(value) for name, value in worst.decisions.items()}
             cells |= {} if worst.near is None else {"nearest real person differs in": _changed(worst)}
-            found = "nobody found" if worst.person is None else f"{100 * worst.gap:.2f} points"
+            found = "nobody found by this proof" if worst.person is None else f"{100 * worst.gap:.2f} points"
             cells |= {
                 "apart": found,
                 "no possible person differs by more than": f"{_points(worst.bound)} points",

@@ -17,8 +17,9 @@ from evenhand.auditing.certificate.climbing import any_people, climb
 from evenhand.auditing.certificate.domain import Domain, possible_people
 from evenhand.auditing.certificate.held import Held, Mixture, held_by, mixture
 from evenhand.auditing.certificate.near import NearTree
-from evenhand.auditing.certificate.people import People, real_people
+from evenhand.auditing.certificate.people import CLOSE, People, real_people
 from evenhand.auditing.certificate.tree import Tree
+from evenhand.auditing.people import in_few_digits
 from evenhand.checks import number
 from evenhand.metrics.answers import decided_at
 from evenhand.metrics.bootstrap import generator
@@ -226,10 +227,8 @@ def _finding(
         nobody = bound <= 0
         return Worst(None, {}, {}, float("nan"), 0.0 if nobody else min(1.0, bound + _ROUNDING), nobody)
     chosen, numbers = best.person
-    row = domain.rows(chosen[None], numbers[None])
-    nameless = model is held.policies and not hasattr(model, "feature_names_in_")
-    asked: Any = row.to_numpy() if nameless else row
-    said = model.probabilities_by_group(asked)[0]
+    row = _in_few_digits(domain.rows(chosen[None], numbers[None]), domain, held, model, real)
+    said = _said(held, model, row)[0]
     decided = decided_at(held.threshold, said, held.positive)
     labels, every = held.policies.classes_.tolist(), list(held.policies.groups_)
     at = [every.index(name) for name in best.groups]
@@ -240,11 +239,39 @@ def _finding(
     bound = min(1.0, max(bound + _ROUNDING, gap))
     near = None
     if real is not None and held.contexts is not None:
-        who, _ = real.nearest(np.arange(len(real.rows)), np.flatnonzero(chosen), numbers)
+        who, _ = _nearest(real, domain, row)
         near = _person(domain, held.contexts.iloc[real.rows[who]])
     decisions = {name: labels[decided[place]] for name, place in zip(best.groups, at, strict=True)}
     certified = bound - gap <= tolerance + 10 * _ROUNDING
     return Worst(_person(domain, row.iloc[0]), shown, decisions, gap, bound, certified, near)
+
+
+def _said(held: Held, model: Any, rows: pd.DataFrame) -> Floats:
+    nameless = model is held.policies and not hasattr(model, "feature_names_in_")
+    return np.asarray(model.probabilities_by_group(rows.to_numpy() if nameless else rows))
+
+
+def _nearest(real: People, domain: Domain, row: pd.DataFrame) -> tuple[int, float]:
+    (chosen,), (numbers,) = domain.people(row)
+    return real.nearest(np.arange(len(real.rows)), np.flatnonzero(chosen), numbers)
+
+
+def _in_few_digits(
+    row: pd.DataFrame, domain: Domain, held: Held, model: Any, real: People | None
+) -> pd.DataFrame:
+    """Return a person with as few digits as the model, which uses single precision, treats the same."""
+    known = _said(held, model, row)
+
+    def same(tried: pd.DataFrame) -> Flags:
+        alike: Flags = (_said(held, model, tried) == known).all(axis=(1, 2))
+        for at in np.flatnonzero(alike).tolist():  # in the ranges, and within the radius
+            one = tried.iloc[[at]]
+            alike[at] = one.equals(domain.rows(*domain.people(one)).set_axis(one.index))
+            alike[at] &= real is None or _nearest(real, domain, one)[1] <= CLOSE
+        return alike
+
+    short = in_few_digits(row, same)
+    return short if (_said(held, model, short) == known).all() else row
 
 
 def _person(domain: Domain, row: pd.Series[Any]) -> pd.Series[Any]:

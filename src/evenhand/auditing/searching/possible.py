@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
-from evenhand.arrays import Codes
+from evenhand.arrays import Codes, Floats
 from evenhand.auditing.ranges import ends_of, some_of
 from evenhand.checks import check_columns
-from evenhand.metrics.group_columns import joint_codes, one_hot_features
+from evenhand.metrics.group_columns import one_hot_features
+from evenhand.metrics.group_parts import joint_codes
 from evenhand.tables.columns import is_number
 
 GRID = 256  # evenly spaced numbers in a column's range, in addition to the numbers that people have
@@ -89,13 +91,25 @@ def _in_order(column: pd.Series[Any], ends: Any) -> Feature:
     elif len(known):
         low, high = known.min(), known.max()
     if len(known) and is_number(column) and np.isfinite([float(low), float(high)]).all():
-        between = pd.Series(np.linspace(float(low), float(high), GRID), name=column.name)
+        between = pd.Series(_grid(float(low), float(high)), name=column.name)
         between = between.round() if (known == known.round()).all() else between
         known = pd.concat([known, between.astype(column.dtype)]).drop_duplicates()
         known = known[(known >= low) & (known <= high)]
     ordered = known.sort_values()
     missing = column[column.isna()].iloc[:1]
     return Feature(pd.concat([ordered, missing]).to_frame(column.name), len(ordered))
+
+
+def _grid(low: float, high: float) -> Floats:
+    """Return evenly spaced numbers, rounded to a tenth of their distance: no more digits than they need.
+
+    >>> _grid(0.1234567, 0.9)[[0, 1, 2, -1]].tolist()
+    [0.1234567, 0.1265, 0.1295, 0.9]
+    """
+    even, step = np.linspace(low, high, GRID), (high - low) / GRID
+    if 0 < step < math.inf:
+        even[1:-1] = np.round(even[1:-1], 1 - math.floor(math.log10(step)))
+    return even
 
 
 def _kept(feature: Feature, codes: Codes, name: Any, wanted: Any) -> tuple[Feature, Codes]:

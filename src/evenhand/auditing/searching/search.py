@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from evenhand.auditing.alignment import check_order
 from evenhand.auditing.predictions import check_is_model
 from evenhand.auditing.searching.members import BATCH, Found, Members, children
 from evenhand.auditing.searching.possible import possible_people
@@ -99,6 +100,7 @@ def search_flips(
     integer("n_listed", n_listed)
     number("time_limit", time_limit, low=0)
     check_is_model(model, *NEEDED)
+    check_order(X=X, sensitive_features=sensitive_features)
     X = as_pandas(X)
     given, _ = groups_by_name(as_pandas(sensitive_features), as_frame(X))
     asked, column = question(classifier(model), X, given, 0), column_called(given)

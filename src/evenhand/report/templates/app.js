@@ -88,6 +88,7 @@
     const points = data.points || [];
     const families = [...new Set([...data.models, ...points].map((model) => model.family))];
     const sliding = families.filter((family) => data.models.filter((m) => m.family === family && m.divergence_weight !== null).length > 1);
+    const upwards = data.upwards || "accuracy";
     let axis = "discrimination";
     let highlighted = data.models.find((model) => model.chosen) || null;
 
@@ -102,17 +103,17 @@
         const front = axis === "discrimination" ? risingBy(tried.filter((point) => point.front)) : [];
         const common = { name: plain(family), legendgroup: plain(family), showlegend: false, type: "scatter" };
         return [
-          { ...common, x: at(front, axis), y: at(front, "accuracy"), mode: "lines", hoverinfo: "skip", line: { color: colourOf(i) + "b0", width: 1.5, shape: "hv" } },
-          { ...common, x: at(tried, axis), y: at(tried, "accuracy"), mode: "markers", hovertemplate: tried.map(told),
+          { ...common, x: at(front, axis), y: at(front, upwards), mode: "lines", hoverinfo: "skip", line: { color: colourOf(i) + "b0", width: 1.5, shape: "hv" } },
+          { ...common, x: at(tried, axis), y: at(tried, upwards), mode: "markers", hovertemplate: tried.map(told),
             marker: { color: colourOf(i), symbol: SHAPES[i % SHAPES.length], size: 5, opacity: tried.map((point) => (point.front ? 0.8 : 0.3)) } },
         ];
       });
-      const bars = (models, color) => ({ error_x: { ...errorBars(models, axis), color }, error_y: { ...errorBars(models, "accuracy"), color } });
+      const bars = (models, color) => ({ error_x: { ...errorBars(models, axis), color }, error_y: { ...errorBars(models, upwards), color } });
       const chosen = families.map((family, i) => {
         const models = data.models.filter((model) => model.family === family);
         const colour = colourOf(i);
         return {
-          name: plain(family), legendgroup: plain(family), x: at(models, axis), y: at(models, "accuracy"), mode: "markers", type: "scatter",
+          name: plain(family), legendgroup: plain(family), x: at(models, axis), y: at(models, upwards), mode: "markers", type: "scatter",
           marker: { color: colour, symbol: SHAPES[i % SHAPES.length], size: points.length ? 12 : 10, line: { color: css("--card"), width: points.length ? 1.5 : 0 } },
           ...(many ? {} : bars(models, colour + "99")),
           hovertemplate: models.map(told),
@@ -123,29 +124,29 @@
         const front = risingBy(data.models.filter((model) => model.front));
         // With grid points every family has a front of its own.
         if (!points.length) traces.unshift({
-          name: "Pareto front", x: at(front, axis), y: at(front, "accuracy"), mode: "lines", type: "scatter", hoverinfo: "skip",
+          name: "Pareto front", x: at(front, axis), y: at(front, upwards), mode: "lines", type: "scatter", hoverinfo: "skip",
           line: { color: css("--soft"), width: 1.5, dash: "dot", shape: "hv" },
         });
         if (data.published.length) {
           const methods = [...new Set(data.published.map((entry) => entry.method))];
           traces.push({
-            name: plain(methods.length === 1 ? `published ${methods[0]}` : "published"), x: at(data.published, axis), y: at(data.published, "accuracy"), mode: "markers", type: "scatter",
+            name: plain(methods.length === 1 ? `published ${methods[0]}` : "published"), x: at(data.published, axis), y: at(data.published, upwards), mode: "markers", type: "scatter",
             marker: { color: css("--ink"), symbol: "circle-open", size: 11, line: { width: 1.6 } },
-            hovertemplate: data.published.map((p) => `<b>published ${plain(p.method)}</b>, by ${plain(p.criterion)}<br>accuracy ${shown("accuracy", p.metrics.accuracy)}<br>discrimination ${shown("discrimination", p.metrics.discrimination)}<extra></extra>`),
+            hovertemplate: data.published.map((p) => `<b>published ${plain(p.method)}</b>, by ${plain(p.criterion)}<br>${page.shown[upwards]} ${shown(upwards, p.metrics[upwards])}<br>discrimination ${shown("discrimination", p.metrics.discrimination)}<extra></extra>`),
           });
         }
       }
       if (highlighted) {
         traces.unshift({
-          name: "its interval", x: at([highlighted], axis), y: at([highlighted], "accuracy"), mode: "markers", type: "scatter",
+          name: "its interval", x: at([highlighted], axis), y: at([highlighted], upwards), mode: "markers", type: "scatter",
           hoverinfo: "skip", showlegend: false, marker: { opacity: 0 }, ...(many ? bars([highlighted], css("--soft")) : {}),
         });
         traces.push({
-          name: "highlighted", x: at([highlighted], axis), y: at([highlighted], "accuracy"), mode: "markers", type: "scatter",
+          name: "highlighted", x: at([highlighted], axis), y: at([highlighted], upwards), mode: "markers", type: "scatter",
           hoverinfo: "skip", showlegend: false, marker: { color: "rgba(0,0,0,0)", symbol: "circle", size: 24, line: { color: css("--ink"), width: 2.5 } },
         });
       }
-      const shape = layout(page.shown[axis] + " (lower is fairer)", "accuracy");
+      const shape = layout(page.shown[axis] + " (lower is fairer)", page.shown[upwards]);
       // Room left of zero: there lie the points that matter most.
       // All points and all bars that may be drawn are in the picture; grid points that no one would choose may leave it.
       const spots = [...data.models, ...points.filter((point) => point.front), ...(axis === "discrimination" ? data.published : [])];
@@ -155,7 +156,7 @@
       ].filter((value) => value != null);
       const farthest = Math.max(0.01, ...values(axis));
       shape.xaxis.range = [-0.04 * farthest, 1.08 * farthest];
-      const low = Math.min(...values("accuracy")), high = Math.max(...values("accuracy"));
+      const low = Math.min(...values(upwards)), high = Math.max(...values(upwards));
       const room = Math.max(0.008, 0.08 * (high - low));
       shape.yaxis.range = [low - room, high + room];
       if (share(axis)) shape.xaxis.tickformat = ".1~%";
@@ -177,7 +178,7 @@
         const models = along();
         const model = models[Number(weight.value)];
         highlighted = model;
-        const text = `λ = ${model.divergence_weight}: ` + ["accuracy", "discrimination", "flip_rate", "positive_rate"]
+        const text = `λ = ${model.divergence_weight}: ` + [upwards, "discrimination", "flip_rate", "positive_rate"]
           .filter((name) => model.metrics[name]).map((name) => `${page.shown[name]} ${shown(name, model.metrics[name])}`).join(", ") + ".";
         weight.setAttribute("aria-valuetext", `λ = ${model.divergence_weight}`);
         said.textContent = text;
