@@ -189,6 +189,20 @@ def test_rewards_too_large_for_trees_are_an_error(world):
         CooperativeBoosting(**FEW).fit_logged(X, y, paid, chances, sensitive_features=s)
 
 
+def test_a_fit_that_diverges_after_a_checkpoint_leaves_no_model(world, monkeypatch):
+    X, y, s = world
+
+    def boost(*_, checkpoint, **__):
+        checkpoint(1, lambda: "policies so far", [(0.0, 0.0)])
+        raise TrainingDivergedError("Training diverged in round 2")
+
+    monkeypatch.setattr("evenhand.boosting.cooperative.boost", boost)
+    model = CooperativeBoosting(**FEW)
+    with pytest.raises(TrainingDivergedError):
+        model.fit(X, y, sensitive_features=s, callback=lambda at, model: None)
+    assert not hasattr(model, "policies_")
+
+
 def test_sparse_and_dense_rows_say_the_same(world, fair):
     X, y, s = world
     X = np.where(np.abs(X) < 1, 0, X)

@@ -22,7 +22,7 @@ from evenhand.bandits.doors import Callback, distinct_classes, no_missing_labels
 from evenhand.bandits.fitting import check_reward, warn_of_terms
 from evenhand.bandits.kernels.structs import People
 from evenhand.bandits.sparse_input import check_sparse
-from evenhand.bandits.training import HISTORY, no_rates
+from evenhand.bandits.training import HISTORY, TrainingDivergedError, no_rates
 from evenhand.bandits.weighing import weighed
 from evenhand.boosting.columns import as_numbers, learn_categories
 from evenhand.boosting.training import Beside, Boosted, Plan, boost
@@ -208,17 +208,21 @@ class CooperativeBoosting(GroupPolicies):
             return callback(at, self)
 
         names = list(getattr(self, "feature_names_in_", ()))
-        self.policies_ = boost(
-            X,
-            [names.index(name) for name in self.categories_],
-            people,
-            terms,
-            no_rates(len(terms.rates.bound), len(sizes), n_actions),
-            base[1:] - base[0] if n_actions == 2 else base,
-            plan,
-            beside=beside,
-            checkpoint=checkpoint,
-        )
+        try:
+            self.policies_ = boost(
+                X,
+                [names.index(name) for name in self.categories_],
+                people,
+                terms,
+                no_rates(len(terms.rates.bound), len(sizes), n_actions),
+                base[1:] - base[0] if n_actions == 2 else base,
+                plan,
+                beside=beside,
+                checkpoint=checkpoint,
+            )
+        except TrainingDivergedError:
+            self._forget()  # a checkpoint has published policies
+            raise
         return self
 
     def _plan(self, n_people: int) -> Plan:
