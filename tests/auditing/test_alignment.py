@@ -50,3 +50,18 @@ def test_twins_and_searches_refuse_it_too() -> None:
     for ask in (twins, search_flips):
         with pytest.raises(ValueError, match="Got sensitive_features with the index of X in another order"):
             ask(model, X, sensitive_features=SEX[::-1])
+
+
+@pytest.mark.parametrize(
+    "index",
+    [
+        pd.MultiIndex.from_product([range(N // 2), ["a", "b"]]),
+        pd.MultiIndex.from_product([range(N // 4), ["a", "b"], [0, 1]]),
+        pd.Index(np.arange(N) // 2),
+    ],
+)
+def test_labels_that_are_not_the_same_say_nothing_about_the_order(index: pd.Index) -> None:
+    want = audit(Y, X, Y, sensitive_features=SEX, **QUICK).value("discrimination")
+    for other in (pd.Index(np.roll(index, 1)) if index.nlevels == 1 else index, X.index):
+        found = audit(Y, X.set_axis(index), Y, sensitive_features=SEX.set_axis(other), **QUICK)
+        assert found.value("discrimination") == want

@@ -31,6 +31,8 @@ def test_the_page_names_the_label_and_says_how_people_are_numbered(tmp_path):
         assert "<dt>Seeds</dt>" not in page
     assert "Audit of this model: paid" in found.to_html(tmp_path / "a.html", label="paid").read_text("utf-8")
     assert audit(model, people, y, **given).label is None
+    said = pd.DataFrame({"label": people["credit"]})
+    assert audit(said, people, y, **given).label is None  # a column of decisions is no name
 
 
 def test_a_model_knows_its_label_and_whether_it_was_trained_on_these_people():

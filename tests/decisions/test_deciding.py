@@ -159,8 +159,8 @@ def test_a_deployed_model_takes_raw_columns(fitted, where, begin):
     for group in ("m", {"sex": "m"}):
         with pytest.raises(ValueError, match="Got the group 'm', but the context's 'sex' is that of 'f'"):
             loop.decide("c", person, group)
-    unknown = "?"  # contradicts nothing
-    assert loop.decide("a", {**person, "sex": unknown}, "f") == loop.decide("a", {**person, "sex": None}, "f")
+    for other in ("?", None, ["m"], {"sex": "m"}, np.array(["m", "f"])):  # no group, which contradicts nothing
+        assert loop.decide("a", {**person, "sex": other}, "f") == found
     replayed = loop.replay()
     assert (replayed.same, replayed.decisions) == (True, 4)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections import Counter
 
 import pytest
@@ -97,6 +98,21 @@ def test_rewards_are_known_before_anybody_learns(begin, crowd, tmp_path):
     assert find(loop, one.id)[1]["reward"] == (0.75 if loop.rules.shows(one.action) else 0.25)
     with loop._log.learning:  # it learns, which may take long: looking doesn't wait
         assert Status(loop).look()["counts"]["known"] == 51
+
+
+def test_looking_does_not_wait_for_another_process_that_writes(begin, crowd, tmp_path, monkeypatch):
+    monkeypatch.setattr("evenhand.decisions.status._PATIENCE", 0.05)
+    loop = begin(tmp_path / "log.db", **LOANS)
+    one = loop.decide(*crowd[0])
+    loop.outcome(one.id, reward=0.75)
+    status = Status(loop)
+    with sqlite3.connect(tmp_path / "log.db", isolation_level=None) as other:
+        other.execute("BEGIN IMMEDIATE")
+        assert status.look()["counts"]["known"] == 0
+        other.execute("ROLLBACK")
+    with loop._log.learning:  # until the look's own join is over
+        pass
+    assert status.look()["counts"]["known"] == 1
 
 
 def test_the_first_look_after_a_start_goes_on_from_the_log_s_own_counts(where, begin, crowd, monkeypatch):

@@ -216,3 +216,10 @@ def test_somebody_elses_groups_are_not_read() -> None:
     model = LogisticRegression().fit(SCORE[:, None], Y)
     model.groups_ = [[0], [1, 2]]
     assert respond(model, SCORE[:, None], sensitive_features=SEX).how == "blind"
+
+
+def test_columns_of_an_array_are_not_taken_for_the_sensitive_ones() -> None:
+    Z = np.random.default_rng(0).normal(size=(200, 3))
+    model = LogisticRegression().fit(Z[:, :2], Z[:, 0] > 0)
+    with pytest.raises(ValueError, match="X has 3 features, but LogisticRegression is expecting 2"):
+        respond(model, Z, sensitive_features=np.arange(200) % 2)

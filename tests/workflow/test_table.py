@@ -209,7 +209,7 @@ def test_labels_of_few_people_are_named(rare, called):
     counts = [int((dataset.label.iloc[part] == rare).sum()) for part in (rows.validation, rows.test)]
     assert on_labels(dataset, rows) == [
         f"Labels with fewer than 20 people in the validation or test part: {called} ({counts[0]} and "
-        f"{counts[1]}). The choice of a model and its measures hang on so few people."
+        f"{counts[1]}). The choice of a model and its measures rest on these few people."
     ]
 
 

@@ -25,9 +25,9 @@ def check_order(**given: Any) -> None:
     mine = labelled[first].index
     for name in others:
         theirs = labelled[name].index
-        if len(mine) != len(theirs) or mine.equals(theirs):
+        if len(mine) != len(theirs) or mine.nlevels != theirs.nlevels or mine.equals(theirs):
             continue
-        if mine.isin(theirs).all() and theirs.isin(mine).all():
+        if mine.is_unique and theirs.is_unique and len(mine.intersection(theirs)) == len(mine):
             raise ValueError(
                 f"Got {name} with the index of {first} in another order; expected one order, since rows go "
                 f"by position. Use {name}.loc[{first}.index], or {name}.to_numpy() if the rows are in order."

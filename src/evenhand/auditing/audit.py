@@ -185,8 +185,12 @@ def audit(
 
 def _label(y: Any, model: Any) -> str | None:
     """Return the name of the label: that of y, else the one that the model knows."""
-    known = getattr(y, "name", None) or getattr(model, "label", None)
-    return y if isinstance(y, str) else None if known is None else str(known)
+    if isinstance(y, str):
+        return y
+    named = getattr(as_pandas(y), "name", None)
+    if named is None and hasattr(model, "predict"):
+        named = getattr(model, "label", None)
+    return str(named) if isinstance(named, str | int) else None
 
 
 def _options(asked: bool | Mapping[str, Any]) -> dict[str, Any] | None:

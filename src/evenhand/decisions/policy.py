@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import tempfile
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -53,6 +52,7 @@ class Policy:
         self._place = {name: at for at, name in enumerate(self._order)}
         self._plain_rows: PlainRows | None = None
         self._met: dict[str, str] = {}  # spellings of groups, with the groups' names
+        self._unread: set[str] = set()  # and of what is no group
         self._names = np.array([*self.groups.values(), None], dtype=object)[:-1]
 
     # People in -----------------------------------------------------------------------------------------
@@ -113,13 +113,19 @@ class Policy:
     def _said_in(self, context: Any) -> str | None:
         """Return the group that a context's own sensitive columns say, if they say one."""
         told = [context.get(name) for name in self.model.sensitive]
-        if None in told:
+        if any(value is None for value in told):
             return None
         if len(told) == 1 and isinstance(told[0], str) and told[0] in self.groups:
             return told[0]
-        with suppress(ValueError):
+        values = shown(told)
+        if values in self._unread:  # reading a table is slow
+            return None
+        try:
             return self._named(None, context)
-        return None
+        except (ValueError, TypeError):  # a value that is no group of the model contradicts nothing
+            if len(self._unread) < _MOST_MET:
+                self._unread.add(values)
+            return None
 
     def _named(self, group: Any, context: Any) -> str:
         if isinstance(group, str) and group in self.groups:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from contextlib import suppress
 from typing import Any
 
@@ -17,8 +18,10 @@ from evenhand.decisions.exploration import draw
 from evenhand.decisions.keeping import erased
 from evenhand.decisions.loop import DecisionLoop
 from evenhand.decisions.schema import decisions
-from evenhand.decisions.schema import lessons as known
+from evenhand.decisions.schema import lessons as joined
 from evenhand.decisions.watching import Watch
+
+_PATIENCE = 1.0  # seconds
 
 
 class Status:
@@ -75,22 +78,30 @@ class Status:
 
 
 def _join(loop: DecisionLoop) -> None:
-    """Write down the rewards that became known since the loop last learned, unless it is learning now."""
-    if not loop._log.learning.acquire(blocking=False):
-        return
-    try:
-        with suppress(LogUnavailableError):  # a full disk can still be looked at
-            lessons.join(loop._log, loop.rules, loop.clock())
-    finally:
-        loop._log.learning.release()
+    """Write down the rewards that became known since the loop last learned, unless it is learning now.
+
+    Somebody who looks does not wait long for others who write: the next look shows what this one misses.
+    """
+
+    def work() -> None:
+        if loop._log.learning.acquire(blocking=False):
+            try:
+                with suppress(LogUnavailableError):  # a full disk can still be looked at
+                    lessons.join(loop._log, loop.rules, loop.clock())
+            finally:
+                loop._log.learning.release()
+
+    thread = threading.Thread(target=work, name="evenhand-join", daemon=True)
+    thread.start()
+    thread.join(_PATIENCE)
 
 
 def find(loop: DecisionLoop, id: str) -> tuple[Decision, dict[str, Any]] | None:
     """Return the decision of an id, and what else the log knows about it; None if there is none."""
     _join(loop)
     query = (
-        select(*COLUMNS, known.c.reward)
-        .outerjoin(known, known.c.decision == decisions.c.number)
+        select(*COLUMNS, joined.c.reward)
+        .outerjoin(joined, joined.c.decision == decisions.c.number)
         .where(decisions.c.id == id)
     )
     with loop._log.read() as connection:

@@ -13,6 +13,7 @@ from scipy import sparse
 from sklearn.pipeline import Pipeline
 
 from evenhand.arrays import Array, Floats
+from evenhand.frames import as_pandas
 from evenhand.groups import EVERYONE, as_columns, sorted_unique
 from evenhand.metrics.individual import check_distributions
 from evenhand.metrics.networks import logits, policies_of
@@ -152,10 +153,10 @@ def model_columns(model: Any, frame: pd.DataFrame, sensitive_features: Any = Non
 
 
 def named_in(frame: pd.DataFrame, sensitive_features: Any) -> list[Any]:
-    """Return the columns of a frame that are named like sensitive features."""
-    if sensitive_features is None:
-        return []
-    return [name for name in as_columns(sensitive_features).columns if name in frame.columns]
+    """Return the columns of a frame that are named like sensitive features which have names."""
+    if isinstance(sensitive_features, dict) or hasattr(as_pandas(sensitive_features), "iloc"):
+        return [name for name in as_columns(sensitive_features).columns if name in frame.columns]
+    return []  # the columns of an array would be 0, 1, … like those of X
 
 
 @contextmanager
@@ -168,9 +169,9 @@ def on_sensitive_columns(model: Any, frame: pd.DataFrame, sensitive_features: An
         if not held or hasattr(model, "feature_names_in_"):
             raise
         raise ValueError(
-            f"{type(model).__name__} can't predict the people in X ({error}). X has {listed(held)}, which is "
-            "sensitive. If the model was fitted without it, leave it out of X, and give its values as "
-            f"sensitive_features: X.drop(columns={held}), sensitive_features=X[{listed(held[:1])}]."
+            f"{type(model).__name__} can't predict the people in X ({error}). X has {listed(held)}, given as "
+            "sensitive_features, too. If the model was fitted without: "
+            f"audit(model, X.drop(columns={held}), …, sensitive_features=X[{held}])."
         ) from error
 
 

@@ -154,7 +154,7 @@ def on_labels(dataset: Dataset, parts: Split) -> list[str]:
     told = ", ".join(f"{label!r} ({chosen:,} and {tested:,})" for label, (chosen, tested) in few.items())
     return [
         f"Labels with fewer than {people(MIN_GROUP)} in the validation or test part: {told}. The choice of a "
-        "model and its measures hang on so few people."
+        "model and its measures rest on these few people."
     ] * bool(few)
 
 
