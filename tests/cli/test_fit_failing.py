@@ -44,6 +44,8 @@ def test_models_outside_the_bounds_are_kept_for_other_bounds(fitted, tmp_path, m
     assert "No model kept flip rate ≤ 0" in out.stderr
     unfinished = tmp_path / ".m.skops.unfinished"
     assert f"The models stay in {unfinished} for a run with other bounds" in out.stderr.replace("\n", " ")
+    for slip in (("--sensitive", "sexx"), ("--threshold", 2)):
+        evenhand(*command, *slip, code=2)
     train, trained = candidates._train, []
     monkeypatch.setattr(candidates, "_train", lambda *point: trained.append(point) or train(*point))
     out = evenhand(*command, "--max-flip", 1)

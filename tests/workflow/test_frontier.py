@@ -224,6 +224,11 @@ def test_stopped_it_goes_on_where_it_stopped(frontier, people, tmp_path, monkeyp
     assert len(trained) == 4
     evenhand.explore(people, **ROLES, **SMALL, resume=folder, parity_bound=0.2)
     assert [point[3] for point in trained[4:]] == [True, True]  # those without parity have no bound
+    trained.clear()
+    for kind in (bool, str):  # as text, they are the same people, but another model
+        hired = (people["hired"] == "yes").astype(kind)
+        evenhand.explore(people.assign(hired=hired), **ROLES, **SMALL, resume=folder)
+    assert len(trained) == 8
 
 
 @pytest.mark.slow

@@ -138,6 +138,16 @@ def test_a_damaged_state_is_trained_again(folder, tmp_path):
     assert again.trained[0].model.n_steps_ > 0
 
 
+def test_with_another_bound_only_networks_with_parity_are_trained_again(folder, tmp_path, monkeypatch):
+    first = explore(folder, buffer_rows=300, resume=tmp_path / "kept", parity_bound=0.01, **FEW)
+    met, meet = [], stream_training.meet
+    monkeypatch.setattr(stream_training, "meet", lambda m, *a, **o: (met.append(len(m)), meet(m, *a, **o)))
+    again = explore(folder, buffer_rows=300, resume=tmp_path / "kept", parity_bound=0.02, **FEW)
+    assert set(met) == {len(again.trained) / 2}
+    for one, other in zip(first.trained, again.trained, strict=True):
+        assert one.parity or np.array_equal(one.model.policies_.W1, other.model.policies_.W1)
+
+
 def test_a_state_of_other_people_is_not_used(folder, tmp_path, monkeypatch):
     explore(folder, buffer_rows=300, resume=tmp_path / "kept", **FEW)
     make_people(400, seed=5).to_parquet(folder / "2.parquet")

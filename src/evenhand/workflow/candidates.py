@@ -118,11 +118,21 @@ class TrainedSoFar:
         except OSError:
             return
 
-    @property
-    def state(self) -> Path:
-        """The file for the networks of all weights while they are trained together."""
-        together = repr((self._settings.weights, self._settings.parity_bound))
-        name = hashlib.sha256(together.encode()).hexdigest()[:8]
+    def missing(self) -> list[Pair]:
+        """Return λ and parity of the models that are still to be trained."""
+        return [pair for pair in self._settings.pairs if self.read(*pair) is None]
+
+    def together(self) -> tuple[list[Pair], Path]:
+        """Return the networks to train on a stream, and the file for their state: a killed run's, or new."""
+        every = self._settings.pairs
+        state = self._state(every)
+        if state.is_file():
+            return every, state
+        missing = self.missing()
+        return missing, self._state(missing)
+
+    def _state(self, pairs: list[Pair]) -> Path:
+        name = hashlib.sha256(repr((pairs, self._settings.parity_bound)).encode()).hexdigest()[:8]
         return self.folder / f"{self._key}-{name}-networks.skops"
 
     def _path(self, weight: float, parity: bool) -> Path:
@@ -134,15 +144,18 @@ class TrainedSoFar:
 def kept_until_done(folder: Path, *also_after: type[Exception]) -> Iterator[Path]:
     """Yield a folder for `TrainedSoFar`; remove it when the block ends, with or without an error.
 
-    It is kept if work can continue from it: after a kill, when disk or memory ran out, or `also_after`.
+    It is kept if work can continue from it: after a kill, when disk or memory ran out, or `also_after`. After
+    any other error it is removed only if it was new: a slip must not cost the models of an earlier run.
     """
     kept_after: tuple[type[Exception], ...] = (OSError, MemoryError, *also_after)
+    earlier = folder.is_dir()
     try:
         yield folder
     except kept_after:
         raise
     except Exception:
-        shutil.rmtree(folder, ignore_errors=True)
+        if not earlier:
+            shutil.rmtree(folder, ignore_errors=True)
         raise
     shutil.rmtree(folder, ignore_errors=True)
 
@@ -172,10 +185,10 @@ def train_all(
     # Threads, since the training loop releases the interpreter lock: nothing has to be copied.
     fits = joblib.Parallel(n_jobs=jobs, prefer="threads", return_as="generator_unordered")
     for cautions, *trained in fits(work):
-        for caution in cautions:
-            warn(*caution)  # not in threads, so that it points to the user's own call
         if before is not None:
             before.keep(*trained)
+        for caution in cautions:
+            warn(*caution)  # not in threads, so that it points to the user's own call
         yield _candidate(settings, *trained)
 
 
@@ -183,7 +196,7 @@ def networks_on_gpu(
     parts: Parts, settings: Settings, before: TrainedSoFar | None, tell: Progress
 ) -> Networks:
     """Train the networks of every λ and parity that were not trained before, all at once."""
-    pairs = [pair for pair in settings.pairs if before is None or before.read(*pair) is None]
+    pairs = settings.pairs if before is None else before.missing()
     if not pairs:
         return {}
     models = [model_for(parts, settings, "networks", *pair) for pair in pairs]

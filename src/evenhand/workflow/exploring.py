@@ -210,8 +210,8 @@ def explore(
             given_rows = None if split is None else [part.tolist() for part in rows]
             of_stream = None if stream is None else (stream.key, stream.total.tolist(), stream.spool.buckets)
             before = TrainedSoFar(
-                Path(resume), tell.say, settings, dataset.fingerprint, given_rows, min_group, bar, of_stream,
-                engine,
+                Path(resume), tell.say, settings, dataset.fingerprint, str(dataset.label.dtype),
+                repr(dataset.pos_label), given_rows, min_group, bar, of_stream, engine,
             )  # fmt: skip
         trained = _trained(parts, settings, stream, before, engine, n_jobs, tell)
     return Frontier(
@@ -232,8 +232,8 @@ def _trained(
     """Train all models; networks on a stream or a GPU are trained first, all together."""
     networks = None
     if stream is not None and settings.policies != "trees":
-        state = None if before is None else before.state
-        networks = train_networks(stream, parts, settings, jobs=n_jobs, tell=tell, state=state)
+        pairs, state = (settings.pairs, None) if before is None else before.together()
+        networks = train_networks(stream, parts, settings, pairs, jobs=n_jobs, tell=tell, state=state)
     if engine == "cuda" and settings.policies != "trees":
         networks = networks_on_gpu(parts, settings, before, tell)
     trained = []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ from evenhand.bandits.fitting import people_met
 from evenhand.bandits.pieces import begin, meet
 from evenhand.progress import Progress
 from evenhand.tables.preprocessing import Parts
-from evenhand.workflow.candidates import CURVE_POINTS, Curve, Networks, Settings, model_for
+from evenhand.workflow.candidates import CURVE_POINTS, Curve, Networks, Pair, Settings, model_for
 from evenhand.workflow.persistence import load, save
 from evenhand.workflow.streamed import Stream
 
@@ -20,13 +21,16 @@ EVERY = 20.0  # seconds between saved states; writing one takes about a second
 
 
 def train_networks(
-    stream: Stream, parts: Parts, settings: Settings, *, jobs: int, tell: Progress, state: Path | None
-) -> Networks:
-    """Train the networks of every λ, with and without parity; return them and their curves.
+    stream: Stream, parts: Parts, settings: Settings, pairs: Sequence[Pair], *, jobs: int, tell: Progress,
+    state: Path | None,
+) -> Networks:  # fmt: skip
+    """Train the networks of some λ, with or without parity; return them and their curves.
 
     Each bucket of people is read once for all networks. A killed run continues from the file `state`.
     """
-    models = [model_for(parts, settings, "networks", *pair) for pair in settings.pairs]
+    if not pairs:
+        return {}
+    models = [model_for(parts, settings, "networks", *pair) for pair in pairs]
     begin(models, parts.train.X.shape[1], stream.classes, stream.groups)
     curves = [Curve(parts) for _ in models]
     visits = people_met(settings.epochs, int(stream.total.sum()))
@@ -48,7 +52,7 @@ def train_networks(
                 written = time.monotonic()
             tick(f"{met:,} visits", pieces=met - step)
     found = zip(models, (curve.found for curve in curves), strict=True)
-    return dict(zip(settings.pairs, found, strict=True))
+    return dict(zip(pairs, found, strict=True))
 
 
 def _before(

@@ -19,7 +19,7 @@ from evenhand.metrics.group_columns import telling_columns
 from evenhand.tables import Dataset, Split
 from evenhand.tables.columns import Place
 from evenhand.tables.paths import check_folder
-from evenhand.wording import people
+from evenhand.wording import as_plain, people
 
 PERSON_NUMBER = "A person's number is their row in the file; the first row after the header is 1."
 FEWEST = 7  # people of a label: with this many, the random split puts at least one into every part
@@ -151,7 +151,9 @@ def on_labels(dataset: Dataset, parts: Split) -> list[str]:
     counts = [dataset.label.iloc[part].value_counts().to_dict() for part in (parts.validation, parts.test)]
     sizes = {label: [found.get(label, 0) for found in counts] for label in sorted(dataset.label_counts)}
     few = {label: found for label, found in sizes.items() if min(found) < MIN_GROUP}
-    told = ", ".join(f"{label!r} ({chosen:,} and {tested:,})" for label, (chosen, tested) in few.items())
+    told = ", ".join(
+        f"{as_plain(label)!r} ({chosen:,} and {tested:,})" for label, (chosen, tested) in few.items()
+    )
     return [
         f"Labels with fewer than {people(MIN_GROUP)} in the validation or test part: {told}. The choice of a "
         "model and its measures rest on these few people."
