@@ -155,6 +155,17 @@ def test_a_model_that_does_not_see_the_group() -> None:
         assert "no single column that it uses reveals the group" in found.summary()
 
 
+def test_a_feature_with_few_of_the_other_group_is_compared() -> None:
+    # 4 % of the mechanics are women, and 4 % of the nurses men.
+    usual = np.arange(N) % 25 != 0
+    job = np.where((X["sex"] == "f") == usual, "nurse", "mechanic")
+    rows, decided = X.assign(job=job), np.where(job == "nurse", "no", "yes")
+    found = audit(decided, rows, Y, sensitive_features=rows["sex"], pos_label="yes", min_count=5, **QUICK)
+    alone = audit(decided, rows[["sex", "age"]], Y, sensitive_features="sex", pos_label="yes", **QUICK)
+    assert found.about["subgroups_examined"] > alone.about["subgroups_examined"]
+    assert found.value("consistency") > 0.9 > alone.value("consistency")
+
+
 def test_a_column_that_tells_the_group_and_more_is_no_blindness() -> None:
     cooks = np.where(X["job"] == "cook", "cooks", "others")
     rows = X.assign(job=X["job"].map({"cook": 0, "clerk": 1, "carter": 2}))[["job", "age"]]

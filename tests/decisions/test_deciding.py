@@ -159,7 +159,13 @@ def test_a_deployed_model_takes_raw_columns(fitted, where, begin):
     for group in ("m", {"sex": "m"}):
         with pytest.raises(ValueError, match="Got the group 'm', but the context's 'sex' is that of 'f'"):
             loop.decide("c", person, group)
-    for other in ("?", None, ["m"], {"sex": "m"}, np.array(["m", "f"])):  # no group, which contradicts nothing
+    for other in (
+        "?",
+        None,
+        ["m"],
+        {"sex": "m"},
+        np.array(["m", "f"]),
+    ):  # no group, which contradicts nothing
         assert loop.decide("a", {**person, "sex": other}, "f") == found
     replayed = loop.replay()
     assert (replayed.same, replayed.decisions) == (True, 4)

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 from scipy.special import expit
+from scipy.stats import beta
 
 from evenhand.metrics.bootstrap import CELLS, bootstrap_interval, cells_of, mean_interval
 from evenhand.metrics.group import (
@@ -73,6 +74,32 @@ def test_intervals_of_the_calibration_error_contain_it(people: int, steeper: flo
         assert 0 <= got.low <= got.estimate <= got.high <= 1
         within += got.low <= known <= got.high
     assert within >= 56
+
+
+@pytest.mark.parametrize(
+    ("people", "chance", "score"),
+    [(100, 0.02, 0.02), (100, 0.01, 0.01), (300, 0.005, 0.005), (40, 0.05, 0.02), (100, 0.001, 0.02)],
+)
+def test_intervals_of_the_calibration_error_contain_it_where_positives_are_rare(
+    people: int, chance: float, score: float
+) -> None:
+    rng, within = np.random.default_rng(0), 0
+    for seed in range(200):
+        y = rng.random(people) < chance
+        got = bootstrap_interval(
+            calibration_error, y, np.full(people, score), pos_label=True, n=200, random_state=seed
+        )
+        within += got.low - 1e-9 <= abs(score - chance) <= got.high + 1e-9
+    assert within >= 190
+
+
+def test_nobody_positive_leaves_the_calibration_error_uncertain() -> None:
+    got = bootstrap_interval(calibration_error, [0] * 50, np.full(50, 0.02), pos_label=1, random_state=0)
+    assert got.estimate == pytest.approx(0.02)
+    # The true share may be up to the 97.5th percentile of Jeffreys' posterior.
+    share = beta.ppf(0.975, 0.5, 50.5)
+    assert got.low == 0
+    assert got.high == pytest.approx(share - 0.02, abs=0.01)
 
 
 def test_any_other_metric_is_computed_again_on_resampled_people() -> None:

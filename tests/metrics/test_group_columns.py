@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from sklearn.tree import DecisionTreeClassifier
 
 from evenhand.metrics.asking import respond
-from evenhand.metrics.group_columns import sensitive_columns, telling_columns
+from evenhand.metrics.group_columns import reveals, sensitive_columns, telling_columns
 from evenhand.metrics.individual import flip_rate
 
 RNG = np.random.default_rng(0)
@@ -209,12 +209,35 @@ def test_strays_among_distinct_numbers() -> None:
     assert "'income' (for 9" in said.note
 
 
+def test_a_column_with_strays_does_not_stand_in_for_the_group() -> None:
+    sex = np.where(np.arange(N) % 2, "m", "f")
+    X = pd.DataFrame({"sex": wrong(sex, slice(6)), "gender": sex, "job": wrong(sex, slice(6, 12))})
+    given = pd.Series(sex, name="sex")
+    assert telling_columns(X, given, codes(sex)).alone == ["sex", "gender", "job"]
+    assert sensitive_columns(X, given, codes(sex)) == ["sex", "gender"]
+    told = [reveals(X[name], codes(sex), np.ones(N, dtype=int), 3) for name in X]
+    assert told == [False, True, False]
+    # The second and third group share values for a few, the first shares none.
+    kinds, own = np.repeat([0, 1, 2], [100, 101, 99]), np.repeat([0, 1, 2], 100)
+    assert list(telling_columns(pd.DataFrame({"kind": kinds}), None, own).strays) == ["kind"]
+    assert sensitive_columns(pd.DataFrame({"kind": kinds}), None, own) == ["kind"]
+
+
 def test_other_values_under_the_same_name_are_counted_and_shown() -> None:
     sex = np.where(np.arange(N) % 2, "m", "f")
     X = pd.DataFrame({"sex": wrong(sex, slice(40))})
     told = (
-        r"for 40 of 300 people \('m' where the group is 'f', 'f' where the group is 'm'\); expected the same"
+        r"for 40 of 300 people \('m' where the group is 'f', 'f' where the group is 'm'\); expected the same "
+        r"groups in both, for all but 5 % of each group\."
     )
+    with pytest.raises(ValueError, match=told):
+        telling_columns(X, pd.Series(sex, name="sex"), codes(sex))
+
+
+def test_a_value_that_is_no_groups_name_stands_for_its_most_frequent_group() -> None:
+    sex = np.where(np.arange(N) % 2, "m", "f")
+    told = r"for 40 of 300 people \(nan where the group is 'f', 'f' where the group is 'm'\)"
+    X = pd.DataFrame({"sex": pd.Series(wrong(sex, slice(40))).map({"f": "f"})})
     with pytest.raises(ValueError, match=told):
         telling_columns(X, pd.Series(sex, name="sex"), codes(sex))
 

@@ -242,7 +242,7 @@ class OfDrawn:
         return replace(answers, own_scores=at_threshold(scores, of.labels, of.pos_label, of.threshold)[1])
 
     def _others(self, drawn: Drawn, answers: Answers) -> pd.DataFrame:
-        """Return the features that do not reveal the group."""
+        """Return the features that do not stand in for the group."""
         frame = drawn.frame[[*self.features, *self.sensitive]]
         found = frame.drop(columns=sensitive_columns(frame, frame[self.sensitive], answers.own))
         return pd.DataFrame(found.infer_objects())

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from evenhand.arrays import Array, Codes, Flags
+from evenhand.arrays import Array, Codes, Floats
 from evenhand.metrics.answers import Answers
 from evenhand.metrics.gower import Neighbours
 from evenhand.wording import as_plain, brief
@@ -118,22 +118,30 @@ def in_full(value: Any) -> str:
     return in_words(value) if whole else repr(float(value))
 
 
-def in_few_digits(row: pd.DataFrame, same: Callable[[pd.DataFrame], Flags]) -> pd.DataFrame:
-    """Return a person, a table of one row, with numbers of as few digits as are the `same` person.
+def in_fewer_digits(row: pd.DataFrame) -> pd.DataFrame:
+    """Return a person, a table of one row, 17 times: with numbers of 1, 2, … and of all 17 digits.
 
-    >>> person = pd.DataFrame({"pay": [2052.290161132813], "share": [0.19700000000000006]})
-    >>> in_few_digits(person, lambda tried: tried["pay"].between(2052.2, 2052.3).to_numpy()).iloc[0].tolist()
-    [2052.3, 0.2]
+    >>> person = pd.DataFrame({"pay": [2052.290161132813], "share": [0.19700000000000006], "age": [31.0]})
+    >>> in_fewer_digits(person).iloc[[1, 4, 16]].to_numpy().tolist()
+    [[2100.0, 0.2, 31.0], [2052.3, 0.197, 31.0], [2052.290161132813, 0.19700000000000006, 31.0]]
     """
+    shorter = {}
     for name in row.select_dtypes("float").columns:
         value = float(row[name].iloc[0])
-        if math.isnan(value) or value.is_integer():
-            continue
-        shorter = [float(f"{value:.{digits}g}") for digits in range(1, 17)]
-        alike = same(row.loc[row.index.repeat(len(shorter))].assign(**{name: shorter}))
-        if alike.any():
-            row = row.assign(**{name: shorter[int(alike.argmax())]})
-    return row
+        if not math.isnan(value) and not value.is_integer():
+            shorter[name] = [float(f"{value:.{digits}g}") for digits in range(1, 18)]
+    return row.iloc[np.zeros(17, dtype=np.int64)].reset_index(drop=True).assign(**shorter)
+
+
+def with_values(row: pd.DataFrame, names: Sequence[Any], values: Floats) -> pd.DataFrame:
+    """Return a person, a table of one row, once for each row of values, with these in the named columns.
+
+    >>> person = pd.DataFrame({"pay": [2052.3], "job": ["cook"]})
+    >>> with_values(person, ["pay"], np.array([[1.0], [2.0]])).to_numpy().tolist()
+    [[1.0, 'cook'], [2.0, 'cook']]
+    """
+    people = row.iloc[np.zeros(len(values), dtype=np.int64)].reset_index(drop=True)
+    return people.assign(**dict(zip(names, values.T, strict=True)))
 
 
 def with_rows(table: pd.DataFrame, columns: Sequence[str], rows: Codes) -> pd.DataFrame:

@@ -43,14 +43,15 @@ MOST = 100  # the largest number of combinations of sensitive values to try, bey
 
 _CHECKED = (
     "no single column that it uses reveals the group, even if up to "
-    f"{100 * STRAY:g} % of each group are disregarded"
+    f"{100 * STRAY:g} % of each group, and a third of the people with any value, are disregarded"
 )
 HOW = {
     "policies": "the model has one policy per group; we predicted each person by all of them",
     "told": "the model uses the group; we predicted each person as a member of every group",
-    "column": "we predicted each person again with the sensitive columns set to every other group's values",
-    "values": "we predicted each person again with the sensitive columns set to every value that they take "
-    "in another group, and count a flip if any of these changes the decision",
+    "column": "we predicted each person again with the columns that reveal the group "
+    "set to every other group's values",
+    "values": "we predicted each person again with the columns that reveal the group set to every value "
+    "that they take in another group, and count a flip if any of these changes the decision",
     "single": f"the model has a single policy and is not told the group, and {_CHECKED}",
     "blind": f"the model is not told the group, and {_CHECKED}",
     "unmeasured": "the model may see the group in columns that could not be set to other groups' values",
@@ -85,7 +86,7 @@ def respond(
     change_columns : bool
         Whether to set columns of X that reveal the group to other groups' values. Such columns are found by
         their values, alone or together as the one-hot columns of a feature, even if they disagree with the
-        group for up to 5 % of the people. A column named like a sensitive feature needs less evidence. If a
+        group for up to 5 % of each group. A column named like a sensitive feature needs less evidence. If a
         column has one value that is typical of a group, it is set to that value. If there are several (race,
         where the groups are black or not), each is tried: any change of the decision is a flip, and
         probabilities are averaged, weighted by the frequency of the values. False leaves X unchanged, which

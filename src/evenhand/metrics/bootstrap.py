@@ -79,7 +79,7 @@ def bootstrap_interval(
     and the high end of the impact ratio, hold for all pairs of groups at once. Delta combines the limits of
     accuracy and discrimination, each at half the risk. Resamples on which a metric is NaN are left out.
     Scores and per-person values are grouped into about a thousand cells before they are resampled. The
-    interval of `calibration_error` allows for its bias: it is too wide rather than too narrow.
+    interval of `calibration_error` allows for its bias, and for bins in which all outcomes are the same.
 
     With weights, an interval uses the effective number of people, (Σw)² / Σw² (Kish 1965), overall or in a
     group: the number of people with equal weights that gives the same certainty. Your own metric is computed
@@ -280,21 +280,20 @@ def _calibration_interval(
     means = divide(np.bincount(cell, scores if weights is None else weights * scores), table.sum(axis=0))
     member = (used // 100)[:, None] == np.arange(bins)
 
-    def off(tables: Array) -> Array:
+    negatives, positives = table @ member
+    rng, most = generator(random_state), (1 + confidence) / 2
+
+    def off(people: Array, share: Array) -> Array:
         """Return mean score − share of positives in each bin, times the bin's share of people."""
-        hoped = tables.sum(axis=-2) * np.nan_to_num(means) - tables[..., 1, :]
-        return np.asarray(hoped @ member / tables.sum(axis=(-2, -1))[..., None])
+        hoped = (people * np.nan_to_num(means)) @ member - (people @ member) * share
+        return np.asarray(hoped / people.sum(axis=-1, keepdims=True))
 
-    return _around_distance(off(table), off(_resampled(table, n, random_state)), confidence)
-
-
-def _around_distance(off: Array, resampled: Array, confidence: float) -> Interval:
-    """Return Σ|off| with its interval; a mean of absolute values is biased upwards, in resamples twice.
-
-    Their percentiles would leave out the truth. But Σ|off| exceeds the truth by at most Σ|error|, and falls
-    short of it by at most the errors' sum with the signs of the truth, here those of `off`.
-    """
-    estimate, error, tail = float(np.abs(off).sum()), resampled - off, (1 - confidence) / 2
-    over = np.quantile(np.abs(error).sum(axis=-1), 1 - tail)
-    short = -min(np.quantile(error @ np.sign(off), tail), 0)
-    return Interval(estimate, max(estimate - float(over), 0.0), min(estimate + float(short), 1.0))
+    known = off(table.sum(axis=0), np.nan_to_num(divide(positives, negatives + positives)))
+    # With Jeffreys' prior, a bin in which nobody is positive may still have a share above 0.
+    share = rng.beta(positives + 0.5, negatives + 0.5, (n, bins))
+    drawn = off(_resampled(table.sum(axis=0), n, rng), share)
+    # A mean of absolute values is biased upwards, in the draws twice: their percentiles would leave out the
+    # truth. But the estimate exceeds it by at most Σ|error|. At the high end, the bias only adds width.
+    estimate = float(np.abs(known).sum())
+    over, high = (np.quantile(np.abs(by).sum(axis=-1), most) for by in (drawn - known, drawn))
+    return Interval(estimate, max(estimate - float(over), 0.0), min(max(estimate, float(high)), 1.0))

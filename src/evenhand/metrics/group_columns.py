@@ -47,11 +47,12 @@ class Telling(NamedTuple):
     more: list[Any]  # they reveal more than the group: race, where the groups are black or not
     perhaps: list[Any]  # they seem to reveal it, but with so few people this may be chance
     strays: dict[Any, Strays]  # of the columns alone and more, those that disagree with the group for some
+    stand_in: list[Any]  # of these, those that agree with it for everybody, or are named like it
 
     def agreeing(self, names: list[Any]) -> str:
         """Name columns, with the share of people for whom they agree with the group, if it isn't all.
 
-        >>> Telling([], [], [], {"sex": Strays(0.9993, np.ones(2, dtype=bool))}).agreeing(["sex", "race"])
+        >>> Telling([], [], [], {"sex": Strays(0.9993, np.ones(2, dtype=bool))}, []).agreeing(["sex", "race"])
         "'sex' (for 99.9 % of the people), 'race'"
         """
         told = [f"{as_plain(name)!r}{self._share(name)}" for name in names[:MOST_NAMED]]
@@ -98,7 +99,7 @@ def telling_columns(frame: pd.DataFrame, sensitive_features: Any, own: Codes) ->
     >>> telling_columns(X, None, X["black"].to_numpy().astype(int))[:3]
     (['black'], ['race'], [])
     """
-    found = Telling([], [], [], {})
+    found = Telling([], [], [], {}, [])
     names, own = np.unique(own, return_inverse=True)
     if names.size < 2:
         return found
@@ -111,9 +112,12 @@ def telling_columns(frame: pd.DataFrame, sensitive_features: Any, own: Codes) ->
             continue
         met = met_in(frame, columns, own)
         ways = likeliest_parts(met)
-        parts = next((way for way in ways if known or unlikely(way, frame.shape[1])), None)
-        if parts is not None:
+        certain = [way for way in ways if known or unlikely(way, frame.shape[1])]
+        if certain:
+            parts = certain[0]
             (found.alone if parts.constant else found.more).extend(columns)
+            if known or any(way.strays == 0 for way in certain):
+                found.stand_in.extend(columns)
             if parts.typical is not None:
                 found.strays.update(
                     dict.fromkeys(columns, Strays(1 - parts.strays / len(frame), parts.typical))
@@ -126,14 +130,17 @@ def telling_columns(frame: pd.DataFrame, sensitive_features: Any, own: Codes) ->
 
 
 def sensitive_columns(frame: pd.DataFrame, sensitive_features: Any, own: Codes) -> list[Any]:
-    """Return the columns of X that reveal the group, without those that only may, in their order."""
-    telling = telling_columns(frame, sensitive_features, own)
-    certain = {*telling.alone, *telling.more}
-    return [name for name in frame.columns if name in certain]
+    """Return the columns of X that stand in for the group when people are compared, in their order.
+
+    They agree with the group for everybody, or are named like it. A column with strays may be a legitimate
+    feature, such as a job that few women have: people with different jobs are not alike.
+    """
+    found = set(telling_columns(frame, sensitive_features, own).stand_in)
+    return [name for name in frame.columns if name in found]
 
 
 def reveals(column: pd.Series[Any], own: Codes, counts: Codes, n_columns: int) -> bool:
-    """Return whether a column, one of `n_columns`, reveals the group; `counts` are the people per row.
+    """Return whether a column, one of `n_columns`, reveals everybody's group; `counts` are people per row.
 
     >>> column, own = pd.Series(["black", "white", "asian"]), np.array([1, 0, 0])
     >>> [reveals(column, own, np.full(3, people), 1) for people in (2, 20)]
@@ -141,7 +148,8 @@ def reveals(column: pd.Series[Any], own: Codes, counts: Codes, n_columns: int) -
     """
     own = np.unique(own, return_inverse=True)[1]
     met = met_in(column.to_frame("column"), ["column"], own, counts)
-    return any(unlikely(parts, n_columns) for parts in likeliest_parts(met))
+    parts = exact_parts(met)
+    return parts.sizes.size > 1 and unlikely(parts, n_columns)
 
 
 def _few(parts: Parts) -> bool:
@@ -155,14 +163,14 @@ def _other_values(frame: pd.DataFrame, name: Any, sensitive_features: Any) -> Va
     """Return the error for a column that is named like a sensitive feature, but doesn't agree with it."""
     theirs = as_columns(sensitive_features)[name].to_numpy()
     ours, groups = frame[name].astype(str).tolist(), theirs.astype(str).tolist()
-    apart = np.array(ours) != np.array(groups)
-    if apart.all():  # they may only be written in another way
-        apart = met_in(frame, [name], pd.factorize(theirs)[0]).differing()
+    # A value that is written like no group stands for the group in which it is most frequent.
+    differing = met_in(frame, [name], pd.factorize(theirs)[0]).differing()
+    apart = np.where(np.isin(ours, groups), np.array(ours) != np.array(groups), differing)
     some = [f"{ours[at]!r} where the group is {groups[at]!r}" for at in np.flatnonzero(apart)]
     return ValueError(
         f"Got sensitive_features named {name!r}, but the column of X of that name holds other values for "
         f"{int(apart.sum()):,} of {people(len(frame))} ({', '.join(list(dict.fromkeys(some))[:3])}); "
-        f"expected the same groups in both, for all but {100 * STRAY:g} % of the people. Correct the values."
+        f"expected the same groups in both, for all but {100 * STRAY:g} % of each group. Correct the values."
     )
 
 

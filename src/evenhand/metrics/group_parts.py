@@ -18,8 +18,9 @@ from scipy.special import gammaln
 from evenhand.arrays import Array, Codes, Flags, Floats
 
 CHANCE = 1e-3  # the probability that any column seems to reveal the group although none does
-STRAY = 0.05  # the largest share of strays: among everybody, and on both sides of a part
+STRAY = 0.05  # the largest share of strays among everybody, and among the people of each part
 HEAD = 5_000  # this many people, or values, are usually enough to show that a column reveals nothing
+LEAST = 100  # of each group among them: by chance, most people with a small group's value may be strays
 BINS, PER_BIN = 500, 4  # the most bins of a column of numbers, and the fewest people in each
 
 
@@ -77,8 +78,9 @@ def _met(codes: Codes, own: Codes, values: Array, ordered: bool, people: Codes |
 
 def reveal_nothing(frame: pd.DataFrame, columns: list[Any], own: Codes) -> bool:
     """Return whether every so many people are enough to see that some columns reveal nothing."""
-    some = slice(None, None, len(frame) // HEAD or None)
-    if len(frame) <= 2 * HEAD or np.unique(own[some]).size <= own.max():
+    every = min(len(frame) // HEAD, int(np.bincount(own).min()) // LEAST)
+    some = slice(None, None, every or None)
+    if every < 2 or np.unique(own[some]).size <= own.max():
         return False
     met = met_in(frame[columns].iloc[some], columns, own[some])
     return not met.single and not likeliest_parts(met, 2 * STRAY)
@@ -116,36 +118,54 @@ def exact_parts(met: Met) -> Parts:
 
 
 def near_parts(met: Met, share: float = STRAY) -> Parts:
-    """Return the parts that share few people: at most this share, or one person, on each side of a part.
+    """Return the parts that share few people: at most this share, or one person, of those in each part.
 
-    Each value first joins the group in which it is most frequent, and each group its most frequent value.
-    Then parts that share more people are joined.
+    Each value first joins the group in which it is most frequent, and groups without a value join that of
+    their most frequent one. Then parts that share more people are joined. Strays may outnumber this share of
+    the people with a value: a small group's values can be the group, although few of a large group have them.
     """
-    kept = np.concatenate([_largest(met.value, met.people), _largest(met.group, met.people)])
-    of_value, of_group = _connected(met, kept)
+    of_value, of_group = _connected(met, _kept(met))
     while True:
-        k = int(of_group.max()) + 1
-        table = np.bincount(of_value[met.value] * k + of_group[met.group], met.people, k * k).reshape(k, k)
-        apart = table - np.diag(np.diag(table))
-        excess = [apart.sum(axis) - np.maximum(1, share * table.sum(axis)) for axis in (0, 1)]
-        worst = int(np.maximum(*excess).argmax())
-        if k == 1 or np.maximum(*excess)[worst] <= 0:
+        parts, own = of_value[met.value], of_group[met.group]
+        sizes, strays = np.bincount(own, met.people), np.bincount(own, met.people * (parts != own))
+        excess = (strays - np.maximum(1, share * sizes)) / sizes
+        if sizes.size == 1 or excess.max() <= 0:
             break
-        joined = np.arange(k)
-        joined[worst] = (apart + apart.T)[worst].argmax()
-        _, joined = np.unique(joined, return_inverse=True)
+        # All that are about as bad as the worst, since one at a time takes long for many groups.
+        joined = _joined(parts, own, met.people, 2 * excess >= excess.max())
         of_value, of_group = joined[of_value], joined[of_group]
-    if apart.sum() > share * table.sum():
+    if strays.sum() > share * sizes.sum():
         return exact_parts(met)
-    sizes = table.sum(axis=0)
-    # A value that many strays have too is typical of nobody.
-    astray = of_value[met.value] != of_group[met.group]
-    n = len(met.values)
-    mixed = np.bincount(met.value, met.people * astray, n) > share * np.bincount(met.value, met.people, n)
+    # A value that is frequent among strays too is typical of nobody: in shares, as parts differ in size.
+    astray, n = parts != own, len(met.values)
+    often = met.people / sizes[own]
+    mixed = np.bincount(met.value, often * astray, n) > share * np.bincount(met.value, often, n)
     kept_groups = met.group[~astray & ~mixed[met.value]]
     constant = len(kept_groups) == len(of_group) == np.unique(kept_groups).size
     typical = (of_value[met.codes] == of_group[met.own]) & ~mixed[met.codes] if astray.any() else None
-    return Parts(n, sizes, constant, sizes.size == len(of_group), _bands(met, of_value), apart.sum(), typical)
+    return Parts(
+        n, sizes, constant, sizes.size == len(of_group), _bands(met, of_value), strays.sum(), typical
+    )
+
+
+def _kept(met: Met) -> Codes:
+    """Return each value's most frequent pair, and that of each group in which no value is most frequent."""
+    values, groups = _largest(met.value, met.people), _largest(met.group, met.people)
+    without = np.setdiff1d(np.arange(len(groups)), met.group[values])
+    return np.concatenate([values, groups[without]])
+
+
+def _joined(parts: Codes, own: Codes, people: Codes, chosen: Flags) -> Codes:
+    """Return new numbers of parts, with the chosen ones joined to those that most of their strays are in.
+
+    Each of `people` has a value of one of `parts`, and is a member of another, their `own`.
+    """
+    astray = (parts != own) & chosen[own]
+    k = len(chosen)
+    pair, met = pd.factorize(own[astray] * k + parts[astray])
+    most = met[_largest(met // k, np.bincount(pair, people[astray]))[np.flatnonzero(chosen)]]
+    links = coo_array((np.ones(len(most), dtype=np.int8), (most // k, most % k)), shape=(k, k))
+    return np.asarray(connected_components(links, directed=False)[1], dtype=np.int64)
 
 
 def unlikely(parts: Parts, n_columns: int) -> bool:

@@ -110,3 +110,21 @@ def test_a_radius_needs_real_people(some):
         certify(model, ranges={"age": (18, 39), "grade": (1, 5)}, radius=0.1)
     with pytest.raises(ValueError, match="Got radius=0, but expected a finite number above 0"):
         certify(model, radius=0)
+
+
+@pytest.mark.parametrize("radius", [None, 0.05])
+def test_few_questions_find_the_fewest_digits_of_many_numbers(radius, monkeypatch):
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.normal(size=(300, 40))).add_prefix("c")
+    model = CooperativeBandits(hidden=4, epochs=2, random_state=0)
+    model.fit(X, (X["c0"] > 0).astype(int), sensitive_features=np.arange(300) % 2)
+    asked = []
+    said = model.probabilities_by_group
+    monkeypatch.setattr(model, "probabilities_by_group", lambda X: asked.append(len(X)) or said(X))
+    found = certify(model, X, radius=radius, time_limit=0.5)
+    assert len(asked) <= 20  # of both findings; not one for each number and each number of digits
+    monkeypatch.undo()
+    if radius is None:  # at a radius, fewer digits may be too far from the real person
+        assert np.median([len(repr(abs(float(value)))) for value in found.worst.person]) <= 13
+    printed = model.probabilities_by_group(pd.DataFrame([found.worst.person]).astype(float))[0, :, 1]
+    assert dict(enumerate(printed.tolist())) == found.worst.probabilities

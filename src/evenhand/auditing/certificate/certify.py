@@ -19,7 +19,7 @@ from evenhand.auditing.certificate.held import Held, Mixture, held_by, mixture
 from evenhand.auditing.certificate.near import NearTree
 from evenhand.auditing.certificate.people import CLOSE, People, real_people
 from evenhand.auditing.certificate.tree import Tree
-from evenhand.auditing.people import in_few_digits
+from evenhand.auditing.people import in_fewer_digits, with_values
 from evenhand.checks import number
 from evenhand.metrics.answers import decided_at
 from evenhand.metrics.bootstrap import generator
@@ -259,19 +259,34 @@ def _nearest(real: People, domain: Domain, row: pd.DataFrame) -> tuple[int, floa
 def _in_few_digits(
     row: pd.DataFrame, domain: Domain, held: Held, model: Any, real: People | None
 ) -> pd.DataFrame:
-    """Return a person with as few digits as the model, which uses single precision, treats the same."""
-    known = _said(held, model, row)
+    """Return a person with as few digits as the model, which uses single precision, treats the same.
+
+    The model is asked about all numbers at once, each shortened alone, and then about all of them shortened.
+    """
 
     def same(tried: pd.DataFrame) -> Flags:
-        alike: Flags = (_said(held, model, tried) == known).all(axis=(1, 2))
-        for at in np.flatnonzero(alike).tolist():  # in the ranges, and within the radius
-            one = tried.iloc[[at]]
-            alike[at] = one.equals(domain.rows(*domain.people(one)).set_axis(one.index))
-            alike[at] &= real is None or _nearest(real, domain, one)[1] <= CLOSE
-        return alike
+        said = _said(held, model, tried)  # the last row is the person
+        return np.asarray((said == said[-1]).all(axis=(1, 2)))
 
-    short = in_few_digits(row, same)
-    return short if (_said(held, model, short) == known).all() else row
+    shorter = in_fewer_digits(row)
+    names = [name for name in shorter if shorter[name].nunique() > 1]
+    if not names:
+        return row
+    values = shorter[names].to_numpy()
+    digits = np.arange(len(values))
+    alone = np.where(np.eye(len(names), dtype=np.bool_)[:, None], values, values[-1])
+    possible = domain.rows(*domain.people(shorter))[names].to_numpy() == values
+    alike = possible & same(with_values(row, names, alone.reshape(-1, len(names)))).reshape(len(names), -1).T
+    # For each number of digits, the shortest numbers that are alike and have at least so many.
+    enough = np.minimum.accumulate(np.where(alike, digits[:, None], digits[-1])[::-1])[::-1]
+    tried = with_values(row, names, np.take_along_axis(values, enough, axis=0))
+    known = _said(held, model, row)
+    for at in np.flatnonzero(same(tried)).tolist():
+        short = tried.iloc[[at]]
+        near = real is None or _nearest(real, domain, short)[1] <= CLOSE
+        if near and (_said(held, model, short) == known).all():
+            return short
+    return row
 
 
 def _person(domain: Domain, row: pd.Series[Any]) -> pd.Series[Any]:
