@@ -7,8 +7,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from evenhand.tables import dates as module
 from evenhand.tables.columns import tidy_columns
-from evenhand.tables.dates import format_of
+from evenhand.tables.dates import format_of, read_dates
 from evenhand.tables.matching import as_learned
 
 
@@ -97,3 +98,37 @@ def test_all_dates_must_be_written_alike_not_only_the_first() -> None:
     assert format_of(pd.Series(dates)) == "%d.%m.%Y %H:%M"
     for other in ("13.01.2021", "13.01.2021 04:28:59", "32.01.2021 04:28", "13-Xyz-2021"):
         assert format_of(pd.Series([*dates, other])) is None
+
+
+@pytest.mark.parametrize("how", ["%m/%d/%Y", "%d/%m/%Y"])
+@pytest.mark.parametrize("ordered", [True, False])
+def test_few_values_are_read_by_the_slow_parser(
+    monkeypatch: pytest.MonkeyPatch, how: str, ordered: bool
+) -> None:
+    days = pd.Series(pd.date_range("2015-01-01", periods=3000).repeat(3))
+    days = days if ordered else days.sample(frac=1, random_state=0)
+    asked: list[str] = []
+
+    def far_day(text: str, how: str) -> float:
+        asked.append(text)
+        return np.nan
+
+    monkeypatch.setattr(module, "_far_day", far_day)
+    frame, formats = tidy_columns(pd.DataFrame({"c": days.dt.strftime(how).to_numpy()}), [])
+    assert formats == {"c": how}
+    assert frame["c"].tolist() == ((days - pd.Timestamp("1970-01-01")) / pd.Timedelta("1D")).tolist()
+    assert len(asked) <= 30  # at most one per format
+
+
+def test_each_text_that_pandas_does_not_read_is_tried_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+
+    def far_day(text: str, how: str) -> float:
+        asked.append(text)
+        return 9.0 if text == "far" else np.nan
+
+    monkeypatch.setattr(module, "_far_day", far_day)
+    written = pd.Series(["far", "soon", "02.01.1970", None] * 3, index=[7] * 12)
+    days = read_dates(written, "%d.%m.%Y")
+    pd.testing.assert_series_equal(days, pd.Series([9.0, np.nan, 1.0, np.nan] * 3, index=[7] * 12))
+    assert asked == ["far", "soon"]

@@ -166,83 +166,18 @@ def test_a_file_without_rows_is_nobody(folder):
     assert told(folder, *ASKED)["metrics"] == before["metrics"]
 
 
-@pytest.fixture
-def predicted(fitted, tmp_path):
-    """A folder with what `evenhand predict` wrote, in two files."""
-    people = pd.read_csv(fitted.people)
-    people.to_parquet(tmp_path / "people.parquet")
-    evenhand("predict", fitted.model, tmp_path / "people.parquet")
-    decided = pd.read_parquet(tmp_path / "people.decided.parquet")
-    folder = tmp_path / "decided"
-    folder.mkdir()
-    decided.iloc[:150].to_parquet(folder / "a.parquet")
-    decided.iloc[150:].to_parquet(folder / "b.parquet")
-    return folder
-
-
-def test_who_flips_is_read_from_what_predict_wrote(fitted, predicted):
-    asked = ("--predictions", "decision", "--label", "hired", "--sensitive", "sex", "--json")
-    counted = told(predicted, *asked)
-    whole = told(fitted.people, "--model", fitted.model, "--json")
-    one, other = (
-        [row for row in found["metrics"] if row["metric"] == "flip_rate"] for found in (counted, whole)
-    )
-    assert one == other
-    assert one[0]["value"] > 0
-    assert "`evenhand predict` wrote" in counted["summary"]
-    apart = [{who["person"]: who for who in found["people"]} for found in (counted, whole)]
-    assert list(apart[0])[:3] != []
-    assert {who for who in apart[0] if apart[0][who]["flips"]} == {
-        who for who in apart[1] if apart[1][who]["flips"]
-    }
-    for person in set(apart[0]) & set(apart[1]):
-        mine, theirs = (found[person] for found in apart)
-        assert mine["gap"] == pytest.approx(abs(theirs["P(yes) as f"] - theirs["P(yes) as m"]), abs=2e-6)
-        for name in ("group", "label", "decision", "decided as f", "decided as m", "job"):
-            assert mine[name] == theirs[name]
-
-
-def test_a_small_file_that_predict_wrote_says_the_same(predicted, tmp_path):
-    asked = ("--predictions", "decision", "--label", "hired", "--sensitive", "sex", "--json")
-    counted = told(predicted, *asked)
-    whole = pd.concat([pd.read_parquet(path) for path in sorted(predicted.iterdir())], ignore_index=True)
-    whole.to_parquet(tmp_path / "p.parquet")
-    whole.to_csv(tmp_path / "p.csv", index=False)
-    for name in ("p.parquet", "p.csv"):
-        found = told(tmp_path / name, *asked)
-        rates, others = (
-            [row for row in one["metrics"] if row["metric"] == "flip_rate"] for one in (found, counted)
-        )
-        assert rates == others
-        for mine, theirs in zip(found["people"], counted["people"], strict=True):
-            for key in (
-                "person",
-                "group",
-                "label",
-                "decision",
-                "flips",
-                "gap",
-                "decided as f",
-                "P(yes) as m",
-            ):
-                assert mine[key] == theirs[key]
-    other = told(tmp_path / "p.csv", *asked, "--positive", "no")  # the probabilities are still those of 'yes'
-    assert [who["P(yes) as m"] for who in other["people"]] == [who["P(yes) as m"] for who in found["people"]]
-
-
-@pytest.mark.parametrize("counted", [True, False])
-def test_decisions_that_were_changed_by_hand_have_no_flips(predicted, tmp_path, counted):
-    people = pd.concat([pd.read_parquet(path) for path in sorted(predicted.iterdir())], ignore_index=True)
-    people.loc[::10, "decision"] = np.where(people["decision"][::10] == "yes", "no", "yes")
-    path = tmp_path / "edited"
-    path.mkdir()
-    people.to_parquet(path / "p.parquet")
-    found = told(
-        path if counted else path / "p.parquet", "--predictions", "decision", "--sensitive", "sex", "--json"
-    )
-    assert found["about"]["how"] == "given"
-    assert "flip_rate" not in {row["metric"] for row in found["metrics"]}
-    assert any("'decision' contradict the probabilities beside them" in note for note in found["notes"])
+@pytest.mark.parametrize("bad", [np.inf, np.nan, -5.0, "?"], ids=str)
+def test_bad_weights_of_people_who_are_left_out_count_as_nobody(folder, tmp_path, bad):
+    weights = [bad if row in (5, 15) else 2.0 + row % 2 for row in range(N)]  # neither has a known group
+    weights = [str(weight) for weight in weights] if bad == "?" else weights
+    people = PEOPLE.assign(**{'a "weight"': weights})
+    (folder / "b.parquet").unlink()
+    people.to_parquet(folder / "a.parquet")
+    people.to_parquet(tmp_path / "whole.parquet")
+    asked = (*ASKED, "--weight", 'a "weight"', "--preset", "four-fifths")
+    whole, counted = (told(path, *asked) for path in (tmp_path / "whole.parquet", folder))
+    assert counted["metrics"] == whole["metrics"]
+    assert counted["statutory"] == whole["statutory"]
 
 
 def test_scoring_rates_need_people_in_memory(folder):
@@ -252,15 +187,3 @@ def test_scoring_rates_need_people_in_memory(folder):
     asked = ("--predictions", "score", "--threshold", "0.5", "--sensitive", "sex", "--sensitive", "race")
     out = evenhand("audit", folder, *asked, "--preset", "nyc-ll144", "--rate", "scoring", code=2)
     assert "only counted, so the median of its scores is not known" in " ".join(out.output.split())
-
-
-def test_the_list_of_people_is_the_first_of_all(predicted, tmp_path):
-    asked = ("--predictions", "decision", "--label", "hired", "--sensitive", "sex")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("evenhand.report.persons.MOST_PERSONS", 5)
-        listed = told(predicted, *asked, "--json")["people"]
-    everybody = pd.concat([pd.read_parquet(path) for path in sorted(predicted.iterdir())], ignore_index=True)
-    far = (everybody["probability_as_f"] - everybody["probability_as_m"]).abs()
-    order = np.lexsort((np.arange(len(far)), -far, ~everybody["would_flip"]))
-    assert [who["person"] - 1 for who in listed] == order[:5].tolist()
-    evenhand("audit", predicted, *asked, "--report", tmp_path / "a.html")

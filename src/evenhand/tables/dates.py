@@ -24,20 +24,25 @@ def format_of(values: pd.Series[str]) -> str | None:
     >>> format_of(pd.Series(["31.12.2020 04:28", "1.2.2021 14:08"]))
     '%d.%m.%Y %H:%M'
     """
-    if len(values) == 0 or not values.str.fullmatch(_DATE_SHAPE).all():
+    distinct = values.drop_duplicates()
+    if len(distinct) == 0 or not distinct.str.fullmatch(_DATE_SHAPE).all():
         return None
-    first = values.iloc[:_TRIED]
-    return next((how for how in _DATE_FORMATS if _fits(first, how) and _fits(values, how)), None)
+    return next((how for how in _DATE_FORMATS if _fits(distinct, how)), None)
 
 
 def day_first(values: pd.Series[str], how: str) -> str:
     """Return the format with the day first that fits dates with the month first, too; '' if none does."""
     other = how.replace(_MONTH_FIRST, _DAY_FIRST)
-    return other if other != how and _fits(values, other) else ""
+    return other if other != how and _fits(values.drop_duplicates(), other) else ""
 
 
-def _fits(values: pd.Series[str], how: str) -> bool:
-    return bool(read_dates(values, how).notna().all())
+def _fits(distinct: pd.Series[str], how: str) -> bool:
+    """Whether all values are dates in the format `how`."""
+    for values in (distinct.iloc[:_TRIED], distinct.iloc[_TRIED:]):
+        unread = values[_near_days(values, how).isna()]
+        if any(np.isnan(_far_day(text, how)) for text in unread):  # stops at the first: strptime is slow
+            return False
+    return True
 
 
 def read_dates(values: pd.Series[Any], how: str) -> pd.Series[float]:
@@ -46,10 +51,18 @@ def read_dates(values: pd.Series[Any], how: str) -> pd.Series[float]:
     >>> read_dates(pd.Series(["31.12.9999", "soon"]), "%d.%m.%Y").tolist()
     [2932896.0, nan]
     """
-    days = days_of(pd.to_datetime(values, format=how, errors="coerce", utc=True))
-    for at in np.flatnonzero((days.isna() & values.notna()).to_numpy()):
-        days.iloc[int(at)] = _far_day(str(values.iloc[at]), how)
+    days = _near_days(values, how)
+    unread = (days.isna() & values.notna()).to_numpy()
+    if unread.any():
+        texts = values[unread].astype(str)
+        far = {text: _far_day(text, how) for text in texts.unique()}
+        days[unread] = texts.map(far).to_numpy(dtype=float)
     return days
+
+
+def _near_days(values: pd.Series[Any], how: str) -> pd.Series[float]:
+    """Return the days of dates that pandas reads; NaN for anything else."""
+    return days_of(pd.to_datetime(values, format=how, errors="coerce", utc=True))
 
 
 def _far_day(text: str, how: str) -> float:

@@ -156,8 +156,8 @@ def _known(
 
     told = [*roles.sensitive, *([] if scored else [roles.label])]
     by = {f"key{at}": engine.column(name) for at, name in enumerate(told)}
-    weights = {} if roles.weight is None else {_WEIGHT: engine.column(roles.weight).cast(nw.Float64)}
-    counts = engine.count(by, weights)
+    weights = {} if roles.weight is None else {_WEIGHT: nw.col(_WEIGHT)}
+    counts = (engine if roles.weight is None else _weighted(engine, roles.weight)).count(by, weights)
     keys = counts[list(by)].set_axis(told, axis=1)
     renamed, left = [], []
     lost, here = pd.Series(False, index=keys.index), pd.Series(True, index=keys.index)
@@ -188,3 +188,19 @@ def _known(
         return frame.with_columns(*renamed) if renamed else frame
 
     return known, labels, round(float(counts.loc[lost, _WEIGHT if weights else PEOPLE].sum()))
+
+
+def _weighted(engine: Engine, weight: str) -> Engine:
+    """Return the table with how many people each row stands for: 0 where that is no number, as in `amounts`.
+
+    Weights are checked later, in the audit: those of people who are left out may be anything.
+    """
+    import narwhals as nw
+
+    from evenhand.metrics.engine import Engine
+
+    name = weight.replace('"', '""')
+    native = engine.frame.to_native().select(f'*, try_cast("{name}" as double) as "{_WEIGHT}"')
+    found = nw.col(_WEIGHT)
+    amount = nw.when(found.is_finite() & (found > 0)).then(found).otherwise(nw.lit(0.0))
+    return Engine(nw.from_native(native).with_columns(amount.alias(_WEIGHT)))

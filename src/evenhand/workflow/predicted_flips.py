@@ -43,8 +43,8 @@ class PredictedFlips:
 
         The list is exact: of all people, those who flip come first, then those whose probability differs most
         between their own and another group (total variation). Nothing is added if columns are missing, if
-        there are not two labels, or if decisions contradict the probabilities: then somebody changed them,
-        and `would_flip` is not about them. A note says so.
+        there are not two labels, or, with a note, if probabilities are not numbers or decisions contradict
+        them: then somebody changed them, and `would_flip` is not about them.
         """
         groups, positive = found.about["groups"], found.about["positive"]
         as_group = {name: f"{self.prefix}probability_as_{name}" for name in groups}
@@ -52,6 +52,12 @@ class PredictedFlips:
         known = wanted <= set(self.engine.schema) and positive is not None and len(found.about["labels"]) == 2
         if not known or self.engine.schema[self._name("would_flip")] != nw.Boolean:
             return found
+        probabilities = [self._name("probability"), *as_group.values()]
+        if odd := [name for name in probabilities if not self.engine.schema[name].is_numeric()]:
+            return found.with_notes(
+                f"Got values that are not numbers in {', '.join(map(repr, odd))}; expected the probabilities "
+                "that `evenhand predict` wrote. What it wrote about other groups was not used."
+            )
         labels = found.about["labels"]
         of = {label: self._ends(label) for label in sorted(labels, key=lambda label: label != positive)}
         likely = next((label for label, (low, high) in of.items() if low <= high), None)
@@ -135,6 +141,8 @@ def in_memory(found: Audit, people: pd.DataFrame, decision: str, dataset: Datase
     flips = people[f"{prefix}would_flip"].astype(str).str.lower()
     if flips.isin(["true", "false"]).all():  # a file of text has these words
         written = written.assign(**{f"{prefix}would_flip": flips == "true"})
+    probabilities = [name for name in written.columns if name.startswith(f"{prefix}probability")]
+    written = written.assign(**{name: _as_numbers(written[name]) for name in probabilities})
     held = with_dates(dataset.contexts, dataset.dates).reset_index(drop=True)
     held = pd.concat([held, written.reset_index(drop=True)], axis=1)
     held[group], held[label] = dataset.sensitive_features.to_numpy(), dataset.label.to_numpy()
@@ -144,3 +152,11 @@ def in_memory(found: Audit, people: pd.DataFrame, decision: str, dataset: Datase
     names = [group], label if found.about["labelled"] else None, weight if weighted else None
     engine = Engine(nw.from_native(held).lazy())
     return PredictedFlips(engine, prefix, *names, list(dataset.contexts.columns)).added_to(found, n_listed)
+
+
+def _as_numbers(column: pd.Series[Any]) -> pd.Series[Any]:
+    """Return a column of numbers in text as numbers, and any other column unchanged."""
+    if pd.api.types.is_numeric_dtype(column):
+        return column
+    numbers = pd.to_numeric(column.astype(object), errors="coerce")
+    return column if (numbers.isna() & column.notna()).any() else numbers.astype(float)
