@@ -56,12 +56,15 @@ def got(decision: Any) -> str:
     return f"got {decision!r}" if isinstance(decision, str) else f"got the decision {decision!r}"
 
 
-def few_digits(value: float) -> str:
-    """Return a number with three digits, however small it is.
+def measured(value: float, name: str, digits: int) -> str:
+    """Return a measure as pages and cards write it: with so many decimals, but a small gap with three digits.
 
-    >>> few_digits(0.000213), few_digits(0.0000213), few_digits(0.0)
-    ('0.000213', '2.1e-05', '0')
+    >>> [measured(value, "gap", 3) for value in (0.25, 0.000213, 0.0000213, 0.0)]
+    ['0.250', '0.000213', '2.1e-05', '0']
     """
+    if name != "gap" or value >= 0.1:
+        return f"{value:.{digits}f}"
+    # Gaps are small: a fixed number of decimals would show most of them as nothing.
     return f"{value:.1e}" if 0 < abs(value) < 1e-4 else f"{value:.3g}"
 
 

@@ -13,7 +13,6 @@ from evenhand.arrays import Array
 from evenhand.auditing.result import Counted, Settings
 from evenhand.auditing.subgroups import Search
 from evenhand.auditing.twins import Settings as TwinSettings
-from evenhand.groups import large_enough
 from evenhand.metrics.answers import Answers
 from evenhand.metrics.group_table import widest
 from evenhand.metrics.measures import measure, value_of
@@ -60,14 +59,12 @@ def on_weights(answers: Answers) -> list[str]:
 def counted(answers: Answers) -> Counted:
     """Return the numbers of people in each group and with each decision, and how they were predicted."""
     pos_label, apart = answers.pos_label, widest(answers)
-    sizes = answers.people_by(answers.own, len(answers.groups)).tolist()
-    large = large_enough(sizes, answers.min_group)
     decided = answers.people_by(answers.decided_own, len(answers.labels)).tolist()
     return {
         "people": answers.people,
         "labelled": answers.y is not None,
-        "groups": dict(zip(answers.groups, sizes, strict=True)),
-        "compared": [name for name, enough in zip(answers.groups, large, strict=True) if enough],
+        "groups": dict(zip(answers.groups, answers.sizes.tolist(), strict=True)),
+        "compared": [name for name, enough in zip(answers.groups, answers.compared, strict=True) if enough],
         "decisions": {label: n for label, n in zip(answers.labels, decided, strict=True) if n},
         "labels": answers.counts.labels,
         "positive": pos_label,

@@ -12,6 +12,7 @@ import pandas as pd
 
 from evenhand.arrays import Array, Codes, Flags, Floats
 from evenhand.checks import MIN_GROUP
+from evenhand.groups import large_enough
 from evenhand.metrics.counts import Counts, count, positive_label
 from evenhand.metrics.individual import person_gaps
 from evenhand.metrics.of_table import Repeats
@@ -140,6 +141,16 @@ class Answers:
         if self.decided_by_group is None:
             raise ValueError("Got no decisions about these people, but expected one for each.")
         return self.decided_by_group[np.arange(len(self)), self.own]
+
+    @property
+    def sizes(self) -> Codes:
+        """The number of people in each group."""
+        return self.people_by(self.own, len(self.groups))
+
+    @property
+    def compared(self) -> Flags:
+        """Which groups are compared as they are; smaller ones are filled up to `min_group`."""
+        return large_enough(self.sizes, self.min_group)
 
     @cached_property
     def positives(self) -> Flags:

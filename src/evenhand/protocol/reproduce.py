@@ -12,7 +12,7 @@ import pandas as pd
 from evenhand.atomic import try_writing
 from evenhand.checks import integer, one_of
 from evenhand.datasets import MAJORS, Dataset, load, load_german, load_health, simulate_registrar
-from evenhand.progress import Progress
+from evenhand.progress import Progress, or_nothing
 from evenhand.protocol import findings
 from evenhand.protocol.compare import THEIRS, GradientCurve, Results, RewardCurve, beside, by_major
 from evenhand.protocol.grids import Method, authors_methods, our_methods, paper_methods
@@ -77,7 +77,7 @@ def reproduce(
     known = [*paper_methods(full=full), *authors_methods(full=full), *our_methods(full=full)]
     asked = select_methods(known, methods)
     students = None if methods is None else [name for name in methods if name not in THEIRS]
-    shown = progress or Progress()
+    shown = or_nothing(progress)
     how: dict[str, Any] = {"engine": engine, "workers": workers, "address": address, "progress": shown}
     results = Results(_command(full, seeds, datasets, methods, engine), seeds, Path(out))
     with Store(results.out / "trials.sqlite") as store:

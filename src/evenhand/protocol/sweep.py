@@ -14,7 +14,7 @@ from evenhand.checks import integer, one_of
 from evenhand.code_version import code_version
 from evenhand.datasets import Dataset, load
 from evenhand.metrics.selection import CRITERIA, Criterion
-from evenhand.progress import Progress
+from evenhand.progress import Progress, or_nothing
 from evenhand.protocol.engines import run_trials
 from evenhand.protocol.grids import Method, Point
 from evenhand.protocol.measuring import METRICS
@@ -125,7 +125,7 @@ class Sweep:
             and checkpoint (`step`), the `engine` that trained it ('cpu' or 'cuda'), the accuracy and the
             discrimination on validation, and all metrics on the test part.
         """
-        shown = progress or Progress()
+        shown = or_nothing(progress)
         known = self.store.errors(trial.key for trial in self.trials)
         pending = [trial for trial in self.trials if known.get(trial.key, "not done") is not None]
         finished = len(self.trials) - len(pending)

@@ -7,7 +7,6 @@ from collections.abc import Callable
 import numpy as np
 
 from evenhand.arrays import Floats
-from evenhand.groups import large_enough
 from evenhand.metrics.group_table import widest
 from evenhand.metrics.measures import Measure, measure
 from evenhand.report.persons import persons
@@ -38,8 +37,7 @@ def study_of(frontier: Frontier, choice: Choice) -> Study:
     dataset, parts, chosen = frontier.dataset, frontier.parts, choice.candidate
     test, answers = parts.test, answers_of(chosen.model, parts.test, parts)
     said: Floats = np.asarray(answers.probabilities_by_group)
-    apart, sizes = widest(answers), answers.people_by(answers.own, len(answers.groups))
-    large = large_enough(sizes, answers.min_group)
+    apart, small = widest(answers), (answers.sizes > 0) & ~answers.compared
 
     def measured(said: Floats) -> dict[str, Measure]:
         return measure(answers.with_answers(said))
@@ -66,7 +64,7 @@ def study_of(frontier: Frontier, choice: Choice) -> Study:
         "chosen_by": choice.by,
         "upwards": upwards(frontier.rare),
         "widest": None if apart is None else {key: str(value) for key, value in apart._asdict().items()},
-        "filled_up_to": answers.min_group if ((sizes > 0) & ~large).any() else None,
+        "filled_up_to": answers.min_group if small.any() else None,
         "groups": choice.groups,
         "convergence": [
             {

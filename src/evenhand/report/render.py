@@ -24,7 +24,7 @@ from evenhand.report.summary import (
     Summary,
     check_summary,
 )
-from evenhand.wording import few_digits
+from evenhand.wording import measured
 
 MOST_DATA = 900_000  # bytes of data in a page; Plotly takes five times as many
 # Characters that are invisible or change the writing direction can disguise a text: show their numbers.
@@ -102,7 +102,7 @@ def in_numbers(measure: Measure | None, name: str = "", digits: int = 3) -> str:
     value = measure["value"] if measure else None
     if value is None:
         return "–"
-    return f"{100 * value:.1f} %" if name in SHARES else _written(value, name, digits)
+    return f"{100 * value:.1f} %" if name in SHARES else measured(value, name, digits)
 
 
 def interval(measure: Measure | None, name: str = "", digits: int = 3) -> str:
@@ -116,7 +116,7 @@ def interval(measure: Measure | None, name: str = "", digits: int = 3) -> str:
         return ""
     if name in SHARES:
         return f"{100 * low:.1f} to {100 * high:.1f}"
-    return f"{_written(low, name, digits)} to {_written(high, name, digits)}"
+    return f"{measured(low, name, digits)} to {measured(high, name, digits)}"
 
 
 def with_intervals(models: list[ModelEntry]) -> str:
@@ -128,11 +128,6 @@ def with_intervals(models: list[ModelEntry]) -> str:
     """
     known = [any(interval(measure) for measure in model["metrics"].values()) for model in models]
     return f", {'' if all(known) else 'some '}with 95 % intervals" if any(known) else ""
-
-
-def _written(value: float, name: str, digits: int) -> str:
-    # Gaps are small: a fixed number of decimals would show most of them as nothing.
-    return few_digits(value) if name == "gap" and value < 0.1 else f"{value:.{digits}f}"
 
 
 def breakable(name: str) -> Markup:

@@ -10,7 +10,7 @@ import numpy as np
 from evenhand.bandits.cooperative import CooperativeBandits
 from evenhand.boosting import CooperativeBoosting
 from evenhand.metrics.measures import GroupRow, Measure, value_of
-from evenhand.wording import few_digits
+from evenhand.wording import measured
 from evenhand.workflow.table import digest_of, source_of
 
 if TYPE_CHECKING:
@@ -213,9 +213,7 @@ def _listed(value: Any) -> str:
 
 
 def _number(value: float | None, name: str = "") -> str:
-    if value is None:
-        return "–"
-    return few_digits(value) if name == "gap" and value < 0.1 else f"{value:.4f}"  # as on the page
+    return "–" if value is None else measured(value, name, digits=4)
 
 
 def _between(found: Measure, name: str = "") -> str:

@@ -13,7 +13,7 @@ import pandas as pd
 from evenhand.auditing.predictions import decisions_at
 from evenhand.auditing.tally import Assessed
 from evenhand.checks import MIN_GROUP, one_of
-from evenhand.progress import Progress
+from evenhand.progress import Progress, or_nothing
 from evenhand.tables.columns import GAPS_FILLED
 from evenhand.tables.files import Table, read_table
 from evenhand.tables.load import load_table, without_blanks
@@ -82,7 +82,7 @@ def audit_file(
         "threshold": threshold, "epsilon": epsilon, "n_listed": n_listed, "min_group": min_group,
         "random_state": seed, "twins": twins, "certify": certify, "search": search, "engine": engine,
     }  # fmt: skip
-    settings = Settings(options, progress or Progress())
+    settings = Settings(options, or_nothing(progress))
     if part != "all" and not isinstance(held, Deployed):
         raise ValueError(f"Got part={part!r}, but only a model of `evenhand fit` knows its parts.")
     if isinstance(held, Deployed):

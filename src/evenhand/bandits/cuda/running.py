@@ -13,7 +13,7 @@ from evenhand.bandits.cuda.watching import Asked, Watch, Watched
 from evenhand.bandits.cuda.waves import Plan
 from evenhand.bandits.training import Run
 from evenhand.metrics.selection import Criterion
-from evenhand.progress import Progress
+from evenhand.progress import Progress, or_nothing
 
 STEPS_A_LAUNCH = 100_000  # keeps launches short, since a display may use the same GPU
 
@@ -77,7 +77,7 @@ def _telling(plan: Plan, runs: Sequence[Run], progress: Progress | None) -> Iter
     plan.compile()
     total = sum(run.options.end - run.training.step for run in runs)
     try:
-        with (progress or Progress()).stage("Steps", total) as done:
+        with or_nothing(progress).stage("Steps", total) as done:
             yield lambda steps: done("on the GPU", pieces=steps)
     finally:
         packing.every_column.cache_clear()
