@@ -12,6 +12,7 @@ and the paper's own job: 40 models of CCB on every split of four data sets, scor
 from __future__ import annotations
 
 import time
+from typing import Any
 
 import numpy as np
 import options
@@ -120,11 +121,12 @@ class Stages(Progress):
         self.seconds[self.what] = time.perf_counter() - self.began
 
 
-def paper_grid(splits: int, store: str = "") -> dict[str, float]:
+def paper_grid(splits: int, store: str = "") -> dict[str, Any]:
     """Seconds of the paper's whole grid of CCB on its four data sets; `evenhand reproduce` can go on from the store."""
     (ccb,) = (method for method in paper_methods(full=True) if method.name == "CCB")
     stages = Stages()
-    sweep = Sweep([ccb], [load_public(name, stages) for name in PUBLIC], splits, store=store or None)
+    datasets = [load_public(name, stages) for name in PUBLIC]
+    sweep = Sweep([ccb], datasets, splits, store=store or None)
     stages.seconds.clear()
     start = time.perf_counter()
     table = sweep.run(engine="cuda", progress=stages)
@@ -133,6 +135,7 @@ def paper_grid(splits: int, store: str = "") -> dict[str, float]:
     return {
         "models": len(sweep.trials),
         "splits": splits,
+        "people": {dataset.name: len(dataset) for dataset in datasets},
         "rows": len(table),
         "seconds": seconds,
         **stages.seconds,
@@ -142,6 +145,8 @@ def paper_grid(splits: int, store: str = "") -> dict[str, float]:
 def main() -> None:
     arguments = options.asked(__doc__, json=True, rounds=3, splits=0, store="")
     cp = options.need_device()
+    if arguments.splits:
+        paper_grid(1)  # compiles, and tells at once if a data set is not there
     named = cp.cuda.runtime.getDeviceProperties(0)["name"].decode()
     figures: dict = {"device": named, "rows": ROWS, "throughput": {}}
     people = adult_shaped()
@@ -158,7 +163,6 @@ def main() -> None:
     figures["fit_many"] = whole(1000, *people)
     print(figures["fit_many"], flush=True)
     if arguments.splits:
-        paper_grid(1)  # compiles
         figures["paper_grid"] = paper_grid(arguments.splits, arguments.store)
         print(figures["paper_grid"], flush=True)
     options.write(figures, arguments.json)

@@ -10,6 +10,7 @@ import pytest
 from devices import needs_device
 from emulated import CXX, emulate, pretend
 from evenhand import GradientBandit
+from evenhand.bandits.cuda.watching import Watch
 from evenhand.datasets import Dataset
 from evenhand.metrics.selection import CRITERIA
 from evenhand.progress import Progress
@@ -150,6 +151,25 @@ def test_a_network_that_can_not_be_trained_leaves_the_others_alone(many, monkeyp
     assert len(errors) == 2
     assert sum("Got learning_rate=-1.0, but expected" in error for error in errors) == 1
     assert sum("colour" in error for error in errors) == 1
+
+
+@pytest.mark.parametrize("many", [1, 10**6], ids=["with processes", "with threads"])
+def test_a_network_that_can_not_be_tested_leaves_the_others_of_its_split_alone(many, monkeypatch):
+    finish = Watch.finish
+
+    def spoiled(watch):
+        found = finish(watch)
+        best = {name: one._replace(kept="no policies") for name, one in found[0].best.items()}
+        return [found[0]._replace(best=best), *found[1:]]
+
+    pretend(monkeypatch)
+    monkeypatch.setattr(gpu, "MANY", many)
+    monkeypatch.setattr(Watch, "finish", spoiled)
+    sweep = Sweep([Method("CCB cured", make_cured, grid(learning_rate=[0.01, 0.02, 0.03]))], [people(300)])
+    assert len(sweep.run(engine="cuda", workers=1)) == len(CRITERIA)
+    assert len(sweep.store) == 3
+    (error,) = sweep.failures()["error"]
+    assert "in tested" in error
 
 
 def test_networks_share_their_people_though_one_of_them_can_not_be_trained():

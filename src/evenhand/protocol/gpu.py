@@ -6,7 +6,7 @@ import pickle
 import tempfile
 import time
 import traceback
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import ExitStack, suppress
 from itertools import chain, groupby, islice
@@ -41,6 +41,14 @@ class Underway(NamedTuple):
     run: Run
     scaling: Scaling | None
     asked: Asked
+
+
+class Ended(NamedTuple):
+    """A trial whose model is trained."""
+
+    trial: Trial
+    underway: Underway
+    watched: Watched
 
 
 def networks_among(trials: Iterator[Trial]) -> tuple[list[tuple[Trial, Any]], list[Trial]]:
@@ -85,15 +93,19 @@ def on_gpu(
                 while wave:
                     yield wave.pop(0)
 
-    def trained(fleet: Fleet) -> list[tuple[Trial, Underway, Watched, Future[dict[str, Selected]]]]:
+    def trained(fleet: Fleet) -> list[tuple[list[Ended], Future[list[dict[str, Selected] | str]]]]:
         mine = [by_training.pop(id(run.training)) for run in fleet.runs]
         watch = Watch(fleet, [one.asked for _, one in mine], mine[0][0].criteria)
         while watch.going and not stopped.is_set():
             watch.advance()
             watch.score()
+        # The models of one split are tested together: each worker maps few data sets into its memory.
+        alike: dict[str, list[Ended]] = {}
+        for (trial, one), watched in zip(mine, watch.finish(), strict=True):
+            alike.setdefault(trial.data, []).append(Ended(trial, one, watched))
         return [
-            (trial, one, watched, submit(_tested, trial.data, watched.best))
-            for (trial, one), watched in zip(mine, watch.finish(), strict=True)
+            (ended, submit(_tested, key, [each.watched.best for each in ended]))
+            for key, ended in alike.items()
         ]
 
     with ExitStack() as stack:
@@ -105,16 +117,10 @@ def on_gpu(
         stack.callback(packing.every_column.cache_clear)
         submit = stack.enter_context(pool_of_workers(data, workers, processes=many))
         stack.callback(stopped.set)  # called first on leaving
-        for trial, one, watched, chosen in chain.from_iterable(_side_by_side(trained, fleets())):
+        for ended, chosen in chain.from_iterable(_side_by_side(trained, fleets())):
             seconds = (time.perf_counter() - start) / len(networks)
-            try:
-                if watched.error is not None:
-                    raise watched.error
-                has_run_on_gpu(one.model, one.run, one.scaling)
-                found = told(chosen.result(), watched.checkpoints, one.model)
-                yield trial, Result(found, None, seconds)
-            except Exception:  # as in `Trial.run`: the other trials go on
-                yield trial, Result(None, traceback.format_exc(), seconds)
+            for place, each in enumerate(ended):
+                yield each.trial, _result(each, chosen, place, seconds)
         yield from ((trial, Result(None, error, 0.0)) for trial, error in refused)
 
 
@@ -174,12 +180,7 @@ def _ready(prepared: Prepared, models: list[Any], most_people: int | None) -> li
     people = slice(most_people)
     given = {"sensitive_features": prepared.s[people]}
     together = Together(Crowd(prepared.X[people], prepared.y[people], given, {}))
-    found: list[tuple[Run, Scaling | None] | str] = []
-    for model in models:
-        try:
-            found.append(together.ready(model))
-        except Exception:  # as in `Trial.run`: the other trials go on
-            found.append(traceback.format_exc())
+    found = _each(together.ready, models)
     asked = iter(asked_of(prepared.validation, [one[1] for one in found if not isinstance(one, str)]))
     return [
         one if isinstance(one, str) else Underway(model, *one, next(asked))
@@ -211,5 +212,34 @@ def _from_file(path: Path) -> list[Underway | str]:
     return found
 
 
-def _tested(prepared: Prepared, best: Mapping[str, Best[Any]]) -> dict[str, Selected]:
-    return tested(best, prepared.test, prepared.neighbours)
+def _tested(prepared: Prepared, models: list[Mapping[str, Best[Any]]]) -> list[dict[str, Selected] | str]:
+    """Return the best checkpoints of each model with their metrics on test, or an error."""
+    return _each(lambda best: tested(best, prepared.test, prepared.neighbours), models)
+
+
+def _each(work: Callable[[Given], Found], given: Iterable[Given]) -> list[Found | str]:
+    """Do work on each item. An error takes the place of a result, and the others go on, as in `Trial.run`."""
+    found: list[Found | str] = []
+    for item in given:
+        try:
+            found.append(work(item))
+        except Exception:
+            found.append(traceback.format_exc())
+    return found
+
+
+def _result(
+    ended: Ended, tested: Future[list[dict[str, Selected] | str]], place: int, seconds: float
+) -> Result:
+    """Return a trial's result; its model is in this place among those that are tested together."""
+    _, one, watched = ended
+    try:
+        if watched.error is not None:
+            raise watched.error
+        has_run_on_gpu(one.model, one.run, one.scaling)
+        selected = tested.result()[place]
+        if isinstance(selected, str):
+            return Result(None, selected, seconds)
+        return Result(told(selected, watched.checkpoints, one.model), None, seconds)
+    except Exception:  # as in `Trial.run`
+        return Result(None, traceback.format_exc(), seconds)

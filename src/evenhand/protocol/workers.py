@@ -29,11 +29,16 @@ def pool_of_workers(data: Mapping[str, Prepared], workers: int, *, processes: bo
             yield lambda work, key, *given: threads.submit(work, data[key], *given)
         return
     with tempfile.TemporaryDirectory(prefix="evenhand-", ignore_cleanup_errors=True) as folder:
-        pool = ProcessPoolExecutor(workers, env=ONE_THREAD)
+        pool = ProcessPoolExecutor(workers, env=ONE_THREAD, initializer=_start)
         try:
+            pool.submit(_start)  # starts all workers now, and not when the first data set is ready
             yield lambda work, key, *given: pool.submit(_done, work, in_file(data, key, folder), *given)
         finally:
             pool.shutdown(kill_workers=True)  # nobody waits for what still runs
+
+
+def _start() -> None:
+    """Do nothing; a worker that is told to has imported this module, and all that it imports."""
 
 
 def _done(work: Callable[..., Any], path: Path, *given: Any) -> Any:

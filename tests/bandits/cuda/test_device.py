@@ -152,6 +152,7 @@ def test_fit_many_gives_the_models_of_the_cpu():
         assert apart < 2e-3
         assert (mine.n_steps_, theirs.engine_) == (theirs.n_steps_, "cuda")
         np.testing.assert_allclose(theirs.history_["mean_reward"], mine.history_["mean_reward"], atol=1e-2)
+        theirs.set_params(class_weight=None)  # one call can't tell how frequent labels are in all
         theirs.partial_fit(X[:50], y[:50], sensitive_features=s[:50])  # goes on, on the CPU
 
 
