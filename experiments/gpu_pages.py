@@ -44,12 +44,12 @@ def gpu_grid() -> str:
     """The paper's own job, in one sentence."""
     found = figures("benchmarks/gpu")
     grid = found["paper_grid"]
-    sizes = ", ".join(f"{TITLES[name]} ({people:,} people)" for name, people in grid["people"].items())
+    *sizes, last = (f"{TITLES[name]} ({people:,})" for name, people in grid["people"].items())
     return (
-        f"**The paper's whole grid of CCB**, 40 models scored every 1,000 steps, on each of {grid['splits']} splits of "
-        f"{sizes}: {grid['models']:,} models in {grid['seconds']:.0f} s on one {found['device']}, with 16 CPU cores to "
-        "prepare the data and test the models. The kernels were compiled before. Command: "
-        f"`python benchmarks/gpu.py --splits {grid['splits']}`, one run."
+        f"**The paper's whole grid of CCB**, 40 models scored every 1,000 steps, on each of {grid['splits']} splits of the "
+        f"people of {', '.join(sizes)} and {last}: {grid['models']:,} models in {grid['seconds']:.0f} s on one "
+        f"{found['device']}, with 16 CPU cores to prepare the data and test the models. The kernels were compiled before. "
+        f"Command: `python benchmarks/gpu.py --splits {grid['splits']}`, one run."
     )
 
 

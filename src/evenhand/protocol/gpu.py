@@ -229,7 +229,7 @@ def _each(work: Callable[[Given], Found], given: Iterable[Given]) -> list[Found 
 
 
 def _result(
-    ended: Ended, tested: Future[list[dict[str, Selected] | str]], place: int, seconds: float
+    ended: Ended, chosen: Future[list[dict[str, Selected] | str]], place: int, seconds: float
 ) -> Result:
     """Return a trial's result; its model is in this place among those that are tested together."""
     _, one, watched = ended
@@ -237,7 +237,7 @@ def _result(
         if watched.error is not None:
             raise watched.error
         has_run_on_gpu(one.model, one.run, one.scaling)
-        selected = tested.result()[place]
+        selected = chosen.result()[place]
         if isinstance(selected, str):
             return Result(None, selected, seconds)
         return Result(told(selected, watched.checkpoints, one.model), None, seconds)
