@@ -53,6 +53,7 @@ loop.close()
 """
 
 
+@pytest.mark.slow
 def test_a_full_disk_is_an_error_in_words_and_the_log_goes_on_when_there_is_room(begin, tmp_path):
     where = tmp_path / "log.db"
     begin(where).close()

@@ -40,6 +40,7 @@ def test_no_request_makes_the_service_fail(client, path, body):
     assert became in (WORKED, REFUSED), answer.text
 
 
+@pytest.mark.slow
 def test_bytes_that_are_hardly_http(begin, tmp_path):
     begin(tmp_path / "log.db").close()
     with Service(str(tmp_path / "log.db"), "--learn-every", "1") as service:

@@ -99,6 +99,7 @@ def page(loop):
 
 
 @pytest.mark.browser
+@pytest.mark.slow
 def test_it_moves_by_itself_and_shows_names_as_text(loop, page):
     from playwright.sync_api import expect
 
@@ -185,6 +186,7 @@ def test_on_a_phone_a_cut_table_is_marked_and_stays_where_it_was_scrolled(loop, 
 
 
 @pytest.mark.browser
+@pytest.mark.slow
 def test_it_says_that_the_service_is_away(loop, page):
     from playwright.sync_api import expect
 

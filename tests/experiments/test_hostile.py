@@ -22,6 +22,7 @@ def test_damaged_models_are_refused_or_decide_by_numbers() -> None:
     assert set(found) == GOOD, found
 
 
+@pytest.mark.slow
 def test_damaged_tables_lose_their_rows_at_most() -> None:
     found = reliability.try_tables(40, seed=0)
     assert set(found) <= GOOD, found
