@@ -36,12 +36,13 @@ def number(
     raise ValueError(f"Got {name}={value!r}, but expected a finite number{lower}{upper}.")
 
 
-def integer(name: str, value: Any, *, low: int = 1) -> int:
-    """Return an int of at least `low` that fits in 64 bits; an error names the argument."""
+def integer(name: str, value: Any, *, low: int = 1, high: int = MOST) -> int:
+    """Return an int within [low, high]; an error names the argument. By default it fits in 64 bits."""
     is_whole = isinstance(value, numbers.Integral) and value is not True and value is not False
-    if is_whole and low <= int(value) <= MOST:
+    if is_whole and low <= int(value) <= high:
         return int(value)
-    upper = " and at most 2**62" if is_whole and int(value) > MOST else ""
+    most = "2**62" if high == MOST else f"{high:,}"
+    upper = f" and at most {most}" if is_whole and int(value) > high else ""
     raise ValueError(f"Got {name}={value!r}, but expected a whole number of at least {low}{upper}.")
 
 

@@ -211,6 +211,7 @@ def test_learning_without_end_keeps_the_end_of_its_history():
         ({"order": "random"}, "expected one of 'shuffled'"),
         ({"batch_size": 2.5}, "Got batch_size=2.5"),
         ({"steps": 0}, "Got steps=0"),
+        ({"epochs": 1e30}, "Got epochs=1e\\+30, but expected a finite number above 0 and at most 1e\\+09"),
         ({"reward": "correctnes"}, "Did you mean 'correctness'"),
         ({"reward": 3}, "expected reward terms joined by"),
         ({"reward": Correctness(gains=[[1, 0]])}, "expected 2 × 2"),

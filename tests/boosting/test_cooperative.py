@@ -278,6 +278,7 @@ def test_rewards_of_any_size_stay_finite(world):
     [
         ({"rounds": 0}, "rounds"),
         ({"max_leaves": 1}, "max_leaves"),
+        ({"max_leaves": 2**62}, "expected a whole number of at least 2 and at most 131,072"),
         ({"l2": -1}, "l2"),
         ({"n_jobs": 0}, "n_jobs"),
         ({"cooperation": "none"}, "cooperation"),

@@ -28,6 +28,11 @@ EPOCHS, LEAST, MOST = 20, 20_000, 400_000
 RATE = 0.01
 
 
+def check_epochs(epochs: Any) -> float | str:
+    """Return 'auto' or the number of epochs; an error says what is expected."""
+    return "auto" if epochs == "auto" else checks.number("epochs", epochs, low=0, high=1e9, open_low=True)
+
+
 def people_met(epochs: float | str, n_people: int) -> int:
     """Return the number of steps of a fit. 'auto' is 20 epochs, within limits, but at least one epoch.
 
@@ -79,8 +84,7 @@ def check_options(learner: Any) -> None:
         checks.number("learning_rate", learner.learning_rate, low=0, open_low=True)
     checks.number("divergence_weight", learner.divergence_weight, low=0)
     checks.number("importance_clip", learner.importance_clip, low=0, open_low=True)
-    if learner.epochs != "auto":
-        checks.number("epochs", learner.epochs, low=0, open_low=True)
+    check_epochs(learner.epochs)
     if learner.steps is not None:
         checks.integer("steps", learner.steps)
     checks.integer("batch_size", learner.batch_size)

@@ -31,6 +31,8 @@ from evenhand.groups import encode_groups, groups_by_name
 from evenhand.rewards import Likelihood, LogRatio, Reward, Term, as_reward, pack_terms
 from evenhand.rewards.term import Setting
 
+MOST_LEAVES = 131_072  # LightGBM's own limit
+
 
 class CooperativeBoosting(GroupPolicies):
     """Boosted trees, one policy per group, that are rewarded for agreeing about the same person.
@@ -232,7 +234,7 @@ class CooperativeBoosting(GroupPolicies):
         return Plan(
             rounds=checks.integer("rounds", self.rounds, low=1),
             learning_rate=checks.number("learning_rate", self.learning_rate, low=0, open_low=True),
-            max_leaves=checks.integer("max_leaves", leaves, low=2),
+            max_leaves=checks.integer("max_leaves", leaves, low=2, high=MOST_LEAVES),
             min_leaf=checks.integer("min_leaf", people, low=1),
             l2=checks.number("l2", self.l2, low=0),
             mutual=self.cooperation == "mutual",

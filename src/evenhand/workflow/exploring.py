@@ -12,6 +12,7 @@ from typing import Any
 
 from evenhand.arrays import Codes
 from evenhand.bandits.cautions import each_once
+from evenhand.bandits.fitting import check_epochs
 from evenhand.checks import MIN_GROUP, integer, jobs, number, one_of
 from evenhand.cuda import check_engine
 from evenhand.progress import Progress, or_nothing, to_stderr
@@ -286,7 +287,7 @@ def _checked(
     return Settings(
         weights=grid,
         parity_bound=number("parity_bound", parity_bound, low=0, high=1),
-        epochs="auto" if epochs == "auto" else number("epochs", epochs, low=0, open_low=True),
+        epochs=check_epochs(epochs),
         seed=integer("random_state", random_state, low=0),
         policies=one_of("policies", policies, POLICIES),
     )
