@@ -120,3 +120,27 @@ def test_where_nobody_is_selected_nothing_is_compared():
         found.statutory("four-fifths")
     table = found.statutory("four-fifths", selected=0).tables["group"]
     assert table["Impact Ratio"].tolist() == [1, 1]
+
+
+def test_with_weights_the_difference_is_that_of_the_rates() -> None:
+    rng, sex = np.random.default_rng(0), np.repeat(["f", "m"], 30)
+    weights, decided = np.where(rng.random(60) < 0.1, 40.0, 1.0), np.where(rng.random(60) < 0.5, "yes", "no")
+    found = audit(decided, None, None, sensitive_features=sex, sample_weight=weights).statutory("four-fifths")
+    rates, tests = (table for name, table in found.tables.items())
+    difference = tests["Difference"].iloc[0]
+    assert difference == pytest.approx(rates["Selection Rate"].min() - rates["Selection Rate"].max())
+    assert tests["From"].iloc[0] < difference < tests["To"].iloc[0]
+
+
+def test_a_category_that_weighs_nothing_is_not_compared() -> None:
+    groups, weights = np.repeat(["f", "m", "x"], [50, 50, 5]), np.r_[np.ones(100), np.zeros(5)]
+    found = audit(np.tile([0, 1, 1], 35), None, None, sensitive_features=groups, sample_weight=weights)
+    table = found.statutory("four-fifths", small=0).tables
+    (rates, *_) = table.values()
+    assert rates["Impact Ratio"].isna().tolist() == [False, False, True]
+
+
+def test_an_unknown_decision_is_answered_with_the_known_ones() -> None:
+    found = audit(np.tile(["no", "yes"], 220), None, None, sensitive_features=np.repeat(list("abcdefgh"), 55))
+    with pytest.raises(ValueError, match="Got selected='maybe', but the decisions are 'no', 'yes'; expected"):
+        found.statutory("four-fifths", selected="maybe")

@@ -183,7 +183,7 @@ def test_every_finding_calls_groups_alike(name: str | None) -> None:
     assert found.worst is not None
     assert found.search is not None
     called = name or "group"
-    assert f"of people with {called} = 0 have a counterpart in {called} = 1 who" in found.twins.summary()
+    assert f"Of the counterparts of people with {called} = 0 in {called} = 1, " in found.twins.summary()
     for one in (found.worst, found.search):
         assert f" as {called} = 0" in one.summary()
         assert f" as {called} = 1" in one.summary()
@@ -240,3 +240,16 @@ def test_an_audit_of_decisions_that_are_drawn_says_so() -> None:
     assert not any(
         "at random" in note for note in audit(y, X, y, sensitive_features=sex, n_bootstrap=5).notes
     )
+
+
+def test_a_group_of_few_effective_people_is_small() -> None:
+    groups, weights = np.repeat(["a", "b", "c"], [200, 200, 40]), np.ones(440)
+    weights[400:404] = 30
+    decided = np.arange(440) % 2
+    decided[400:] = 0
+    found = audit(decided, None, None, sensitive_features=groups, sample_weight=weights)
+    assert found.about["compared"] == ["a", "b"]
+    assert found.about["evidence"] == pytest.approx(
+        {"a": 200, "b": 200, "c": 156**2 / (4 * 900 + 36)}, abs=1e-6
+    )
+    assert "0.0 % of c (40 people, as certain as 6.7 with equal weights)" in found.summary()

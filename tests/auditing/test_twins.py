@@ -198,7 +198,7 @@ def test_mixed_columns_with_gaps_and_three_groups() -> None:
     assert set(found.columns["column"][found.columns["clear"]]) == {"pay"}
     assert found.to_dict()["people"][0]["person"] == found.people["person"][0] + 1
     told = found.summary().splitlines()
-    assert sum("have a counterpart in c" in line for line in told) == 2
+    assert sum(" in c, " in line and line.startswith("Of the counterparts of ") for line in told) == 2
     assert "The other 4 of 6 comparisons between groups are not clearly above chance." in told
 
 
@@ -335,3 +335,20 @@ def test_people_can_be_numbered_by_their_rows(hired: Any) -> None:
 
 def test_it_is_a_name_of_the_library() -> None:
     assert {"twins", "Twins"} <= set(evenhand.__all__)
+
+
+def test_flips_stay_when_no_tree_can_say_which_column_carries_them():
+    rng, sex = np.random.default_rng(0), np.repeat(["f", "m"], [20, 40])
+    X = pd.DataFrame({"age": rng.integers(20, 60, 60), "job": rng.choice(list("ab"), 60)})
+    found = twins(np.where(sex == "m", "yes", "no"), X, sensitive_features=pd.Series(sex, name="sex"))
+    assert found.flips["share"].tolist() == [1, 0]
+    assert found.columns.empty
+    assert "No column is named: the trees that stand in" in found.summary()
+
+
+def test_everybody_with_a_flip_is_a_whole_share_with_a_width():
+    rng = np.random.default_rng(0)
+    sex, X = rng.choice(["f", "m"], 400), {"a": rng.normal(size=400), "b": rng.integers(0, 3, 400)}
+    found = twins(np.where(sex == "m", "yes", "no"), pd.DataFrame(X), sensitive_features=pd.Series(sex))
+    assert found.flips["share"].tolist() == pytest.approx([1, 0])
+    assert 0.97 < found.flips["low"][0] < 0.99

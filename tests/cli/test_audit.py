@@ -412,7 +412,7 @@ def test_counterparts_are_found_for_a_model_and_for_decisions(fitted, tmp_path):
     out = evenhand("audit", tmp_path / "some.csv", "--model", fitted.model, "--twins", "--json")
     found = json.loads(out.stdout)["twins"]
     assert {row["group"] for row in found["flips"]} == {"f", "m"}
-    assert "have a counterpart in m" in found["summary"]
+    assert "Of the counterparts of f in m, " in found["summary"]
     out = evenhand(
         "audit", fitted.people, "--sensitive", "sex", "--predictions", "hired", "--edges", "sex->skill"
     )

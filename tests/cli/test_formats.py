@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -157,3 +158,29 @@ def test_negative_numbers_with_decimal_commas_stay_numbers(fitted, tmp_path):
     found = pd.read_csv(tmp_path / "d.csv", sep=";", decimal=",", thousands=".")
     assert found["score"].tolist() == people["score"].tolist()
     assert (found["pay"] == -1234.5).all()
+
+
+def test_a_model_remembers_decimal_commas_for_files_that_do_not_show_them(tmp_path):
+    rng, n = np.random.default_rng(0), 400
+    pay, sex = rng.integers(1000, 90_000, n), rng.choice(["f", "m"], n)
+    hired = np.where(pay + rng.normal(0, 5000, n) > 45_000, "yes", "no")
+    people = pd.DataFrame({"skill": rng.normal(size=n).round(3), "pay": pay, "sex": sex, "hired": hired})
+    written = people.assign(pay=[f"{each:,}".replace(",", ".") for each in pay])  # 73.223 is 73223
+    written.to_csv(tmp_path / "train.csv", sep=";", decimal=",", index=False)
+    new = tmp_path / "new.csv"
+    written.assign(skill=0).to_csv(new, sep=";", index=False)
+    model = tmp_path / "m.skops"
+    evenhand(
+        "fit", tmp_path / "train.csv", "--label", "hired", "--sensitive", "sex", "-o", model, "--weights", 1
+    )
+    for more in ((), ("--decimal", ",")):
+        evenhand("predict", model, new, "-o", tmp_path / "d.csv", *more)
+        decided = pd.read_csv(tmp_path / "d.csv", sep=";", decimal=",")["decision"]
+        assert (decided == hired).mean() > 0.9
+        audited = json.loads(evenhand("audit", new, "--model", model, "--json", *more).stdout)
+        (accuracy,) = [
+            row["value"] for row in audited["metrics"] if row["metric"] == "accuracy" and row["group"] is None
+        ]
+        assert accuracy > 0.9
+    evenhand("predict", model, new, "-o", tmp_path / "d.csv", "--decimal", ".")
+    assert (pd.read_csv(tmp_path / "d.csv", sep=";")["decision"] == hired).mean() < 0.7

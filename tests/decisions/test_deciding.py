@@ -9,7 +9,14 @@ import numpy as np
 import pytest
 from sqlalchemy import select
 
-from evenhand import ConflictError, DecisionLoop, LogUnavailableError, WrongLogError, load
+from evenhand import (
+    ConflictError,
+    DecisionLoop,
+    GradientBandit,
+    LogUnavailableError,
+    WrongLogError,
+    load,
+)
 from evenhand.decisions import schema
 
 
@@ -260,3 +267,15 @@ def test_a_closed_log_says_so(begin, tmp_path):
     loop.close()
     with pytest.raises(LogUnavailableError, match="closed"):
         loop.decide("a", [0.0, 0.0, 0.0], "f")
+
+
+def test_what_is_no_person_and_no_outcome_is_named(begin, tmp_path):
+    loop = begin(tmp_path / "log", model=GradientBandit(random_state=0, epochs=1).fit(np.eye(3), [0, 1, 1]))
+    first, second = loop.decide_many([("a", [1.0, 0, 0]), ("b", [0, 1.0, 0], None)])
+    assert (first.id, second.id) == ("a", "b")
+    for wrong in ("abc", ("a",), ("a", [1.0, 0, 0], None, 1)):
+        with pytest.raises(ValueError, match=r"expected \(id, context\) or \(id, context, group\)"):
+            loop.decide_many([wrong])
+    for wrong in (("a", 1), {"reward": 1}):
+        with pytest.raises(ValueError, match="expected a dict with the key 'id'"):
+            loop.outcome_many([wrong])

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 from scipy.special import expit
-from scipy.stats import beta
+from scipy.stats import beta, norm
 
 from evenhand.metrics.bootstrap import CELLS, bootstrap_interval, cells_of, mean_interval
 from evenhand.metrics.group import (
@@ -93,6 +93,34 @@ def test_intervals_of_the_calibration_error_contain_it_where_positives_are_rare(
     assert within >= 190
 
 
+@pytest.mark.parametrize(("people", "rare", "right"), [(300, 9, 0.97), (30, 15, 0.95), (400, 150, 0.8)])
+def test_intervals_of_balanced_accuracy_contain_it(people: int, rare: int, right: float) -> None:
+    rng, truth = np.random.default_rng(0), np.arange(people) < rare
+    times = []
+    for _ in range(200):
+        decided = truth ^ (rng.random(people) > right)
+        found = bootstrap_interval(balanced_accuracy, truth, decided)
+        assert 0 <= found.low <= found.estimate <= found.high <= 1
+        assert found.low < found.high
+        times.append(found.low <= right <= found.high)
+    assert np.mean(times) > 0.93
+
+
+@pytest.mark.parametrize(("people", "rare", "apart"), [(100, 5, 1.5), (60, 30, 3), (500, 150, 1)])
+@pytest.mark.parametrize("spread", [1, 3])
+def test_intervals_of_auc_contain_it(people: int, rare: int, apart: float, spread: float) -> None:
+    rng, truth = np.random.default_rng(0), np.arange(people) < rare
+    area = norm.cdf(apart / np.hypot(1, spread))
+    times = []
+    for _ in range(200):
+        scores = rng.normal(size=people) * np.where(truth, spread, 1) + apart * truth
+        found = bootstrap_interval(auc, truth, scores)
+        assert 0 <= found.low <= found.estimate <= found.high <= 1
+        assert found.low < found.high
+        times.append(found.low <= area <= found.high)
+    assert np.mean(times) >= 0.92
+
+
 def test_nobody_positive_leaves_the_calibration_error_uncertain() -> None:
     got = bootstrap_interval(calibration_error, [0] * 50, np.full(50, 0.02), pos_label=1, random_state=0)
     assert got.estimate == pytest.approx(0.02)
@@ -153,9 +181,7 @@ def test_same_seed_same_interval() -> None:
     drawn = sample(100)
     arguments = {"sensitive_features": drawn["group"], "n": 50}
     one, two, other = (
-        bootstrap_interval(
-            balanced_accuracy, drawn["y_true"], drawn["y_pred"], random_state=seed, **arguments
-        )
+        bootstrap_interval(calibration_error, drawn["y_true"], drawn["score"], random_state=seed, **arguments)
         for seed in (3, 3, 4)
     )
     assert one == two != other

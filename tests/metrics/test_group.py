@@ -100,3 +100,12 @@ def test_by_group_settles_the_positive_label_once() -> None:
     assert areas["f"] == 1
     assert math.isnan(areas["m"])
     assert by_group(accuracy, TRUTH, DECIDED, sensitive_features=np.array(SEX)) == {"f": 0.75, "m": 0.75}
+
+
+def test_by_group_takes_scores_of_labels_that_a_group_lacks() -> None:
+    truth, score = np.array(["no", "yes"] * 10 + ["no"] * 5), np.linspace(0, 1, 25)
+    groups = ["a"] * 20 + ["b"] * 5
+    for scores in (score, np.c_[1 - score, score]):
+        found = by_group(auc, truth, scores, sensitive_features=groups)
+        assert found["a"] == pytest.approx(0.55)
+        assert np.isnan(found["b"])

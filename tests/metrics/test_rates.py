@@ -5,7 +5,8 @@ import itertools
 import numpy as np
 import pytest
 
-from evenhand.metrics import rates
+from evenhand import audit
+from evenhand.metrics import equal_opportunity_difference, equalized_odds_difference, rates
 from evenhand.metrics.counts import Counts
 
 EVERY = [
@@ -56,3 +57,25 @@ def test_differences_equal_the_largest_over_pairs_of_groups() -> None:
         ]:
             want = max(gaps) if gaps else np.nan
             np.testing.assert_allclose(rate(counts)[at], want, atol=1e-15)
+
+
+def test_small_groups_are_filled_up_by_their_own_size_and_not_by_a_label() -> None:
+    groups = np.repeat(["a", "b", "c"], 100)
+    truth = np.r_[np.repeat([1, 0], 50), np.repeat([1, 0], 50), np.repeat([1, 0], [10, 90])]
+    decided = np.zeros(300, int)
+    decided[:40] = decided[100:140] = 1
+    found = audit(
+        decided, None, truth, sensitive_features=groups
+    )  # c has ten positives, and nobody was found
+    for metric in (equal_opportunity_difference, equalized_odds_difference):
+        assert found.value(metric.__name__) == metric(truth, decided, sensitive_features=groups) == 0.8
+
+
+def test_a_tiny_group_does_not_decide_equal_opportunity() -> None:
+    groups, truth = np.repeat(["a", "b", "c"], [60, 60, 2]), np.r_[np.tile([1, 0, 0, 0], 30), 1, 0]
+    decided = truth.copy()
+    decided[-2] = 0
+    found = audit(decided, None, truth, sensitive_features=groups)
+    # 18 average people are missing, of whom 31 of 122 are positive, and 30 of 31 of these were found.
+    missing = 18 * 31 / 122
+    assert found.value("equal_opportunity_difference") == pytest.approx(1 - missing * 30 / 31 / (missing + 1))

@@ -77,7 +77,7 @@ def test_the_summary_holds_the_directions_that_are_clear(audited: Any) -> None:
     assert {step["column"] for step in pair["steps"]} == {HOSTILE, "town", "since", "gap"}
     last = [step for step in pair["steps"] if step["changed"]][-1]
     assert last["probability"] == pair["probabilities"][1]
-    assert any("have a counterpart in f" in note for note in _summary(audited)["studies"][0]["notes"])
+    assert any("Of the counterparts of" in note for note in _summary(audited)["studies"][0]["notes"])
 
 
 def test_an_audit_without_twins_has_no_place_for_them(people: Any) -> None:

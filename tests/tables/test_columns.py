@@ -264,3 +264,20 @@ def test_numbers_with_leading_zeros_are_codes() -> None:
     loaded = load_table(frame, label="y", sensitive="s")
     assert set(loaded.contexts["ward"]) == {"01", "02", "10"}
     assert loaded.contexts["age"].dtype.kind == "f"
+
+
+@pytest.mark.parametrize("odd", ["2022-02-30", "yesterday"])
+def test_what_is_no_date_among_dates_is_named_with_its_line(tmp_path: Path, odd: str) -> None:
+    days = pd.date_range("2020-01-01", periods=40).strftime("%Y-%m-%d").to_list()
+    days[7] = odd
+    pd.DataFrame({"day": days, "sex": ["f", "m"] * 20, "hired": ["no", "no", "yes", "yes"] * 10}).to_csv(
+        tmp_path / "people.csv", index=False
+    )
+    given = {"label": "hired", "sensitive": "sex"}
+    with pytest.raises(
+        ValueError, match=rf"people.csv, line 9, column 'day': got '{odd}' in a column of dates"
+    ):
+        load_table(tmp_path / "people.csv", **given)
+    found = load_table(tmp_path / "people.csv", map={f"day:{odd}": None}, **given)
+    assert found.dates == {"day": "ISO8601"}
+    assert "day" in load_table(tmp_path / "people.csv", categorical="day", **given).contexts

@@ -156,6 +156,7 @@ def test_people_without_label_or_group_are_left_out_and_said() -> None:
         ({"drop": ["id", "age", "race"]}, "no column left to learn from"),
         ({"drop": ["gender"]}, "Got 'gender' both as sensitive and to drop; expected one of the two"),
         ({"drop": "hired"}, "Got 'hired' both as label and to drop"),
+        ({"weight": "gender"}, "Got 'gender' both as sensitive and as weight; expected one of the two"),
         ({"sensitive": ["race", "gender", "race"]}, "Got the sensitive column 'race' more than once"),
         ({"label": PEOPLE["hired"]}, "Got a Series as label, but expected the name of a column"),
         ({"sensitive": [PEOPLE["race"]]}, "Got a Series as sensitive, but expected the name of a column"),

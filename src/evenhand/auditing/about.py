@@ -64,6 +64,7 @@ def counted(answers: Answers) -> Counted:
         "people": answers.people,
         "labelled": answers.y is not None,
         "groups": dict(zip(answers.groups, answers.sizes.tolist(), strict=True)),
+        "evidence": dict(zip(answers.groups, answers.evidence.tolist(), strict=True)),
         "compared": [name for name, enough in zip(answers.groups, answers.compared, strict=True) if enough],
         "decisions": {label: n for label, n in zip(answers.labels, decided, strict=True) if n},
         "labels": answers.counts.labels,

@@ -12,6 +12,8 @@ from evenhand.auditing.counterparts import Direction, Found, chance, sample, sha
 from evenhand.auditing.hybrids import Ask, Carriers, Pairs, Surrogate, asked
 from evenhand.metrics.answers import as_array
 
+_RANKED = ["group", "counterpart_group", "share", "low", "high", "column", "row", "carrier"]
+
 
 def shapley(ask: Ask, carriers: Carriers, pairs: Pairs, *, n_orders: int, rng: np.random.Generator) -> Floats:
     """Return the share of each pair's different decision that each carrier explains, (pairs, carriers).
@@ -85,7 +87,7 @@ class Search(NamedTuple):
             one, path = self._listed(direction, pairs, ends, order, n_listed)
             people.append(one)
             steps.append(path)
-        table = pd.concat(columns, ignore_index=True) if columns else pd.DataFrame(columns=["row", "carrier"])
+        table = pd.concat(columns, ignore_index=True) if columns else pd.DataFrame(columns=_RANKED)
         null = self._null(clear)
         probability = chance(points.ravel(), null.reshape(len(null), -1)).reshape(points.shape)
         # A surrogate makes errors, in which it relies on columns that only correlate with the right ones.
@@ -116,10 +118,11 @@ class Search(NamedTuple):
         intervals = [share_interval(one, random_state=self.rng, **resampling) for one in values.T]
         table = pd.DataFrame(intervals, columns=["share", "low", "high"])
         a, b = (self.groups[code] for code in direction)
-        table = table.assign(column=self.carriers.names, row=row, carrier=np.arange(len(intervals)))
-        table.insert(0, "group", [a] * len(table))
-        table.insert(1, "counterpart_group", [b] * len(table))
-        return table.sort_values("share", ascending=False, kind="stable")
+        table = table.assign(
+            group=[a] * len(table), counterpart_group=[b] * len(table), column=self.carriers.names, row=row,
+            carrier=np.arange(len(intervals)),
+        )  # fmt: skip
+        return table[_RANKED].sort_values("share", ascending=False, kind="stable")
 
     def _listed(
         self, direction: Direction, pairs: Pairs, ends: list[Floats | None], order: Codes, most: int

@@ -162,8 +162,8 @@ def share_interval(values: Floats, **resampling: Any) -> Interval:
     >>> [round(end, 2) for end in share_interval(np.ones(50), n=10, confidence=0.95, random_state=0)]
     [1.0, 0.93, 1.0]
     """
-    whole = bool(np.isin(values, (0, 1)).all())
-    return mean_interval(values > 0 if whole else values, **resampling)
+    whole = bool(np.isclose(values, values.round(), atol=1e-9).all())  # sums of parts may be a little off
+    return mean_interval(values > 0.5 if whole else values, **resampling)
 
 
 def flips_table(found: Found, names: list[Any], *, confidence: float, n: int, rng: Any) -> pd.DataFrame:

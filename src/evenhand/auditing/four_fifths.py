@@ -52,7 +52,7 @@ def compared(table: pd.DataFrame, confidence: float) -> pd.DataFrame:
             found["Impact Ratio"] = row["Rate"] / best
             if name != top[0]:
                 counts = (
-                    round(of[part] * of["Effective"] / of["People"])
+                    of[part] * (of["Effective"] / of["People"])
                     for of in (row, reference)
                     for part in ("Hits", "People")
                 )
@@ -66,21 +66,24 @@ def compared(table: pd.DataFrame, confidence: float) -> pd.DataFrame:
 
 
 def compare(
-    hits: int, people: int, of_hits: int, of_people: int, *, confidence: float = 0.95
+    hits: float, people: float, of_hits: float, of_people: float, *, confidence: float = 0.95
 ) -> dict[str, float]:
     """Return the comparison of a group with another group that has a higher rate.
+
+    Exact limits and Fisher's test count whole people: effective numbers are rounded for them.
 
     >>> found = compare(8, 40, 24, 60)
     >>> round(found["Fisher p"], 3), found["To Cross 4/5"], found["To Cross 0.05"]
     (0.049, 4.0, 1.0)
     """
-    low, high = exact_ratio_limits(hits, people, of_hits, of_people, confidence)
+    some, all_of_them, others, all_others = map(round, (hits, people, of_hits, of_people))
+    low, high = exact_ratio_limits(some, all_of_them, others, all_others, confidence)
     rate, other, pooled = hits / people, of_hits / of_people, (hits + of_hits) / (people + of_people)
     error = np.sqrt(pooled * (1 - pooled) * (1 / people + 1 / of_people))
     z = float((rate - other) / error) if error else 0.0
     least, most = difference_limits(of_hits, of_people, hits, people, confidence)
-    selected, p = fisher(people, of_people, hits + of_hits)
-    at = int(hits - selected[0])
+    selected, p = fisher(all_of_them, all_others, some + others)
+    at = int(some - selected[0])
     with np.errstate(divide="ignore"):
         ratios = selected / people / ((hits + of_hits - selected) / of_people)
     return {

@@ -28,6 +28,7 @@ class Counted(TypedDict):
     people: int
     labelled: bool
     groups: dict[Any, int]  # the number of people in each group
+    evidence: dict[Any, float]  # the same with weights: the effective number
     compared: list[Any]  # the groups that are large enough to be compared as they are
     decisions: dict[Any, int]  # the number of people with each decision
     labels: list[Any]

@@ -130,8 +130,7 @@ def _too_small(audit: Audit, metric: str) -> str:
     """Name the groups that are filled up in the difference, with their own rates."""
     about = audit.about
     few = [
-        f"{share(audit.value(metric, name))} of {members_of(name, column_of(audit))} "
-        f"({people(about['groups'][name])})"
+        f"{share(audit.value(metric, name))} of {members_of(name, column_of(audit))} ({_number(audit, name)})"
         for name in groups_here(audit)
         if name not in about["compared"]
     ]
@@ -141,6 +140,12 @@ def _too_small(audit: Audit, metric: str) -> str:
         f" In the difference, groups of fewer than {about['min_group']} people are filled up to this number "
         f"with average people; their own rates are {_listed(few)}."
     )
+
+
+def _number(audit: Audit, group: Any) -> str:
+    """Return the number of people in a group; if weights make it less certain, also the effective number."""
+    n, effective = audit.about["groups"][group], audit.about["evidence"][group]
+    return people(n) + (f", as certain as {effective:.1f} with equal weights" if effective < n else "")
 
 
 def _flips(audit: Audit) -> str:
@@ -156,8 +161,9 @@ def _flips(audit: Audit) -> str:
     text = f"{flips} of people would get a different decision in another group: {how}."
     if "gap_share_total_variation" in set(audit.metrics["metric"]):
         name, epsilon = audit.about["divergence"], audit.about["epsilon"]
+        apart = audit.value("gap_share_total_variation")
         text += (
-            f" For {share(audit.value('gap_share_total_variation'))}, the probabilities of the decisions "
+            f" For {share(apart) if apart else 'nobody'}, the probabilities of the decisions "
             f"differ from those in another group by {100 * epsilon:g} percentage points or more (total "
             "variation); the largest difference is "
             f"{_points(audit.value('gap_maximum_total_variation'))} points."

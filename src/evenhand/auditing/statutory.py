@@ -81,7 +81,7 @@ def rated(hits: pd.Series[Any], counted: Tally, columns: list[str], small: float
     squares = counts if counted.squares is None else counted.squares
     table = pd.DataFrame({"People": counts, "Hits": hits, "Effective": squares}).groupby(level=columns).sum()
     table["Effective"] = table["People"] ** 2 / table["Effective"]
-    enough = table["People"] >= small * table["People"].sum()
+    enough = (table["People"] > 0) & (table["People"] >= small * table["People"].sum())
     return table.assign(Rate=table["Hits"] / table["People"], Included=enough)
 
 
@@ -112,8 +112,9 @@ def on_weights(counted: Tally, *, tested: bool = False) -> list[str]:
     if counted.squares is None:
         return []
     tests = (
-        " Tests and limits use the effective number of people (Kish 1965). The numbers of selections that "
-        "would have to change are left out."
+        " Tests and limits use the effective number of people (Kish 1965), rounded to whole people in "
+        "Fisher's test and in the limits of the impact ratio. The numbers of selections that would have to "
+        "change are left out."
     )
     return ["People are weighted by sample_weight." + tests * tested]
 
@@ -164,8 +165,8 @@ def fill(
     decision = audit.about["positive"] if selected is None else selected
     if rate == "selection" and decision not in counted.decided:
         raise ValueError(
-            f"Got selected={decision!r}, but the decisions are {listed(counted.decided)}; expected the one "
-            "that counts as selected (selected=, or --positive)."
+            f"Got selected={decision!r}, but the decisions are {listed(counted.decided.columns)}; expected "
+            "the one that counts as selected (selected=, or --positive)."
         )
     if preset == "four-fifths":
         if rate != "selection" or sex or race:

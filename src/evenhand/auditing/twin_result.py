@@ -139,22 +139,22 @@ def _unclear(n: int, of: int) -> str:
 
 def _flips(row: dict[Any, Any], about: AboutTwins) -> str:
     positive, column = about["positive"], about["column"]
-    who = "got a different decision" if positive is None else f"{got(positive)}, which they did not"
+    what = "got a different decision" if positive is None else f"{got(positive)} where the person did not"
     clear = "clearly" if row["clear"] else "not clearly"
     return (
-        f"{_points(row, 1)} of {members_of(row['group'], column)} have a counterpart in "
-        f"{group_called(row['counterpart_group'], column)} who {who}; with groups assigned at random it is "
-        f"{100 * row['by_chance']:.1f} %, and seldom above {100 * row['by_chance_high']:.1f} %. Allowing for "
-        f"all comparisons, this is {clear} above chance."
+        f"Of the counterparts of {members_of(row['group'], column)} in "
+        f"{group_called(row['counterpart_group'], column)}, {_points(row, 1)} {what}; with groups assigned "
+        f"at random it is {100 * row['by_chance']:.1f} %, and seldom above "
+        f"{100 * row['by_chance_high']:.1f} %. Allowing for all comparisons, this is {clear} above chance."
     )
 
 
 def _carried(columns: pd.DataFrame, row: dict[Any, Any]) -> str:
-    if columns.empty:
-        return ""
     of_row = columns[
         (columns["group"] == row["group"]) & (columns["counterpart_group"] == row["counterpart_group"])
     ]
+    if of_row.empty and row["clear"]:
+        return " No column is named: the trees that stand in for the model get none of these pairs right."
     if of_row.empty:
         return ""
     clear = of_row[of_row["clear"]].to_dict("records")

@@ -73,9 +73,9 @@ class Asking:
         """
         return self.decide_many([(id, context, group)])[0]
 
-    def decide_many(self, people: Iterable[tuple[str, Any, Any]]) -> list[Decision]:
-        """Decide about several people, given as (id, context, group), in one transaction: all or none."""
-        asked = list(zip(*people, strict=True))
+    def decide_many(self, people: Iterable[Sequence[Any]]) -> list[Decision]:
+        """Decide about several people, given as (id, context) or (id, context, group), all or none."""
+        asked = list(zip(*map(_whole, people), strict=True))
         if not asked:
             return []
         rows = self.submit(*asked).result()
@@ -147,6 +147,8 @@ class Asking:
         """Report outcomes without waiting for the answer."""
         now, rows = float(self.clock()), []
         for one in told:
+            if not isinstance(one, Mapping) or "id" not in one:
+                raise ValueError(f"Got the outcome {one!r}, but expected a dict with the key 'id'.")
             checked = self.rules.check_outcome(
                 one.get("reward"), one.get("label"), self._versions.policy.actions
             )
@@ -155,6 +157,14 @@ class Asking:
 
     def _take(self, jobs: list[Sequence[Told]]) -> list[Any]:
         return take_outcomes(self._log, self.rules, jobs)
+
+
+def _whole(person: Any) -> tuple[Any, Any, Any]:
+    """Return a person's id, context and group."""
+    given = tuple(person) if isinstance(person, list | tuple) else ()
+    if len(given) not in (2, 3):
+        raise ValueError(f"Got the person {person!r}, but expected (id, context) or (id, context, group).")
+    return (*given, None) if len(given) == 2 else given
 
 
 def _seconds(at: datetime | float | None, now: float) -> float:

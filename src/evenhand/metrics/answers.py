@@ -150,7 +150,18 @@ class Answers:
     @property
     def compared(self) -> Flags:
         """Which groups are compared as they are; smaller ones are filled up to `min_group`."""
-        return large_enough(self.sizes, self.min_group)
+        return large_enough(self.evidence, self.min_group)
+
+    @cached_property
+    def evidence(self) -> Floats:
+        """The number of people in each group; with weights the effective one, (Σw)² / Σw²."""
+        joint, found = self.counts.joint, self.sizes.astype(np.float64)
+        if joint is not None and joint.weights is not None and joint.squares is not None:
+            total, squares = joint.weights.sum(axis=(1, 2)), joint.squares.sum(axis=(1, 2))
+            here = [self.groups.index(name) for name in self.counts.groups]
+            # Rounding must not make a group of equal weights smaller than it is.
+            found[here] = np.divide(total**2, squares, out=np.zeros_like(total), where=squares > 0).round(9)
+        return found
 
     @cached_property
     def positives(self) -> Flags:

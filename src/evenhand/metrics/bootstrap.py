@@ -14,15 +14,15 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.utils import check_random_state
 
-from evenhand.arrays import Array, Codes, Flags
+from evenhand.arrays import Array, Codes, Flags, Floats
 from evenhand.checks import integer, number
 from evenhand.groups import group_values
 from evenhand.metrics.counts import Counts, count
 from evenhand.metrics.group import FROM_COUNTS
 from evenhand.metrics.of_table import columns_of
 from evenhand.metrics.rates import Rate, divide
-from evenhand.metrics.scores import area, auc, bin_of, calibration_error, claims, rank_auc, read_scores
-from evenhand.metrics.shares import LIMITS, share_limits
+from evenhand.metrics.scores import auc, bin_of, calibration_error, claims, rank_auc, read_scores
+from evenhand.metrics.shares import LIMITS, mean_limits, share_limits
 from evenhand.metrics.weights import check_weights, effective
 
 CELLS = 1024
@@ -109,7 +109,7 @@ def bootstrap_interval(
         truth, scores, positive = read_scores(y_true, y_pred, pos_label, arguments.get("labels"))
         if scores.ndim == 1:
             weights = effective(sample_weight, len(truth))
-            return _auc_interval(truth == positive, scores, weights, **shape)
+            return _auc_interval(truth == positive, scores, weights, confidence)
     if metric is calibration_error:
         outcome, scores = claims(y_true, y_pred, pos_label, arguments.get("labels"))
         weights = effective(sample_weight, len(outcome))
@@ -251,13 +251,31 @@ def generator(random_state: Any) -> np.random.Generator:
     return np.random.default_rng(check_random_state(random_state).randint(2**31, size=4))
 
 
-def _auc_interval(positive: Array, scores: Array, weights: Array | None, **shape: Any) -> Interval:
-    cell, n_cells = cells_of(scores)
-    table = _by_side(positive, cell, weights, n_cells)
-    exact = rank_auc(positive, scores, weights)
-    # A cell treats nearly equal scores as equal; correct for the error that this makes on these people.
-    shift = exact - area(table)
-    return interval_from_counts(table, lambda tables: area(tables) + shift, exact, **shape)
+def _auc_interval(positive: Flags, scores: Floats, weights: Floats | None, confidence: float) -> Interval:
+    """Return the AUC with limits from its variance over people of both labels (DeLong et al. 1988).
+
+    If there are few people, they may all be placed alike. So it counts as a share of at least as many people
+    as the rarer label has, and of at most twice the harmonic mean of the labels' numbers.
+    """
+    found = rank_auc(positive, scores, weights)
+    if np.isnan(found):
+        return Interval(found, found, found)
+    each = np.ones(len(scores)) if weights is None else weights
+    _, cell = np.unique(scores, return_inverse=True)
+    sizes, variance = [], 0.0
+    for side in (True, False):
+        here = positive == side
+        others = np.bincount(cell, each * ~here)
+        below = (
+            np.cumsum(others) - others / 2
+        ) / others.sum()  # the share of the other label with lower scores
+        apart = (below if side else 1 - below)[cell[here]] - found
+        own = each[here]
+        sizes.append(own.sum() ** 2 / (own**2).sum())
+        variance += float(np.average(apart**2, weights=own)) / max(sizes[-1] - 1, 1)
+    most = 4 / (1 / sizes[0] + 1 / sizes[1])
+    low, high = mean_limits(found, variance, min(sizes), most, confidence)
+    return Interval(found, float(low), float(high))
 
 
 def _by_side(positive: Array, cell: Codes, weights: Array | None, n_cells: int) -> Array:

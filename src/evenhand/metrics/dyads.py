@@ -11,10 +11,10 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.special import ndtri
 
 from evenhand.arrays import Codes, Flags, Floats
 from evenhand.metrics.bootstrap import Interval
+from evenhand.metrics.shares import mean_limits
 
 
 class Strata(NamedTuple):
@@ -42,8 +42,8 @@ def consistency_interval(
 
     >>> near, everybody = np.array([[1], [0], [1]]), np.arange(3)
     >>> found = consistency_interval(np.array([[False], [False], [True]]), near, everybody)
-    >>> round(found.estimate, 3), round(found.low, 3), found.high
-    (0.667, 0.133, 1.0)
+    >>> round(found.estimate, 3), round(found.low, 3), round(found.high, 3)
+    (0.667, 0.094, 0.992)
     """
     n, k = indices.shape
     each = np.ones(n) if weights is None else np.asarray(weights, dtype=float)
@@ -67,5 +67,7 @@ def consistency_interval(
         beside = within - centre[strata.of]
         variance = (1 - drawn) * max(float(beside @ beside) - twice, least) + drawn * variance
     found = float(np.average(1 - shares, weights=weights))
-    far = float(ndtri((1 + confidence) / 2)) * variance**0.5
-    return Interval(found, max(0.0, found - far), min(1.0, found + far))
+    # Of people who all agree, half count: one who didn't would disagree with neighbours, and they in turn.
+    least = 0.0 if variance > 0 else 0.5 / float(each @ each)
+    low, high = mean_limits(found, variance, least, np.inf, confidence)
+    return Interval(found, float(low), float(high))

@@ -9,6 +9,7 @@ left out of the comparison; the difference is NaN if fewer than two of several g
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from typing import Any
 
@@ -278,9 +279,12 @@ def by_group(
         _, _, labels = encode_labels(truth, truth)
         pos_label = labels[1] if len(labels) == 2 else None
     weights = None if sample_weight is None else check_weights(sample_weight, len(truth))
+    # A group may lack a label, which then has no score to be found for it.
+    several = predicted.ndim == 2 and "labels" in inspect.signature(metric).parameters
+    of_all = {"labels": np.unique(truth)} if several else {}
 
     def of(here: Array) -> float:
-        given = {} if weights is None else {"sample_weight": weights[here]}
+        given = of_all if weights is None else {**of_all, "sample_weight": weights[here]}
         return metric(truth[here], predicted[here], pos_label=pos_label, **given)
 
     return {name: of(groups.codes == code) for code, name in enumerate(groups.names)}

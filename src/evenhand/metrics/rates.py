@@ -48,7 +48,8 @@ def decided_right(counts: Counts) -> Shares:
     """Count, in each group, the people with the positive label (or each label) who got it as the decision."""
     table = _as_evidence(counts)
     right, people = np.diagonal(table, axis1=-2, axis2=-1), table.sum(axis=-1)
-    return filled(_in_question(right, counts), _in_question(people, counts), counts.min_group)
+    sizes = people.sum(axis=-1, keepdims=True)
+    return filled(_in_question(right, counts), _in_question(people, counts), counts.min_group, sizes)
 
 
 def decided_by_label(counts: Counts) -> Shares:
@@ -57,11 +58,15 @@ def decided_by_label(counts: Counts) -> Shares:
     hits = _in_question(table, counts)
     people = np.broadcast_to(table.sum(axis=-1, keepdims=True), hits.shape)
     shape = (*hits.shape[:-2], -1)
-    return filled(hits.reshape(shape), people.reshape(shape), counts.min_group)
+    sizes = table.sum(axis=(-2, -1))[..., None]
+    return filled(hits.reshape(shape), people.reshape(shape), counts.min_group, sizes)
 
 
-def filled(hits: Array, people: Array, least: int) -> Shares:
+def filled(hits: Array, people: Array, least: int, sizes: Array | None = None) -> Shares:
     """Count smaller groups as if they had `least` people, the missing ones with the rate of everybody.
+
+    `sizes` are those of the groups, (..., groups, 1), if `people` are only some of them, such as those with
+    one label: then the missing people have that label as often as everybody.
 
     Otherwise a handful of people could decide the largest difference between groups, and models would be
     chosen by chance. If fewer than two groups have `least` people, all groups stay as they are.
@@ -74,10 +79,17 @@ def filled(hits: Array, people: Array, least: int) -> Shares:
     if least <= 1:
         return Shares(hits, people)
     hits, people = np.broadcast_arrays(hits, people)
-    several = (people >= least).sum(axis=-2, keepdims=True) > 1
-    lacking = np.where(several & (people > 0), np.maximum(least - people, 0), 0)
-    everybody = np.nan_to_num(divide(hits.sum(axis=-2, keepdims=True), people.sum(axis=-2, keepdims=True)))
-    return Shares(hits + lacking * everybody, people + lacking)
+    whole = people if sizes is None else sizes
+    several = (whole >= least).sum(axis=-2, keepdims=True) > 1
+    lacking = np.where(several & (people > 0), np.maximum(least - whole, 0), 0)
+    if sizes is not None:
+        lacking = lacking * _everybody(people, sizes)
+    return Shares(hits + lacking * _everybody(hits, people), people + lacking)
+
+
+def _everybody(part: Array, whole: Array) -> Floats:
+    """Return the rate of all groups together; 0 if nobody is there."""
+    return np.nan_to_num(divide(part.sum(axis=-2, keepdims=True), whole.sum(axis=-2, keepdims=True)))
 
 
 def discrimination(counts: Counts) -> Floats:

@@ -43,6 +43,20 @@ def share_limits(hits: Any, people: Any, confidence: float) -> Limits:
     return low, high
 
 
+def mean_limits(mean: float, variance: float, least: float, most: float, confidence: float) -> Limits:
+    """Return the limits of a mean between 0 and 1 whose estimate has this variance.
+
+    They are Clopper and Pearson's for as many people as would give that variance (Korn and Graubard 1998),
+    but for `least` to `most`: a variance that comes from few people is unsteady, and can be 0.
+
+    >>> low, high = mean_limits(0.9, 0.0009, 10, 1000, 0.95)
+    >>> round(float(low), 3), round(float(high), 3), round(float(mean_limits(1.0, 0.0, 10, 1000, 0.95)[0]), 3)
+    (0.824, 0.951, 0.692)
+    """
+    people = min(max(mean * (1 - mean) / variance, least), most) if variance > 0 else least
+    return share_limits(mean * people, people, confidence)
+
+
 def difference_limits(hits: Any, people: Any, of_hits: Any, of_people: Any, confidence: float) -> Limits:
     """Return the limits of hits / people minus of_hits / of_people; the first share is the larger one.
 
@@ -154,6 +168,21 @@ def _accuracy(counts: Counts, confidence: float) -> tuple[float, float]:
     return float(low), float(high)
 
 
+def _balanced_accuracy(counts: Counts, confidence: float) -> tuple[float, float]:
+    """Combine the limits of each label's share of right decisions, as those of a difference are."""
+    joint = counts.joint
+    if joint is None:
+        raise ValueError("Got resampled counts, but expected those of people.")
+    table = (joint.people if joint.weights is None else joint.weights).sum(axis=0)
+    people, right = table.sum(axis=1), np.diagonal(table)
+    known = people > 0
+    scale = 1 if joint.squares is None else people[known] / joint.squares.sum(axis=(0, 2))[known]
+    shares = right[known] / people[known]
+    low, high = share_limits(right[known] * scale, people[known] * scale, confidence)
+    mean, below, above = shares.mean(), np.linalg.norm(shares - low), np.linalg.norm(high - shares)
+    return float(mean - below / known.sum()), float(mean + above / known.sum())
+
+
 def _difference(shares: Callable[[Counts], rates.Shares]) -> Callable[[Counts, float], tuple[float, float]]:
     def limits(counts: Counts, confidence: float) -> tuple[float, float]:
         return largest_difference_limits(*shares(counts), confidence)
@@ -170,6 +199,7 @@ def _delta(counts: Counts, confidence: float) -> tuple[float, float]:
 
 LIMITS: dict[rates.Rate, Callable[[Counts, float], tuple[float, float]]] = {
     rates.accuracy: _accuracy,
+    rates.balanced_accuracy: _balanced_accuracy,
     rates.discrimination: _difference(rates.decided),
     rates.impact_ratio: lambda counts, confidence: smallest_ratio_limits(*rates.decided(counts), confidence),
     rates.delta: _delta,

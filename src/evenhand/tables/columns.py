@@ -11,7 +11,7 @@ import pandas as pd
 
 from evenhand.arrays import Floats
 from evenhand.tables.csv_format import MISSING_MARKS, codes_in
-from evenhand.tables.dates import ISO, day_first, days_of, format_of, read_dates
+from evenhand.tables.dates import ISO, day_first, days_of, format_of, read_dates, strange_among
 from evenhand.tables.files import Table
 from evenhand.wording import as_plain
 
@@ -175,7 +175,15 @@ def _text(column: pd.Series[Any], notes: list[str], place: Place) -> pd.Series[A
         raise ValueError(
             f"{place(odd)}, column {column.name!r}: got {column[odd]!r}{_written_with(spoken[odd])} in "
             f"a column of numbers ({count:,} such value{'s' * (count != 1)}). {comma}Correct the values, "
-            "drop the column, or name it in `categorical` if the numbers are codes."
+            f"{_as_missing(column, odd)}, drop the column, or name it in `categorical` if the numbers are "
+            "codes."
+        )
+    elif len(strange := strange_among(spoken)):
+        odd, count = strange.index[0], len(strange)
+        raise ValueError(
+            f"{place(odd)}, column {column.name!r}: got {column[odd]!r} in a column of dates ({count:,} such "
+            f"value{'s' * (count != 1)}). Correct the values, {_as_missing(column, odd)}, drop the column, "
+            "or name it in `categorical` to make each date a category."
         )
     distinct = values.nunique()
     most = _MANY_CATEGORIES if _ID_NAME.fullmatch(str(column.name)) else len(values) / 2
@@ -185,6 +193,11 @@ def _text(column: pd.Series[Any], notes: list[str], place: Place) -> pd.Series[A
         )
         return None
     return _categories(column, notes)
+
+
+def _as_missing(column: pd.Series[Any], at: Any) -> str:
+    """Say how to treat a value as missing."""
+    return f"treat them as missing (--map '{column.name}:{column[at]}=')"
 
 
 def _words_of_a_scale(spoken: pd.Series[Any], numbers: pd.Series[Any]) -> str:

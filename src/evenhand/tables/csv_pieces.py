@@ -61,7 +61,7 @@ class CsvPieces(FilePieces):
         with self._opened() as file:
             leading, guarded = csv_format.check_lines(self._path, file)
         with self._opened() as file:
-            decimal = decimal_of(self._path, file, self._given)
+            decimal = self.decimal = decimal_of(self._path, file, self._given)
         with self._opened() as file:
             separator = csv_format.read_header(self._path, file).separator
         self.notes = on_reading(self._path, separator, guessed=decimal if self._given is None else ".")

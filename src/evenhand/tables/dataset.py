@@ -63,6 +63,8 @@ class Dataset:
         The digest of the user's file; '' if there was none.
     weights : Series, optional
         How many people each person stands for; None if everybody stands for one.
+    decimal : str
+        The decimal sign of the user's file.
     whole : Whole, optional
         Counts of the whole table, if these people were drawn from it at random.
 
@@ -92,6 +94,7 @@ class Dataset:
     merged: dict[str, str] = field(default_factory=dict)
     sha256: str = ""
     weights: pd.Series[Any] | None = None
+    decimal: str = "."
     whole: Whole | None = None
 
     def __post_init__(self) -> None:

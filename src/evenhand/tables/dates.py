@@ -16,6 +16,7 @@ _DAYS = ("%Y/%m/%d", "%d.%m.%Y", "%d-%b-%Y", _MONTH_FIRST, _DAY_FIRST)
 _TIMES = ("", " %H:%M", " %H:%M:%S", " %I:%M %p", " %I:%M:%S %p")
 _DATE_FORMATS = (ISO, *(day + time for day in _DAYS for time in _TIMES))
 _TRIED = 100  # dates that rule out most formats, before all are read
+_MOSTLY = 0.5  # text with a larger share of dates is meant as dates
 
 
 def format_of(values: pd.Series[str]) -> str | None:
@@ -28,6 +29,23 @@ def format_of(values: pd.Series[str]) -> str | None:
     if len(distinct) == 0 or not distinct.str.fullmatch(_DATE_SHAPE).all():
         return None
     return next((how for how in _DATE_FORMATS if _fits(distinct, how)), None)
+
+
+def strange_among(values: pd.Series[str]) -> pd.Series[str]:
+    """Return the values that are no dates, if most are dates in one format; otherwise nothing.
+
+    >>> strange_among(pd.Series(["2020-12-31", "2022-02-30", "2021-01-01"])).to_dict()
+    {1: '2022-02-30'}
+    """
+    shaped = values.str.fullmatch(_DATE_SHAPE)
+    some = values[shaped].drop_duplicates().iloc[: 10 * _TRIED]
+    if shaped.mean() > _MOSTLY:
+        read = {how: float(read_dates(some, how).notna().mean()) for how in _DATE_FORMATS}
+        usual = max(read, key=lambda how: read[how])
+        strange = values[read_dates(values, usual).isna().to_numpy()]
+        if len(strange) < (1 - _MOSTLY) * len(values):
+            return strange
+    return values.iloc[:0]
 
 
 def day_first(values: pd.Series[str], how: str) -> str:

@@ -21,17 +21,18 @@ _ONLY_WITH_COMMA = re.compile(rf"\s*[+-]?(?:\d+,(?:\d{{1,2}}|\d{{4,}})|{_THOUSAN
 _ONLY_WITH_POINT = re.compile(rf"\s*[+-]?(?!{_THOUSANDS}\s*$)\d*\.\d+\s*")
 
 
-def decimal_of(path: Path, file: TextIO, given: str | None = None) -> str:
+def decimal_of(path: Path, file: TextIO, given: str | None = None, likely: str = ".") -> str:
     """Return the decimal sign of a CSV file: a comma if some numbers in its first rows have one.
 
-    No number may have a decimal point, and the separator must be another sign. The file's position changes.
+    No number may have a decimal point, and the separator must be another sign. If no number there shows the
+    sign, it is the `likely` one. The file's position changes.
     """
     if given is not None:
         return one_of("decimal", given, (".", ","))
     header = read_header(path, file)
     if header.separator == ",":
         return "."
-    found = "."
+    found = likely
     try:
         for fields in islice(csv.reader(file, delimiter=header.separator), _LOOKED_AT):
             if any(map(_ONLY_WITH_POINT.fullmatch, fields)):

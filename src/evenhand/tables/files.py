@@ -43,6 +43,8 @@ class Table:
         The digest of the file's bytes, as `sha256sum` prints it; '' for a DataFrame.
     rows : sequence of int
         The row numbers in an Excel sheet, counted from 1.
+    decimal : str
+        The decimal sign of its numbers.
     """
 
     frame: pd.DataFrame
@@ -52,6 +54,7 @@ class Table:
     encoding: str = "utf-8"
     sha256: str = ""
     rows: Sequence[int] = ()
+    decimal: str = "."
 
     def plain(self) -> pd.DataFrame:
         """Return the frame with column names as text, and rows numbered from 0."""
@@ -150,17 +153,19 @@ def _read_file(path: Path, encoding: str, decimal: str | None, sheet: str | None
     if kind == ".parquet":
         no_sheet(path, sheet)
         frame = _read_text(_read_parquet(path, content), decimal)
-        return Table(frame, str(path), path=path, sha256=digest)
+        return Table(frame, str(path), path=path, sha256=digest, decimal=decimal or ".")
     if kind == ".xlsx":
         names, cells, rows, notes = read_sheet(path, sheet, content)
         frame = _read_text(pd.DataFrame(cells, columns=names), decimal)
-        return Table(frame, str(path), notes, path, sha256=digest, rows=rows)
+        return Table(frame, str(path), notes, path, sha256=digest, rows=rows, decimal=decimal or ".")
     no_sheet(path, sheet)
-    frame, notes = _read_csv(path, unpacked(path, content), encoding, decimal)
-    return Table(frame, str(path), notes, path, encoding, digest)
+    frame, notes, decimal = _read_csv(path, unpacked(path, content), encoding, decimal)
+    return Table(frame, str(path), notes, path, encoding, digest, decimal=decimal)
 
 
-def _read_csv(path: Path, content: bytes, encoding: str, given: str | None) -> tuple[pd.DataFrame, list[str]]:
+def _read_csv(
+    path: Path, content: bytes, encoding: str, given: str | None
+) -> tuple[pd.DataFrame, list[str], str]:
     called = csv_format.with_mark(encoding)
     try:
         with io.TextIOWrapper(io.BytesIO(content), called, newline="") as file:
@@ -179,7 +184,8 @@ def _read_csv(path: Path, content: bytes, encoding: str, given: str | None) -> t
         frame[name] = frame[name].map(csv_format.unguarded, na_action="ignore")
     if decimal == ",":
         frame = as_numbers(with_points(frame), but=coded)
-    return frame, on_reading(path, header.separator, guessed=decimal if given is None else ".")
+    notes = on_reading(path, header.separator, guessed=decimal if given is None else ".")
+    return frame, notes, decimal
 
 
 def reading(header: csv_format.Header, decimal: str, text: Iterable[str]) -> dict[str, Any]:

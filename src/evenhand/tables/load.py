@@ -119,6 +119,7 @@ def load_table(
         crossed=tuple(roles.sensitive) if len(roles.sensitive) > 1 else (),
         merged=merged,
         sha256=table.sha256,
+        decimal=table.decimal,
         weights=weights_in(frame.loc[people.index, roles.weight], table.origin) if roles.weight else None,
     )
 

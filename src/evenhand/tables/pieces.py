@@ -33,6 +33,7 @@ class Pieces:
 
     def __init__(self, origin: str, comma: bool = False) -> None:
         self.origin, self._comma = origin, comma
+        self.decimal = "," if comma else "."  # of a CSV file, known after the first reading
         self.notes: list[str] = []  # notes about the first reading
 
     def batches(self, columns: Sequence[str] | None = None, coded: Sequence[str] = ()) -> Iterator[Any]:

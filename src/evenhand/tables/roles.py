@@ -55,11 +55,13 @@ def find_roles(
     """Return the roles of the columns; a guess is added to the notes."""
     codes = named_columns("categorical", categorical, frame, origin)
     counted = named_columns("weight", weight, frame, origin)
-    dropped = [*named_columns("drop", drop, frame, origin), *counted]
+    left_out = named_columns("drop", drop, frame, origin)
+    dropped = [*left_out, *counted]
     for role, given in (("label", label), ("sensitive", sensitive)):
         for column in _as_list(role, given):
             if column in dropped:
-                raise ValueError(f"Got {column!r} both as {role} and to drop; expected one of the two.")
+                other = "to drop" if column in left_out else "as weight"
+                raise ValueError(f"Got {column!r} both as {role} and {other}; expected one of the two.")
     frame = frame.drop(columns=dropped)
     target = _label_column(label, frame, origin, notes)
     groups = _sensitive_columns(sensitive, frame, target, origin, notes)

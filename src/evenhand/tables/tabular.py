@@ -23,6 +23,7 @@ from evenhand.tables.files import read_table
 from evenhand.tables.matching import contexts_of
 from evenhand.tables.preprocessing import check_preprocessor, encode, make_preprocessor
 from evenhand.tables.roles import named_columns
+from evenhand.wording import listed
 
 _ROUTED = {"sensitive_features": True}
 
@@ -202,10 +203,16 @@ class TabularClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         features = self.encode(frame)
         sensitive_features, _ = groups_by_name(as_pandas(sensitive_features), frame)
         held = self.sensitive_columns_
-        if sensitive_features is None and held and set(held) <= set(frame.columns):
+        lacking = [name for name in held if name not in frame.columns]
+        if sensitive_features is None and held and not lacking:
             sensitive_features = frame[held]
         ask = getattr(self.estimator_, method)
-        return ask(features, **_passed(ask, sensitive_features))
+        try:
+            return ask(features, **_passed(ask, sensitive_features))
+        except ValueError as error:
+            if sensitive_features is None and lacking:
+                error.add_note(f"The groups are in {listed(lacking)}, which X lacks.")
+            raise
 
 
 def _passed(method: Any, sensitive_features: Any) -> dict[str, Any]:

@@ -80,6 +80,7 @@ def card_for(
             "groups": {str(name): counts[str(name)] for name in model.groups_},
             **({"merged": dataset.merged} if dataset.merged else {}),
             **({} if dataset.weights is None else {"weight": str(dataset.weights.name)}),
+            **({"decimal sign": ","} if dataset.decimal == "," else {}),
             "learned from": [str(name) for name in dataset.contexts.columns],
             "notes": frontier.notes,
         },

@@ -16,10 +16,11 @@ from evenhand.arrays import Codes
 from evenhand.atomic import write_text
 from evenhand.checks import one_of
 from evenhand.progress import Progress, or_nothing
-from evenhand.tables.decimals import with_points
+from evenhand.tables.csv_format import with_mark
+from evenhand.tables.decimals import decimal_of, with_points
 from evenhand.tables.files import read_table, sha256_of
 from evenhand.tables.mapping import mapped
-from evenhand.tables.paths import bare_name, ending_of, is_packed, kind_of_file
+from evenhand.tables.paths import TEXT_FILES, bare_name, ending_of, is_packed, kind_of_file, open_text
 from evenhand.tables.pieces import parquet_files
 from evenhand.tables.streaming import CHUNK, Chunk, read_chunks
 from evenhand.tables.writing import WRITTEN, Writer, writing
@@ -84,6 +85,7 @@ def decide_file(
     describes the arguments.
     """
     deployed = model if isinstance(model, Deployed) else open_model(model, max_bytes=max_bytes)
+    decimal = decimal_for(deployed, data, encoding, decimal)
     data = Path(data).resolve() if Path(data).is_dir() else Path(data)  # '.' has no name
     decided_path, rejects_path = _places(data, output, rejects)
     check_written(decided_path, rejects_path, inputs=(data, None if model is deployed else Path(str(model))))
@@ -120,6 +122,17 @@ def decide_file(
     notes = [f"{people(by_rule)} of unknown group: decided by {told[unknown_group]}."] if by_rule else []
     notes += strange.notes()
     return Outcome(out.rows, refused.rows, flips, by_rule, decided_path, kept, strange.people, notes)
+
+
+def decimal_for(deployed: Deployed, data: str | Path, encoding: str, given: str | None) -> str | None:
+    """Return the decimal sign of a file for a model: as given, as the file shows it, or as in training."""
+    path = Path(data)
+    if given is not None or deployed.card.get("data", {}).get("decimal sign") != "," or path.is_dir():
+        return given
+    if kind_of_file(path) not in TEXT_FILES:
+        return given
+    with open_text(path, with_mark(encoding), "replace") as file:
+        return decimal_of(path, file, likely=",")
 
 
 def _only(chunks: Iterable[Chunk], wanted: Codes) -> Iterator[Chunk]:

@@ -21,6 +21,7 @@ from evenhand.tables.mapping import mapped
 from evenhand.wording import listed
 from evenhand.workflow import prediction_column
 from evenhand.workflow.audit_plan import Columns, FileAudit, Settings, amounts
+from evenhand.workflow.deciding import decimal_for
 from evenhand.workflow.deployed import Deployed
 from evenhand.workflow.deployed_audit import audit_deployed
 from evenhand.workflow.parts import PARTS
@@ -87,6 +88,7 @@ def audit_file(
         raise ValueError(f"Got part={part!r}, but only a model of `evenhand fit` knows its parts.")
     if isinstance(held, Deployed):
         columns.check_unused(held)
+        decimal = decimal_for(held, data, encoding, decimal)
     table = read_table(data, encoding=encoding, decimal=decimal, sheet=sheet)
     if isinstance(held, Deployed):
         return audit_deployed(held, table, columns, settings)

@@ -199,6 +199,7 @@ def _dataset(found: Survey, coding: Coding, held: list[tuple[Array, ...]]) -> tu
         crossed=tuple(found.roles.sensitive) if len(found.roles.sensitive) > 1 else (),
         merged=settled.merged,
         sha256=source.sha256(),
+        decimal=source.decimal,
         weights=None if found.roles.weight is None else pd.Series(weights, name=found.roles.weight),
         whole=whole if len(parts) < sum(by_label) else None,
     )
