@@ -54,7 +54,7 @@ def test_a_rare_label_is_chosen_and_drawn_by_balanced_accuracy_and_the_page_says
     )
     summary = frontier.summary(max_discrimination=1)
     [study] = summary["studies"]
-    by = "the highest balanced accuracy among models with discrimination ≤ 1"
+    by = "the highest balanced accuracy among the models of networks with discrimination ≤ 1"
     assert (frontier.rare, study["upwards"], study["chosen_by"]) == (True, "balanced_accuracy", by)
     page = render(summary)
     assert f"It was chosen on the validation part by <bdi>{by}</bdi>, and decides" in page

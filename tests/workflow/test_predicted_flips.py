@@ -146,3 +146,12 @@ def test_the_list_of_people_is_the_first_of_all(predicted, tmp_path):
     order = np.lexsort((np.arange(len(far)), -far, ~everybody["would_flip"]))
     assert [who["person"] - 1 for who in listed] == order[:5].tolist()
     evenhand("audit", predicted, *asked, "--report", tmp_path / "a.html")
+
+
+def test_more_than_two_labels_say_that_flips_were_not_read(predicted, tmp_path):
+    whole = pd.concat([pd.read_parquet(path) for path in sorted(predicted.iterdir())], ignore_index=True)
+    whole.loc[:9, "decision"] = "perhaps"
+    whole.to_parquet(tmp_path / "p.parquet")
+    found = told(tmp_path / "p.parquet", "--predictions", "decision", "--sensitive", "sex", "--json")
+    assert "wrote about other groups is used for two labels only. Audit with the model" in found["summary"]
+    assert not any(row["metric"] == "flip_rate" for row in found["metrics"])

@@ -207,7 +207,10 @@ class Choice:
         few_flips = value_of(self.candidate.validation, "flip_rate") <= FLIPS
         if self.criterion in EVEN and "flip_rate" not in self.bounds and few_flips:
             kept.append(f"at most {100 * FLIPS:g} % flips")
-        return _BEST[self.criterion] + (f" among models with {' and '.join(kept)}" if kept else "")
+        within = f" with {' and '.join(kept)}" if kept else ""
+        policies = self.candidate.policies  # each alone is shown, too, but not chosen from
+        kind = "networks and trees together" if policies == "both" else policies
+        return f"{_BEST[self.criterion]} among the models of {kind}{within}"
 
     @classmethod
     def of(cls, frontier: Frontier, chosen: Candidate, criterion: str, bounds: dict[str, float]) -> Choice:

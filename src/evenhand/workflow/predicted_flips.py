@@ -42,15 +42,21 @@ class PredictedFlips:
         """Add to an audit the share of people who flip, and a list of those who do or come nearest to it.
 
         The list is exact: of all people, those who flip come first, then those whose probability differs most
-        between their own and another group (total variation). Nothing is added if columns are missing, if
-        there are not two labels, or, with a note, if probabilities are not numbers or decisions contradict
+        between their own and another group (total variation). Nothing is added if columns are missing or,
+        with a note, if there are not two labels, if probabilities are not numbers, or if decisions contradict
         them: then somebody changed them, and `would_flip` is not about them.
         """
         groups, positive = found.about["groups"], found.about["positive"]
         as_group = {name: f"{self.prefix}probability_as_{name}" for name in groups}
         wanted = {*as_group.values(), self._name("probability"), self._name("would_flip")}
-        known = wanted <= set(self.engine.schema) and positive is not None and len(found.about["labels"]) == 2
-        if not known or self.engine.schema[self._name("would_flip")] != nw.Boolean:
+        if not wanted <= set(self.engine.schema):
+            return found
+        if positive is None or len(found.about["labels"]) != 2:
+            return found.with_notes(
+                "What `evenhand predict` wrote about other groups is used for two labels only. Audit with "
+                "the model (--model) to learn whose decision depends on their group."
+            )
+        if self.engine.schema[self._name("would_flip")] != nw.Boolean:
             return found
         probabilities = [self._name("probability"), *as_group.values()]
         if odd := [name for name in probabilities if not self.engine.schema[name].is_numeric()]:
