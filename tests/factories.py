@@ -120,4 +120,5 @@ def growth(work: Callable[[int], object], size: int, times: int = 16) -> float:
         return process_time() - began
 
     work(size)
-    return seconds(times * size) / max(0.001, min(seconds(size) for _ in range(3)))
+    small, large = (min(seconds(at) for _ in range(again)) for at, again in ((size, 3), (times * size, 2)))
+    return large / max(0.001, small)
