@@ -66,6 +66,19 @@ def test_metadata_requests_travel_with_the_model(data, tmp_path):
             assert model[-1].groups_.tolist() == ["f", "m"]
 
 
+def test_metadata_requests_of_fitted_parts_travel_too(data, tmp_path):
+    X, y, s = data
+    people = pd.DataFrame(X, columns=[f"x{at}" for at in range(X.shape[1])]).assign(sex=s)
+    with config_context(enable_metadata_routing=True):
+        bandits = CooperativeBandits(steps=10).set_fit_request(sensitive_features=True)
+        model = tabular(bandits.set_predict_request(sensitive_features=True))
+        model.fit(people, y, sensitive_features="sex")
+        again = load(save(model, tmp_path / "t.skops"))
+        for one in (model, again):
+            assert one.estimator_._metadata_request.predict.requests == {"sensitive_features": True}
+        np.testing.assert_array_equal(again.predict(people), model.predict(people))
+
+
 @pytest.mark.parametrize("kind", [LR, Rawlsian, LFR, ALFR])
 def test_baselines_too(data, tmp_path, kind):
     X, y, s = data

@@ -72,7 +72,7 @@ def save(model: Any, path: str | Path) -> Path:
     # A metadata request refers to its estimator, a cycle that skops can't write: save requests separately.
     asked = {
         name: one.__dict__.pop("_metadata_request")
-        for name, one in _estimators(model)
+        for name, one in _with_fitted(model)
         if "_metadata_request" in getattr(one, "__dict__", {})
     }
     try:
@@ -80,7 +80,7 @@ def save(model: Any, path: str | Path) -> Path:
         with replacing(path) as partial:
             _write(held, partial)
     finally:
-        for name, one in _estimators(model):
+        for name, one in _with_fitted(model):
             if name in asked:
                 one._metadata_request = asked[name]
     return Path(path)
@@ -200,6 +200,18 @@ def _estimators(model: Any) -> list[tuple[str, Any]]:
     return [("", model), *((name, one) for name, one in inside.items() if isinstance(one, BaseEstimator))]
 
 
+def _with_fitted(model: Any) -> list[tuple[str, Any]]:
+    """Return these estimators and those that they have fitted, such as `estimator_`."""
+    found = _estimators(model)
+    met = {id(one) for _, one in found}
+    for name, one in found:  # grows while it is read: fitted estimators may have fitted others
+        for attribute, part in getattr(one, "__dict__", {}).items():
+            if attribute.endswith("_") and isinstance(part, BaseEstimator) and id(part) not in met:
+                met.add(id(part))
+                found.append((f"{name}__{attribute}", part))
+    return found
+
+
 def _as_plain(asked: dict[str, Any]) -> dict[str, dict[str, dict[str, Any]]]:
     """Return the metadata that each estimator requests in each method, as plain dicts."""
     plain: dict[str, dict[str, dict[str, Any]]] = {}
@@ -214,7 +226,7 @@ def _as_plain(asked: dict[str, Any]) -> dict[str, dict[str, dict[str, Any]]]:
 
 
 def _ask_again(model: Any, requests: dict[str, dict[str, dict[str, Any]]]) -> None:
-    inside = dict(_estimators(model))
+    inside = dict(_with_fitted(model))
     with config_context(enable_metadata_routing=True):
         for name, by_method in requests.items():
             for method, wanted in by_method.items():
