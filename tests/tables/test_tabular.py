@@ -328,3 +328,9 @@ def test_groups_that_an_inner_estimator_would_not_get_are_an_error(people, table
 def test_too_few_groups_are_counted_and_not_taken_for_names(people, table):
     with pytest.raises(ValueError, match=rf"Got sensitive_features for {len(people) - 1} people"):
         tabular(bandits()).fit(people, table["hired"], sensitive_features=people["sex"].tolist()[1:])
+
+
+def test_a_lacking_sensitive_column_is_named_beside_the_error(model, people):
+    with pytest.raises(ValueError, match="sensitive_features") as raised:
+        model.predict(people.drop(columns="sex"))
+    assert raised.value.__notes__ == ["The groups are in 'sex', which X lacks."]

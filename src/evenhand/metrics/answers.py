@@ -16,6 +16,7 @@ from evenhand.groups import large_enough
 from evenhand.metrics.counts import Counts, count, positive_label
 from evenhand.metrics.individual import person_gaps
 from evenhand.metrics.of_table import Repeats
+from evenhand.metrics.rates import divide
 
 
 @dataclass(frozen=True, eq=False)
@@ -155,12 +156,13 @@ class Answers:
     @cached_property
     def evidence(self) -> Floats:
         """The number of people in each group; with weights the effective one, (Σw)² / Σw²."""
-        joint, found = self.counts.joint, self.sizes.astype(np.float64)
-        if joint is not None and joint.weights is not None and joint.squares is not None:
-            total, squares = joint.weights.sum(axis=(1, 2)), joint.squares.sum(axis=(1, 2))
+        found = self.sizes.astype(np.float64)
+        if self.weights is not None:
+            joint = self.counts.of_people()
+            total, over = joint.sums.sum(axis=(1, 2)), joint.over.sum(axis=(1, 2))
             here = [self.groups.index(name) for name in self.counts.groups]
             # Rounding must not make a group of equal weights smaller than it is.
-            found[here] = np.divide(total**2, squares, out=np.zeros_like(total), where=squares > 0).round(9)
+            found[here] = np.nan_to_num(divide(total**2, over)).round(9)
         return found
 
     @cached_property

@@ -14,15 +14,16 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.utils import check_random_state
 
-from evenhand.arrays import Array, Codes, Flags, Floats
+from evenhand.arrays import Array, Codes, Flags
 from evenhand.checks import integer, number
 from evenhand.groups import group_values
+from evenhand.metrics.auc_limits import auc_with_limits
 from evenhand.metrics.counts import Counts, count
 from evenhand.metrics.group import FROM_COUNTS
 from evenhand.metrics.of_table import columns_of
 from evenhand.metrics.rates import Rate, divide
-from evenhand.metrics.scores import auc, bin_of, calibration_error, claims, rank_auc, read_scores
-from evenhand.metrics.shares import LIMITS, mean_limits, share_limits
+from evenhand.metrics.scores import auc, bin_of, calibration_error, claims, read_scores
+from evenhand.metrics.shares import LIMITS, share_limits
 from evenhand.metrics.weights import check_weights, effective
 
 CELLS = 1024
@@ -109,7 +110,7 @@ def bootstrap_interval(
         truth, scores, positive = read_scores(y_true, y_pred, pos_label, arguments.get("labels"))
         if scores.ndim == 1:
             weights = effective(sample_weight, len(truth))
-            return _auc_interval(truth == positive, scores, weights, confidence)
+            return Interval(*auc_with_limits(truth == positive, scores, weights, confidence))
     if metric is calibration_error:
         outcome, scores = claims(y_true, y_pred, pos_label, arguments.get("labels"))
         weights = effective(sample_weight, len(outcome))
@@ -192,15 +193,12 @@ def share_interval(
     >>> interval.estimate, people
     (0.75, 4)
     """
-    joint = counts.joint
-    if joint is None:
-        raise ValueError("Got resampled counts, but expected those of people.")
+    joint = counts.of_people()
     people = int(joint.people[groups][:, among].sum())
     if not people:
         return Interval(float("nan"), float("nan"), float("nan")), 0
-    of = joint.people if joint.weights is None else joint.weights
-    hits, size = (of[groups][:, mask].sum() for mask in (hit, among))
-    scale = 1 if joint.squares is None else size / joint.squares[groups][:, among].sum()
+    hits, size = (joint.sums[groups][:, mask].sum() for mask in (hit, among))
+    scale = size / joint.over[groups][:, among].sum()
     low, high = share_limits(hits * scale, size * scale, confidence)
     return Interval(float(hits / size), float(low), float(high)), people
 
@@ -249,33 +247,6 @@ def generator(random_state: Any) -> np.random.Generator:
     if isinstance(random_state, np.random.Generator):
         return random_state
     return np.random.default_rng(check_random_state(random_state).randint(2**31, size=4))
-
-
-def _auc_interval(positive: Flags, scores: Floats, weights: Floats | None, confidence: float) -> Interval:
-    """Return the AUC with limits from its variance over people of both labels (DeLong et al. 1988).
-
-    If there are few people, they may all be placed alike. So it counts as a share of at least as many people
-    as the rarer label has, and of at most twice the harmonic mean of the labels' numbers.
-    """
-    found = rank_auc(positive, scores, weights)
-    if np.isnan(found):
-        return Interval(found, found, found)
-    each = np.ones(len(scores)) if weights is None else weights
-    _, cell = np.unique(scores, return_inverse=True)
-    sizes, variance = [], 0.0
-    for side in (True, False):
-        here = positive == side
-        others = np.bincount(cell, each * ~here)
-        below = (
-            np.cumsum(others) - others / 2
-        ) / others.sum()  # the share of the other label with lower scores
-        apart = (below if side else 1 - below)[cell[here]] - found
-        own = each[here]
-        sizes.append(own.sum() ** 2 / (own**2).sum())
-        variance += float(np.average(apart**2, weights=own)) / max(sizes[-1] - 1, 1)
-    most = 4 / (1 / sizes[0] + 1 / sizes[1])
-    low, high = mean_limits(found, variance, min(sizes), most, confidence)
-    return Interval(found, float(low), float(high))
 
 
 def _by_side(positive: Array, cell: Codes, weights: Array | None, n_cells: int) -> Array:

@@ -30,6 +30,16 @@ class Joint(NamedTuple):
     weights: Floats | None = None
     squares: Floats | None = None
 
+    @property
+    def sums(self) -> Array:
+        """The weights; without weights, the people."""
+        return self.people if self.weights is None else self.weights
+
+    @property
+    def over(self) -> Array:
+        """The squared weights. Where `sums` are w, w² / `over` is the effective number of people."""
+        return self.people if self.squares is None else self.squares
+
 
 class Counts(NamedTuple):
     """People counted by group, label and decision.
@@ -48,6 +58,12 @@ class Counts(NamedTuple):
     min_group: int = 1
     evidence: Array | None = None
     joint: Joint | None = None
+
+    def of_people(self) -> Joint:
+        """Return the counts and weights unscaled, which resampled counts don't have."""
+        if self.joint is None:
+            raise ValueError("Got resampled counts, but expected those of people.")
+        return self.joint
 
 
 def count(

@@ -279,8 +279,7 @@ def by_group(
         _, _, labels = encode_labels(truth, truth)
         pos_label = labels[1] if len(labels) == 2 else None
     weights = None if sample_weight is None else check_weights(sample_weight, len(truth))
-    # A group may lack a label, which then has no score to be found for it.
-    several = predicted.ndim == 2 and "labels" in inspect.signature(metric).parameters
+    several = predicted.ndim == 2 and "labels" in inspect.signature(metric).parameters  # a group may lack one
     of_all = {"labels": np.unique(truth)} if several else {}
 
     def of(here: Array) -> float:

@@ -170,13 +170,11 @@ def _accuracy(counts: Counts, confidence: float) -> tuple[float, float]:
 
 def _balanced_accuracy(counts: Counts, confidence: float) -> tuple[float, float]:
     """Combine the limits of each label's share of right decisions, as those of a difference are."""
-    joint = counts.joint
-    if joint is None:
-        raise ValueError("Got resampled counts, but expected those of people.")
-    table = (joint.people if joint.weights is None else joint.weights).sum(axis=0)
+    joint = counts.of_people()
+    table = joint.sums.sum(axis=0)
     people, right = table.sum(axis=1), np.diagonal(table)
     known = people > 0
-    scale = 1 if joint.squares is None else people[known] / joint.squares.sum(axis=(0, 2))[known]
+    scale = people[known] / joint.over.sum(axis=(0, 2))[known]
     shares = right[known] / people[known]
     low, high = share_limits(right[known] * scale, people[known] * scale, confidence)
     mean, below, above = shares.mean(), np.linalg.norm(shares - low), np.linalg.norm(high - shares)

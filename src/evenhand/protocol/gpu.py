@@ -32,6 +32,9 @@ AT_ONCE = 600  # networks made ready together: they train while the data sets of
 MANY = 500  # from this many networks on, processes that ready and test them are worth their start
 Given = TypeVar("Given")
 Found = TypeVar("Found")
+Tested = list[
+    dict[str, Selected] | str
+]  # of each model: its best checkpoints with metrics on test, or an error
 
 
 class Underway(NamedTuple):
@@ -93,7 +96,7 @@ def on_gpu(
                 while wave:
                     yield wave.pop(0)
 
-    def trained(fleet: Fleet) -> list[tuple[list[Ended], Future[list[dict[str, Selected] | str]]]]:
+    def trained(fleet: Fleet) -> list[tuple[list[Ended], Future[Tested]]]:
         mine = [by_training.pop(id(run.training)) for run in fleet.runs]
         watch = Watch(fleet, [one.asked for _, one in mine], mine[0][0].criteria)
         while watch.going and not stopped.is_set():
@@ -212,7 +215,7 @@ def _from_file(path: Path) -> list[Underway | str]:
     return found
 
 
-def _tested(prepared: Prepared, models: list[Mapping[str, Best[Any]]]) -> list[dict[str, Selected] | str]:
+def _tested(prepared: Prepared, models: list[Mapping[str, Best[Any]]]) -> Tested:
     """Return the best checkpoints of each model with their metrics on test, or an error."""
     return _each(lambda best: tested(best, prepared.test, prepared.neighbours), models)
 
@@ -228,9 +231,7 @@ def _each(work: Callable[[Given], Found], given: Iterable[Given]) -> list[Found 
     return found
 
 
-def _result(
-    ended: Ended, chosen: Future[list[dict[str, Selected] | str]], place: int, seconds: float
-) -> Result:
+def _result(ended: Ended, chosen: Future[Tested], place: int, seconds: float) -> Result:
     """Return a trial's result; its model is in this place among those that are tested together."""
     _, one, watched = ended
     try:

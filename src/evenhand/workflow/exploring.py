@@ -280,8 +280,7 @@ def _checked(
 ) -> Settings:
     if isinstance(weights, str) or not isinstance(weights, Iterable):
         raise ValueError(f"Got weights={weights!r}, but expected a list of numbers, such as [0, 1, 10].")
-    grid = sorted({number("weights", weight, low=0) for weight in weights})
-    if not grid:
+    if not (grid := sorted({number("weights", weight, low=0) for weight in weights})):
         raise ValueError("Got no weights, but expected at least one.")
     jobs(n_jobs)
     return Settings(
